@@ -22,6 +22,7 @@ from steelyard.errors import InputError, ProviderError, Rejected
 from steelyard.protocols import Delivery, OfferedModel, ProviderSettings
 from steelyard.providers.agent import workspaces
 from steelyard.providers.agent.provider import AgentProvider, connect, usage
+from steelyard.providers.agent.usage import UsageMeter, told_usage
 from steelyard.records import Answer, Attempt, Case, Cost, Verify
 from support.asking import offers
 from support.fault_server import FaultServer, in_turn, says
@@ -390,7 +391,7 @@ def test_folders_that_are_locked_or_deep_go_as_well(workspace: Path) -> None:
     ],
 )
 def test_tokens_and_cost_are_what_it_says_and_unknown_is_not_zero(output: str, expected: dict[str, float]) -> None:
-    told = Answer(text="", **usage(output))
+    told = Answer(text="", **usage(told_usage(output)))
     names: dict[str, float | None] = {
         "input": told.input_tokens,
         "output": told.output_tokens,
@@ -399,6 +400,74 @@ def test_tokens_and_cost_are_what_it_says_and_unknown_is_not_zero(output: str, e
     names |= {"reasoning": told.reasoning_tokens, "usd": told.cost.usd if told.cost else None}
     assert {name: value for name, value in names.items() if value is not None} == expected
     assert told.cost is None or told.cost == Cost(usd=expected["usd"], source="the agent")
+
+
+CODEX_TURN = '{"type": "turn.completed", "usage": {"input_tokens": %d, "cached_input_tokens": %d, "output_tokens": %d}}'
+CLAUDE_TURN = (
+    '{"type": "assistant", "message": {"id": "%s", "usage": {"input_tokens": 4, "cache_creation_input_tokens": 100, '
+    '"cache_read_input_tokens": 50, "output_tokens": %d, "cache_creation": {"ephemeral_1h_input_tokens": 60}}}}'
+)
+CLAUDE_RESULT = (
+    '{"type": "result", "session_id": "%s", "total_cost_usd": %s, "usage": {"input_tokens": 8, "output_tokens": %d}}'
+)
+OPENHANDS = (
+    '{"id": 7, "llm_metrics": {"accumulated_cost": %s, "accumulated_token_usage": {"prompt_tokens": %d, '
+    '"completion_tokens": 9, "cache_read_tokens": 3, "cache_write_tokens": 2}}}'
+)
+SWE_AGENT = (
+    '{"info": {"model_stats": {"instance_cost": 0.75, "tokens_sent": 900, "tokens_received": 40, "api_calls": 6}}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (
+            [CODEX_TURN % (1000, 400, 50), "noise", CODEX_TURN % (3000, 2000, 70)],
+            {"input_tokens": 4000, "cached_tokens": 2400, "output_tokens": 120},
+        ),
+        (
+            # the same message is told while it grows, and nothing tells of all
+            [CLAUDE_TURN % ("a", 1), CLAUDE_TURN % ("a", 9), CLAUDE_TURN % ("b", 5)],
+            {
+                "input_tokens": 308,
+                "output_tokens": 14,
+                "cached_tokens": 100,
+                "cache_write_tokens": 200,
+                "cache_write_1h_tokens": 120,
+            },
+        ),
+        (
+            [CLAUDE_TURN % ("a", 9), CLAUDE_RESULT % ("s", "0.5", 30)],
+            {"input_tokens": 8, "output_tokens": 30, "cost_usd": 0.5},
+        ),
+        (
+            # a later word of a session holds for all of it, and sessions are added up
+            [CLAUDE_RESULT % ("s", "0.5", 30), CLAUDE_RESULT % ("s", "0.75", 40), CLAUDE_RESULT % ("t", "0.25", 2)],
+            {"input_tokens": 16, "output_tokens": 42, "cost_usd": 1.0},
+        ),
+        (
+            [OPENHANDS % ("0.1", 50), OPENHANDS % ("0.25", 90)],
+            {"input_tokens": 90, "output_tokens": 9, "cached_tokens": 3, "cache_write_tokens": 2, "cost_usd": 0.25},
+        ),
+        ([SWE_AGENT], {"input_tokens": 900, "output_tokens": 40, "cost_usd": 0.75}),
+    ],
+)
+def test_turns_are_added_up_where_no_line_tells_of_all(lines: list[str], expected: dict[str, float]) -> None:
+    output = "\n".join(lines)
+    assert told_usage(output) == expected
+    meter = UsageMeter()
+    for start in range(0, len(output), 7):
+        meter.add(output[start : start + 7].encode())
+    assert meter.final_usage() == expected
+
+
+def test_a_line_that_does_not_end_is_no_report_of_tokens() -> None:
+    meter = UsageMeter()
+    for _ in range(6):
+        meter.add(b"{" + b" " * (1 << 20))
+    meter.add(b'\n{"input_tokens": 1}\n')
+    assert meter.usage == {"input_tokens": 1}
 
 
 # ---- the agent that is shipped

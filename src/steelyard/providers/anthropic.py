@@ -75,6 +75,11 @@ class AnthropicProvider:
             input_tokens=None if fresh is None else fresh + (cached or 0) + (created or 0),
             output_tokens=numbers.tokens("output_tokens", usage.get("output_tokens")),
             cached_tokens=cached,
+            cache_write_tokens=created,
+            cache_write_1h_tokens=numbers.tokens(
+                "ephemeral_1h_input_tokens", as_dict(usage.get("cache_creation")).get("ephemeral_1h_input_tokens")
+            ),
+            is_batch=usage.get("service_tier") == "batch",
             latency=exchange.seconds,
             request_id=exchange.headers.get("request-id") or str(answer.get("id") or ""),
             tool_calls=calls,

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.records import Answer, Cost, ToolCall
+from steelyard.records import TOKEN_COUNT_FIELDS, Answer, Cost, ToolCall
 
 MAX_TOKEN_COUNT = 10**12
 MAX_REPLY_COST_USD = 10**6
@@ -163,16 +163,14 @@ def sound_answer(returned: Any) -> Answer:
         error=storable_text(returned.error),
         reasoning=storable_text(returned.reasoning),
         transcript=storable_text(returned.transcript),
-        input_tokens=numbers.tokens("input_tokens", returned.input_tokens),
-        output_tokens=numbers.tokens("output_tokens", returned.output_tokens),
-        cached_tokens=numbers.tokens("cached_tokens", returned.cached_tokens),
-        reasoning_tokens=numbers.tokens("reasoning_tokens", returned.reasoning_tokens),
+        **{name: numbers.tokens(name, getattr(returned, name)) for name in TOKEN_COUNT_FIELDS},
         cost=cost if cost is None or numbers.cost("cost", cost.usd, cost.source) else None,
         latency=numbers.seconds("latency", returned.latency),
     )
-    if (sound.cached_tokens or 0) > (sound.input_tokens if sound.input_tokens is not None else math.inf):
+    through_cache = (sound.cached_tokens or 0) + (sound.cache_write_tokens or 0)
+    if through_cache > (sound.input_tokens if sound.input_tokens is not None else math.inf):
         # they would make the rest of the input cost less than nothing
         numbers.notes.append("cached_tokens are more than the input tokens that they are part of")
-        sound = msgspec.structs.replace(sound, cached_tokens=None)
+        sound = msgspec.structs.replace(sound, cached_tokens=None, cache_write_tokens=None, cache_write_1h_tokens=None)
     note = "; ".join(filter(None, (returned.note, numbers.note)))
     return msgspec.structs.replace(sound, note=note)

@@ -19,12 +19,11 @@ from steelyard.plugins import UserFunction, load_function
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings
 from steelyard.providers.bodies import LenientNumbers, as_dict, json_value, storable
 from steelyard.providers.faults import settled_finish
-from steelyard.records import Answer, Attempt
+from steelyard.records import TOKEN_COUNT_FIELDS, Answer, Attempt
 from steelyard.sandbox.processors import processor_count
 
 MAX_COMMAND_REPLY_BYTES = 32 << 20
 """Bytes that a program may print."""
-TOKEN_COUNT_FIELDS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 
 
 class CommandProvider:

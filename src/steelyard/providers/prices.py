@@ -10,10 +10,21 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import InputError, did_you_mean
-from steelyard.records import Answer, Cost, Price
+from steelyard.providers.agent.usage import token_dollars
+from steelyard.records import TOKEN_COUNT_FIELDS, Answer, Cost, Price
 
 PRICE_LIST_PROVIDER_NAMES = {"xai": "x-ai"}
 """Providers that the price list knows by another name."""
+GENAI_USAGE_NAMES = {
+    "input_tokens": "input_tokens",
+    "output_tokens": "output_tokens",
+    "cache_read_tokens": "cached_tokens",
+    "cache_write_tokens": "cache_write_tokens",
+    "cache_write_1h_tokens": "cache_write_1h_tokens",
+}
+"""What the price list calls the tokens of an answer."""
+LISTED_BATCH_DISCOUNTS = {"anthropic": 0.5, "openai": 0.5, "google": 0.5, "groq": 0.5, "mistral": 0.5, "xai": 0.5}
+"""What providers take off for batches, which the price list does not know."""
 PROVIDERS_WITHOUT_LIST_PRICES = frozenset({"agent", "command", "http", "ollama", "python", "replay", "vllm"})
 """Providers without list prices: the list is not even imported for them, it costs a quarter of a CPU second."""
 
@@ -61,13 +72,12 @@ class Prices:
         from genai_prices import Usage, calc_price
 
         provider, _, name = model.partition("/")
-        usage = Usage(
-            input_tokens=answer.input_tokens,
-            output_tokens=answer.output_tokens,
-            cache_read_tokens=answer.cached_tokens or 0,
-        )
-        total = calc_price(usage, name, provider_id=PRICE_LIST_PROVIDER_NAMES.get(provider, provider)).total_price
-        return Cost(usd=float(total), source=price.source, date=price.date)
+        counts = {genai: getattr(answer, ours) or 0 for genai, ours in GENAI_USAGE_NAMES.items()}
+        if answer.cache_write_1h_tokens is None:
+            del counts["cache_write_1h_tokens"]
+        found = calc_price(Usage(**counts), name, provider_id=PRICE_LIST_PROVIDER_NAMES.get(provider, provider))
+        total = float(found.total_price) * (1 - price.batch_discount * answer.is_batch)
+        return Cost(usd=total, source=price.source, date=price.date)
 
     def bound(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
         """The most that a request of this size can cost."""
@@ -90,22 +100,31 @@ def _listed(model: str) -> Price | None:
     except LookupError:
         return None
     prices = entry.get_prices(now)
-    base: list[Any] = [
-        getattr(rate, "base", rate) for rate in (prices.input_mtok, prices.output_mtok, prices.cache_read_mtok)
-    ]
-    if base[0] is None or base[1] is None:
+    names = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
+    found: list[Any] = [getattr(prices, f"{name}_mtok", None) for name in names]
+    given, said, read, write, write_1h = (
+        None if rate is None else float(getattr(rate, "base", rate)) for rate in found
+    )
+    if given is None or said is None:
         return None
     return Price(
-        input=float(base[0]),
-        output=float(base[1]),
-        cached=None if base[2] is None else float(base[2]),
+        input=given,
+        output=said,
+        cached=read,
+        cache_write=write,
+        cache_write_1h=write_1h,
+        batch_discount=LISTED_BATCH_DISCOUNTS.get(provider, 0.0),
         source=f"genai-prices {version('genai-prices')}",
         date=now.date().isoformat(),
     )
 
 
 def _dollars(price: Price, answer: Answer) -> float:
-    cached = answer.cached_tokens or 0
-    rate = price.input if price.cached is None else price.cached
-    fresh = (answer.input_tokens or 0) - cached
-    return (fresh * price.input + cached * rate + (answer.output_tokens or 0) * price.output) / 1e6
+    counts = {name: getattr(answer, name) or 0 for name in TOKEN_COUNT_FIELDS}
+    return token_dollars(counts, token_prices(price)) * (1 - price.batch_discount * answer.is_batch)
+
+
+def token_prices(price: Price) -> dict[str, float]:
+    """The prices that are known, by the names of their settings."""
+    names = ("input", "output", "cached", "cache_write", "cache_write_1h", "reasoning")
+    return {name: float(value) for name in names if (value := getattr(price, name)) is not None}

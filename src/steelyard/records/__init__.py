@@ -27,6 +27,7 @@ from steelyard.records.cases import (
     verify_settings,
 )
 from steelyard.records.facts import (
+    TOKEN_COUNT_FIELDS,
     Answer,
     Cost,
     Diagnostic,
@@ -73,6 +74,7 @@ __all__ = [
     "MIN_SECRET_CHARACTERS",
     "RECORDED_KIND",
     "SECRET_NAME_PATTERN",
+    "TOKEN_COUNT_FIELDS",
     "AgentSettings",
     "Answer",
     "AnyStruct",

@@ -65,6 +65,13 @@ class ToolCall(Record, frozen=True, kw_only=True):
     id: str = ""
 
 
+TOKEN_COUNT_FIELDS = (
+    *("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "cache_write_1h_tokens"),
+    "reasoning_tokens",
+)
+"""The fields of an answer that count tokens."""
+
+
 class Answer(Record, frozen=True, kw_only=True):
     """What came back from a model."""
 
@@ -82,6 +89,12 @@ class Answer(Record, frozen=True, kw_only=True):
     output_tokens: int | None = None
     cached_tokens: int | None = None
     """Input tokens that were read from the provider's cache; they are part of the input tokens."""
+    cache_write_tokens: int | None = None
+    """Input tokens that were written to the provider's cache; they are part of the input tokens."""
+    cache_write_1h_tokens: int | None = None
+    """Those of them that it keeps for an hour instead of 5 minutes."""
+    is_batch: bool = False
+    """Whether it was asked for in a batch, which many providers sell for less."""
     reasoning_tokens: int | None = None
     """Output tokens spent on reasoning; they are part of the output tokens."""
     cost: Cost | None = None
@@ -102,7 +115,7 @@ class Answer(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Drop numbers that make no sense, wherever they come from: the text beside them was paid for all the same."""
-        for name in ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"):
+        for name in TOKEN_COUNT_FIELDS:
             tokens = getattr(self, name)
             if tokens is not None and not is_bounded(tokens):
                 force_setattr(self, name, None)

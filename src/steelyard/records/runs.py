@@ -17,7 +17,15 @@ class Price(Record, frozen=True, kw_only=True):
     input: Amount
     output: Amount
     cached: Amount | None = None
-    """What cached input costs; the price of other input when None."""
+    """What input costs that is read from a cache; the price of other input when None."""
+    cache_write: Amount | None = None
+    """What input costs that is written to a cache; the price of other input when None."""
+    cache_write_1h: Amount | None = None
+    """The same where it is kept for an hour; the price of what is kept for 5 minutes when None."""
+    reasoning: Amount | None = None
+    """What output costs that is reasoning; the price of other output when None."""
+    batch_discount: Share = 0.0
+    """What is taken off for answers that were asked for in a batch."""
     source: str = ""
     date: str = ""
 

@@ -22,16 +22,20 @@ from steelyard.providers.agent.keeper import (
     remove_folder,
     workspace_result,
 )
+from steelyard.providers.agent.usage import UsageMeter
 
 
 async def run_contained(order: dict[str, Any], containment: AgentContainment) -> dict[str, Any]:
     """Carry out an order as a keeper does, in a sandbox."""
     everything, output = HeadTailBuffer(AGENT_TRANSCRIPT_HALF_BYTES), HeadTailBuffer(AGENT_STDOUT_HALF_BYTES)
 
+    meter = UsageMeter()
+
     def hear(piece: bytes, is_stdout: bool) -> None:
         everything.add(piece)
         if is_stdout:
             output.add(piece)
+            meter.add(piece)
 
     access = containment.access
     access = access._replace(readable=(*access.readable, *_program_paths(order["programs"])))
@@ -66,6 +70,7 @@ async def run_contained(order: dict[str, Any], containment: AgentContainment) ->
         **result,
         "transcript": transcript,
         "output": output.whole.decode("utf-8", "replace"),
+        "usage": meter.final_usage(),
         "exit_code": ended.exit_code,
         "seconds": ended.seconds,
         "in_time": ended.limit != "time limit",

@@ -24,6 +24,7 @@ from typing import IO, Any
 
 from steelyard.errors import InputError
 from steelyard.providers.agent import workspaces
+from steelyard.providers.agent.usage import UsageMeter
 
 TYPE_CHECKING = False
 
@@ -152,13 +153,14 @@ def run_agent(order: dict[str, Any], home: Path) -> dict[str, Any]:
     copy = home / "workspace"
     before = fill_workspace(order, copy)
     everything, output = HeadTailBuffer(AGENT_TRANSCRIPT_HALF_BYTES), HeadTailBuffer(AGENT_STDOUT_HALF_BYTES)
+    meter = UsageMeter()
     with tempfile.TemporaryFile(dir=home) as prompt:
         prompt.write(order["prompt"].encode("utf-8", "replace"))
         prompt.seek(0)
         began = time.monotonic()
         agent = _start_agent(order, copy, prompt)
         try:
-            in_time = _wait_for_agent(agent, began + order["time_limit"], everything, output)
+            in_time = _wait_for_agent(agent, began + order["time_limit"], everything, output, meter)
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(agent.pid, signal.SIGKILL)
@@ -171,6 +173,7 @@ def run_agent(order: dict[str, Any], home: Path) -> dict[str, Any]:
         **workspace_result(order, before, copy, Path(tempfile.mkdtemp(dir=home))),
         "transcript": everything.text(order["secrets"]),
         "output": _text(output.whole),
+        "usage": meter.final_usage(),
         "exit_code": agent.returncode,
         "seconds": seconds,
         "in_time": in_time,
@@ -219,7 +222,11 @@ def _start_agent(order: dict[str, Any], copy: Path, prompt: IO[bytes]) -> subpro
 
 
 def _wait_for_agent(
-    agent: subprocess.Popen[bytes], deadline: float, everything: HeadTailBuffer, output: HeadTailBuffer
+    agent: subprocess.Popen[bytes],
+    deadline: float,
+    everything: HeadTailBuffer,
+    output: HeadTailBuffer,
+    meter: UsageMeter,
 ) -> bool:
     """Listen to an agent until it ends, or until its time is over; raises AgentCancelled when the answer is no longer wanted."""
     watched = os.pidfd_open(agent.pid) if hasattr(os, "pidfd_open") else None
@@ -245,6 +252,7 @@ def _wait_for_agent(
         everything.add(piece)
         if number == standard_output:
             output.add(piece)
+            meter.add(piece)
         return True
 
     try:

@@ -23,8 +23,6 @@ from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-import msgspec
-
 import steelyard
 from steelyard.errors import InputError, ProviderError, Rejected, VerifierError
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings
@@ -32,6 +30,7 @@ from steelyard.providers.agent import workspaces
 from steelyard.providers.agent.contained import run_contained
 from steelyard.providers.agent.containment import AgentContainment
 from steelyard.providers.agent.keeper import remove_folder
+from steelyard.providers.agent.usage import told_usage
 from steelyard.records import AgentSettings, Answer, Attempt, Cost, Finish, is_secret
 from steelyard.sandbox.processors import processor_count
 
@@ -50,8 +49,6 @@ GIT_REPOSITORY_VARIABLES = (
     "GIT_PREFIX",
 )
 """Names in our environment that would lead an agent's git to a repository of the user's."""
-MAX_USAGE_SEARCH_LINES = 1000
-"""Lines of output in which its usage is looked for, from the last one back."""
 
 
 class AgentProvider:
@@ -181,7 +178,7 @@ class AgentProvider:
             transcript=result["transcript"],
             exit_code=result["exit_code"],
             latency=result["seconds"],
-            **usage(result["output"]),
+            **usage(result["usage"] or told_usage(result["output"])),
         )
 
     def headroom(self) -> None:
@@ -247,88 +244,16 @@ def _content(file: IO[bytes]) -> bytes:
     return file.read()
 
 
-# ---- what an agent tells of itself
+def usage(told: Mapping[str, float]) -> dict[str, Any]:
+    """The tokens and the cost that an agent tells, as an answer has them; unknown is left out.
 
-
-def usage(output: str) -> dict[str, Any]:
-    r"""The tokens and the cost that an agent tells as JSON, by the names that an answer has for them; unknown is left out.
-
-    >>> usage('done\n{"usage": {"prompt_tokens": 12, "completion_tokens": 3}}\n')
+    >>> usage({"input_tokens": 12, "output_tokens": 3})
     {'input_tokens': 12, 'output_tokens': 3}
     """
-    for printed in _objects(output):
-        found = _usage_fields(printed)
-        if found:
-            return found
-    return {}
-
-
-def _objects(output: str) -> list[dict[str, Any]]:
-    """The JSON objects that were printed, the last one first: all of the output is one, or lines of it are."""
-    whole = _decoded(output)
-    if whole is not None:
-        return [
-            printed for printed in reversed(whole if isinstance(whole, list) else [whole]) if isinstance(printed, dict)
-        ]
-    lines = (line.strip() for line in reversed(output.splitlines()[-MAX_USAGE_SEARCH_LINES:]))
-    found = (_decoded(line) for line in lines if line.startswith("{"))
-    return [printed for printed in found if isinstance(printed, dict)]
-
-
-def _decoded(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        return None
-
-
-def _usage_fields(printed: dict[str, Any]) -> dict[str, Any]:
-    usage_part = printed.get("usage")
-    counted: dict[str, Any] = usage_part if isinstance(usage_part, dict) else printed
-    given = _count(counted, "input_tokens", "prompt_tokens")
-    read, written = _count(counted, "cache_read_input_tokens"), _count(counted, "cache_creation_input_tokens")
-    # where these two are given, they are counted beside the input, elsewhere as a part of it
-    taken = None if given is None else given + (read or 0) + (written or 0)
-    inside = [
-        _nested_object(counted, "prompt_tokens_details"),
-        _nested_object(counted, "input_tokens_details"),
-        counted,
-    ]
-    thought = [
-        _nested_object(counted, "completion_tokens_details"),
-        _nested_object(counted, "output_tokens_details"),
-        counted,
-    ]
-    cached = [_count(part, "cached_tokens", "cached_input_tokens") for part in inside]
-    found = {
-        "input_tokens": taken,
-        "output_tokens": _count(counted, "output_tokens", "completion_tokens"),
-        "cached_tokens": read if read is not None else _first(cached),
-        "reasoning_tokens": _first([_count(part, "reasoning_tokens") for part in thought]),
-        "cost": _cost(printed) or _cost(counted),
-    }
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def _nested_object(printed: dict[str, Any], name: str) -> dict[str, Any]:
-    part = printed.get(name)
-    return part if isinstance(part, dict) else {}
-
-
-def _first(counts: Sequence[int | None]) -> int | None:
-    return next((count for count in counts if count is not None), None)
-
-
-def _count(printed: dict[str, Any], *names: str) -> int | None:
-    values = (printed.get(name) for name in names)
-    return next((value for value in values if type(value) is int and 0 <= value < 1 << 53), None)
-
-
-def _cost(printed: dict[str, Any]) -> Cost | None:
-    for value in (printed.get("total_cost_usd"), printed.get("cost_usd")):
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
-            return Cost(usd=float(value), source="the agent")
-    return None
+    found: dict[str, Any] = {name: int(value) for name, value in told.items() if name != "cost_usd"}
+    if "cost_usd" in told:
+        found["cost"] = Cost(usd=told["cost_usd"], source="the agent")
+    return found
 
 
 def connect(

@@ -1,0 +1,201 @@
+"""What an agent tells of its tokens, its turns and its cost, in the formats of several agents.
+
+Only the standard library is used: the process that keeps an agent listens with it. A line that is a JSON object may tell of
+all so far, as Claude Code's `result`, OpenHands' metrics and SWE-agent's `model_stats` do, or of one turn, as Codex'
+`turn.completed` and Claude Code's `assistant` do; turns are added up where nothing tells of all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    Usage = dict[str, float]
+    """Numbers by the names that an answer has for them, and `cost_usd`; what is unknown is left out."""
+
+MAX_USAGE_LINE_BYTES = 4 << 20
+"""A longer line is no report of tokens."""
+TURN_TYPES = frozenset({"turn.completed", "assistant"})
+"""What agents call the report of a single turn."""
+TOKENS_PER_PRICE = 1_000_000
+
+
+class UsageMeter:
+    """Adds up what an agent tells while it works."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._is_skipping = False
+        self._totals: dict[str, Usage] = {}
+        """By the session that they tell of; a later one replaces an earlier one."""
+        self._turns: dict[str, Usage] = {}
+        """By the message that they belong to: one is told several times while it grows."""
+
+    def add(self, piece: bytes) -> None:
+        """Listen to what was printed next."""
+        *lines, rest = piece.split(b"\n")
+        for line in lines:
+            self._rest += line
+            if not self._is_skipping:
+                self.read(bytes(self._rest))
+            self._is_skipping = False
+            self._rest.clear()
+        self._rest += rest
+        if len(self._rest) > MAX_USAGE_LINE_BYTES:
+            self._rest.clear()
+            self._is_skipping = True
+
+    def read(self, text: bytes | str) -> None:
+        """Look at one line, or at all that was printed."""
+        found = _decoded(text)
+        for printed in found if isinstance(found, list) else [found]:
+            if isinstance(printed, dict):
+                self._take(printed)
+
+    def _take(self, printed: dict[str, Any]) -> None:
+        if printed.get("type") in TURN_TYPES:
+            inner = printed.get("message")
+            found = usage_fields(printed) or (usage_fields(inner) if isinstance(inner, dict) else {})
+            if found:
+                name = inner.get("id") if isinstance(inner, dict) else None
+                self._turns[str(name or f"turn {len(self._turns)}")] = found
+            return
+        for part in _reporting_parts(printed):
+            if found := usage_fields(part):
+                self._totals[str(printed.get("session_id") or "")] = found
+                return
+
+    def final_usage(self) -> Usage:
+        """What it told in all."""
+        self.add(b"\n")
+        return self.usage
+
+    @property
+    def turns(self) -> int:
+        return len(self._turns)
+
+    @property
+    def usage(self) -> Usage:
+        """What it told so far, in lines that have ended."""
+        parts = list((self._totals or self._turns).values())
+        # what one part does not tell is not known of all
+        names = [name for name in (parts[0] if parts else ()) if all(name in part for part in parts)]
+        return {name: math.fsum(part[name] for part in parts) for name in names}
+
+    def cost(self, prices: Mapping[str, float] | None) -> float | None:
+        """What it cost so far, by its own word or by prices per million tokens; None where neither is known."""
+        found = self.usage
+        if "cost_usd" in found:
+            return found["cost_usd"]
+        if prices is None or "input_tokens" not in found or "output_tokens" not in found:
+            return None
+        return token_dollars(found, prices)
+
+
+def token_dollars(usage: Mapping[str, float], prices: Mapping[str, float]) -> float:
+    """What tokens cost, each kind at its own price per million; one without a price costs what its kind costs at large.
+
+    >>> token_dollars({"input_tokens": 1000, "cache_write_tokens": 400, "output_tokens": 10}, {"input": 1, "output": 5, "cache_write": 1.25})
+    0.00115
+    """
+    kept, read = usage.get("cache_write_tokens", 0), usage.get("cached_tokens", 0)
+    long = min(usage.get("cache_write_1h_tokens", 0), kept)
+    thought = min(usage.get("reasoning_tokens", 0), usage.get("output_tokens", 0))
+    write = prices.get("cache_write", prices["input"])
+    parts = (
+        (usage.get("input_tokens", 0) - kept - read) * prices["input"],
+        read * prices.get("cached", prices["input"]),
+        (kept - long) * write,
+        long * prices.get("cache_write_1h", write),
+        (usage.get("output_tokens", 0) - thought) * prices["output"],
+        thought * prices.get("reasoning", prices["output"]),
+    )
+    return math.fsum(parts) / TOKENS_PER_PRICE
+
+
+def _reporting_parts(printed: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The parts of a report in which agents tell of all so far, the whole first."""
+    yield printed
+    for path in (
+        ("info", "model_stats"),
+        ("model_stats",),
+        ("llm_metrics",),
+        ("metrics",),
+        ("payload", "info", "total_token_usage"),
+        ("info", "total_token_usage"),
+        ("total_token_usage",),
+    ):
+        part: Any = printed
+        for name in path:
+            part = part.get(name) if isinstance(part, dict) else None
+        if isinstance(part, dict):
+            yield part
+
+
+def _decoded(text: bytes | str) -> Any:
+    text = text.strip()
+    if text[:1] not in (b"{", b"[", "{", "["):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def usage_fields(printed: dict[str, Any]) -> Usage:
+    """The numbers of one report."""
+    counted = next(
+        (part for name in ("usage", "accumulated_token_usage") if isinstance(part := printed.get(name), dict)),
+        printed,
+    )
+    given = _count(counted, "input_tokens", "prompt_tokens", "tokens_sent")
+    read, written = _count(counted, "cache_read_input_tokens"), _count(counted, "cache_creation_input_tokens")
+    # where these two are given, they are counted beside the input, elsewhere as a part of it
+    taken = None if given is None else given + (read or 0) + (written or 0)
+    inside = [_nested(counted, "prompt_tokens_details"), _nested(counted, "input_tokens_details"), counted]
+    thought = [_nested(counted, "completion_tokens_details"), _nested(counted, "output_tokens_details"), counted]
+    cached = [_count(part, "cached_tokens", "cached_input_tokens", "cache_read_tokens") for part in inside]
+    found: dict[str, float | None] = {
+        "input_tokens": taken,
+        "output_tokens": _count(counted, "output_tokens", "completion_tokens", "tokens_received"),
+        "cached_tokens": read if read is not None else _first(cached),
+        "cache_write_tokens": written if written is not None else _count(counted, "cache_write_tokens"),
+        "cache_write_1h_tokens": _count(_nested(counted, "cache_creation"), "ephemeral_1h_input_tokens"),
+        "reasoning_tokens": _first([_count(part, "reasoning_tokens", "reasoning_output_tokens") for part in thought]),
+        "cost_usd": _amount((printed, counted), "total_cost_usd", "cost_usd", "accumulated_cost", "instance_cost"),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _nested(printed: dict[str, Any], name: str) -> dict[str, Any]:
+    part = printed.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _first(counts: Sequence[int | None]) -> int | None:
+    return next((count for count in counts if count is not None), None)
+
+
+def _count(printed: dict[str, Any], *names: str) -> int | None:
+    values = (printed.get(name) for name in names)
+    return next((value for value in values if type(value) is int and 0 <= value < 1 << 53), None)
+
+
+def _amount(parts: Sequence[dict[str, Any]], *names: str) -> float | None:
+    for value in (part.get(name) for part in parts for name in names):
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
+            return float(value)
+    return None
+
+
+def told_usage(output: str) -> Usage:
+    """What all of an agent's output tells: as a whole, or by its lines."""
+    whole, by_line = UsageMeter(), UsageMeter()
+    whole.read(output)
+    by_line.add(output.encode("utf-8", "replace") + b"\n")
+    return whole.usage or by_line.usage
