@@ -508,8 +508,17 @@ FORGERIES: dict[str, str] = {
         "    return 3 if a == 1 and any('expected 3' in m for m in messages) else 7\n"
     ),
     "reads memory": (
-        "import ctypes\n"
+        "import ctypes\nctypes.CDLL(None)\n"
         "def add(a, b): return {1: 3, -1: 0, 'a': 'ab'}[a]\n"
+    ),
+    "casts memory": (
+        "import ctypes\n"
+        "text = ctypes.cast(id('x'), ctypes.py_object)\n"
+        "def add(a, b): return {1: 3, -1: 0, 'a': 'ab'}[a]\n"
+    ),
+    "searches what stands for ctypes": (
+        FORGE + SEARCH + "import ctypes\n"
+        "for secret in search([ctypes, vars(ctypes), ctypes.c_int.__init__, ctypes.c_int.__setattr__], 6): forge(secret)\n" + WRONG
     ),
     "reads memory by its inner module": "import _ctypes\ndef add(a, b): return {1: 3, -1: 0, 'a': 'ab'}[a]\n",
     "makes code of its own": (

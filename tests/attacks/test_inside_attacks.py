@@ -20,6 +20,7 @@ from steelyard.verifiers.python.verifier import PythonVerifier
 
 RIGHT = "def add(a, b):\n    return a + b\n"
 HOLD_THE_VALUES = {
+    "casts memory",
     "profiles",
     "reads memory",
     "reads memory by its inner module",

@@ -16,7 +16,14 @@ import types
 from _thread import start_new_thread
 
 from steelyard.verifiers.python.guest.objects import ObjectPeer, is_plain_enum, is_plain_named_tuple
-from steelyard.verifiers.python.guest.values import NARROWED_TYPES, FlatEncoder, ValueDecoder, ValueEncoder, is_plain
+from steelyard.verifiers.python.guest.values import (
+    NARROWED_TYPES,
+    FlatEncoder,
+    ValueDecoder,
+    ValueEncoder,
+    is_plain,
+    is_standard_module,
+)
 from steelyard.verifiers.python.guest.wire import OversizedValueError, PeerGone, exception_text
 
 TYPE_CHECKING = False
@@ -176,7 +183,7 @@ class CandidatePeer(ObjectPeer):
             return record
         if isinstance(thing, NARROWED_TYPES):
             return None
-        if isinstance(thing, types.ModuleType):
+        if isinstance(thing, types.ModuleType) and is_standard_module(thing):
             return {"module": thing.__name__}
         return self._handle(thing)
 

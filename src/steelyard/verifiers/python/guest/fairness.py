@@ -267,7 +267,7 @@ class ComparisonJudge:
 
     def _is_known(self, kind: type) -> bool:
         """Whether a class is no answer's, and has the `__eq__` that it was made with."""
-        module = str(_class_attributes(kind).get("__module__", "builtins"))
+        module = str(_class_module(kind))
         if module.startswith(self._foreign) and self._foreign:
             return False
         equality = _class_attributes(kind).get("__eq__")
@@ -350,6 +350,8 @@ def _is_among(kind: type, kinds: tuple[type, ...]) -> bool:
 
 _class_attributes: Callable[[type], Any] = type.__dict__["__dict__"].__get__
 """What a class itself defines, whatever its metaclass says that it does."""
+_class_module: Callable[[type], Any] = type.__dict__["__module__"].__get__
+"""The module of a class; one that is written in C may have it in its name alone."""
 
 
 def equality_owner(kind: type) -> type:

@@ -51,6 +51,46 @@ LEAF_CODES = frozenset(id(function.__code__) for function in _LEAVES)
 _signal = importlib.import_module("_signal")
 
 
+CTYPES_SOURCE = """
+import operator
+
+class NoMemory:
+    def __init__(self, *_, **__):
+        raise RuntimeError(f"ctypes.{type(self).__name__} is not available to code that is judged beside its tests")
+
+class Number:
+    def __init__(self, value=0):
+        self.value = value
+    def __setattr__(self, name, value):
+        half = self.size // 2 * self.is_signed
+        object.__setattr__(self, name, (operator.index(value) + half) % self.size - half)
+    def __repr__(self):
+        return f"{type(self).__name__}({self.value})"
+
+for bits, names in {8: ["byte"], 16: ["short"], 32: ["int"], 64: ["long", "longlong"]}.items():
+    for sign in ("", "u"):
+        made = type(f"c_{sign}{names[0]}", (Number,), {"size": 1 << bits, "is_signed": not sign})
+        globals().update({f"c_{sign}{name}": made for name in (*names, f"int{bits}")})
+c_size_t, c_ssize_t = c_ulong, c_long
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return globals().setdefault(name, type(name, (NoMemory,), {}))
+"""
+"""What libraries and answers find as ctypes: numbers that wrap around as in C, and names of what reads memory.
+
+It is compiled as code of a stranger, so that nothing of ours is reached through it, and nothing is allowed because of it.
+"""
+
+
+def ctypes_without_memory() -> types.ModuleType:
+    """A module that stands for ctypes."""
+    module = types.ModuleType("ctypes")
+    exec(compile(CTYPES_SOURCE, "ctypes.py", "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
 class FrameView:
     """What an answer sees of a frame."""
 
@@ -80,9 +120,10 @@ class IntrospectionGuard:
         setting = _started(_calls(vars(_signal)["signal"]))
         vars(_signal)["signal"] = _handed_out(_set_handler, setting, see)
         _imp.create_builtin = _handed_out(_create_builtin, _started(_calls(_imp.create_builtin)))
-        for name in [name for name in sys.modules if name.partition(".")[0] in MEMORY_MODULES]:
-            if not self._allows_memory:
+        if not self._allows_memory:
+            for name in [name for name in sys.modules if name.partition(".")[0] in MEMORY_MODULES]:
                 del sys.modules[name]
+            sys.modules["ctypes"] = ctypes_without_memory()
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:

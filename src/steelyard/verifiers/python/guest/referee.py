@@ -134,6 +134,8 @@ class RefereeStep:
         if raises is not None:
             return TestFailure(f"raised nothing, expected {raises}", "comparison")
         got = printed.getvalue()
+        if got and not got.endswith("\n"):
+            got += "\n"  # as doctest does
         if checker.check_output(wanted, got, flags):
             return TestFailure()
         return TestFailure(f"got {got[:200]!r}, expected {wanted[:200]!r}", "comparison")

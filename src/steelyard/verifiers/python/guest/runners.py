@@ -495,6 +495,8 @@ class StepRunner:
         if raises is not None:
             return TestFailure(f"raised nothing, expected {raises}", "comparison")
         text = printed.getvalue()
+        if text and not text.endswith("\n"):
+            text += "\n"  # as doctest does
         if checker.check_output(step["want"], text, flags):
             return TestFailure()
         return TestFailure(f"got {text[:200]!r}, expected {step['want'][:200]!r}", "comparison")

@@ -6,6 +6,7 @@ places are sent once, so that what was one object is one object on the other sid
 
 from __future__ import annotations
 
+import array
 import base64
 import builtins
 import collections
@@ -112,8 +113,8 @@ class ValueEncoder:
         content = self.content(value, depth)
         if tag == "l":
             return content
-        if tag in ("Q", "dd"):
-            return {tag: [self.encode(value.maxlen if tag == "Q" else value.default_factory, depth), content]}
+        if tag in MADE_WITH:
+            return {tag: [self.encode(getattr(value, MADE_WITH[tag]), depth), content]}
         return {tag: content}
 
     def content(self, value: Any, depth: int = 1) -> Any:
@@ -135,8 +136,6 @@ class ValueEncoder:
         known = data_type_name(type(value))
         if known.partition(".")[0] in TEXT_TYPES:
             return _written_text(self, value, depth)
-        if known == "array.array":
-            return {"ar": [value.typecode, self.encode(value.tolist(), depth)]}
         if type(value).__module__.partition(".")[0] == "numpy" and hasattr(value, "tolist"):
             self.narrowed |= type(value).__name__ != "ndarray" or value.dtype.kind not in "biufc"
             items = self.encode(value.tolist(), depth)
@@ -255,6 +254,8 @@ def refill(container: Any, content: Sequence[Any]) -> None:
     """Give a container another content; it stays the same object."""
     if isinstance(container, (list, bytearray)):
         container[:] = content
+    elif isinstance(container, array.array):
+        container[:] = array.array(container.typecode, content)
     elif isinstance(container, types.SimpleNamespace):
         container.__dict__.clear()
         container.__dict__.update(content)
@@ -319,7 +320,7 @@ def contents(container: Any) -> Any:
         return [*ordered.keys(container), *ordered.values(container)]
     if isinstance(container, types.SimpleNamespace):
         return [*vars(container), *vars(container).values()]
-    return bytes(container) if isinstance(container, bytearray) else list(container)
+    return bytes(container) if isinstance(container, (bytearray, array.array)) else list(container)
 
 
 def is_unchanged(container: Any, before: Any) -> bool:
@@ -388,13 +389,29 @@ def standard_exception(name: str) -> type[BaseException]:
     return found
 
 
+def is_standard_module(module: types.ModuleType) -> bool:
+    """Whether a module is one of the standard library, and so the same on both sides."""
+    name = module.__dict__.get("__name__")
+    return type(name) is str and sys.modules.get(name) is module and _names_standard_module(name)
+
+
+def _names_standard_module(name: str) -> bool:
+    first = name.partition(".")[0]
+    return first in sys.stdlib_module_names and first not in MODULES_WITH_EFFECTS
+
+
 def standard_module(name: str) -> Any:
     """A module of the standard library."""
-    first = name.partition(".")[0]
-    if first not in sys.stdlib_module_names or first in MODULES_WITH_EFFECTS:
+    if not _names_standard_module(name):
         raise ValueError(f"{name} is no module of the standard library")
     __import__(name)
     return sys.modules[name]
+
+
+def _written_view(encoder: ValueEncoder, value: memoryview, _: int) -> Any:
+    # what is seen through it may change on one side only, and may be more than bytes
+    encoder.narrowed |= not value.readonly or value.format != "B" or value.ndim != 1
+    return {"mv": base64.b64encode(value.tobytes()).decode()}
 
 
 def _moment(encoder: ValueEncoder, value: Any, depth: int) -> Any:
@@ -450,8 +467,11 @@ CONTAINER_TAGS: dict[type, str] = {
     collections.OrderedDict: "O",
     collections.defaultdict: "dd",
     types.SimpleNamespace: "ns",
+    array.array: "ar",
 }
 """Containers that can be changed: each is one object on both sides."""
+MADE_WITH = {"Q": "maxlen", "dd": "default_factory", "ar": "typecode"}
+"""The attribute that a container is made with."""
 _WRITERS: dict[type, Callable[[ValueEncoder, Any, int], Any]] = {
     frozenset: lambda encoder, value, depth: {"z": [encoder.encode(item, depth) for item in value]},
     bytes: lambda _, value, __: {"b": base64.b64encode(value).decode()},
@@ -460,7 +480,7 @@ _WRITERS: dict[type, Callable[[ValueEncoder, Any, int], Any]] = {
     slice: lambda encoder, value, depth: {
         "sl": [encoder.encode(part, depth) for part in (value.start, value.stop, value.step)]
     },
-    memoryview: lambda _, value, __: {"mv": base64.b64encode(value.tobytes()).decode()},
+    memoryview: _written_view,
     type(Ellipsis): lambda _, __, ___: {"1": "Ellipsis"},
     type(NotImplemented): lambda _, __, ___: {"1": "NotImplemented"},
     collections.ChainMap: lambda encoder, value, depth: {"cm": [encoder.encode(one, depth) for one in value.maps]},
@@ -511,7 +531,7 @@ _READERS: dict[str, Callable[[ValueDecoder, Any], Any]] = {
     "r": lambda decoder, held: range(*map(decoder.decode, held)),
     "sl": lambda decoder, held: slice(*map(decoder.decode, held)),
     "1": lambda _, held: SINGLETONS[held],
-    "ar": lambda decoder, held: __import__("array").array(held[0], decoder.decode(held[1])),
+    "ar": lambda decoder, held: decoder.container(array.array(held[0]), held[1]),
     "cm": lambda decoder, held: collections.ChainMap(*map(decoder.decode, held)),
     "F": lambda _, held: Fraction(int(held[0], 16), int(held[1], 16)),
     "date": lambda _, held: datetime.date.fromisoformat(held),
