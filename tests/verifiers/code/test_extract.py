@@ -50,6 +50,9 @@ ONE_BLOCK: dict[str, tuple[str, str, str | None]] = {
     # fences
     "prose-around": (f"Sure!\n\n{fence(F, 'python')}\nHope it helps.", "python", F),
     "tildes": (fence(F, "python", "~~~"), "python", F),
+    "byte-order-mark-in-the-block": (fence(f"\ufeff{F}", "python"), "python", F),
+    "block-in-a-quotation": ("As asked:\n\n" + indented(fence(F, "python"), "> "), "python", F),
+    "quotation-before-a-block": (f"> ```\n> old\n> ```\n\n{fence(F, 'python')}", "python", F),
     "tildes-around-backticks": (fence("```\n", "md", "~~~"), "markdown", "```\n"),
     "four-backticks": (
         fence(f'"""\n{fence("x")}"""\n{F}', "python", "````"),

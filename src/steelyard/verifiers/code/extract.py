@@ -43,12 +43,16 @@ def extract(reply: str, language: str = "", *, defines: Sequence[str] = ()) -> E
     """The code in `reply`; `defines` names the functions and types that the answer must bring."""
     wanted = canonical_language(language)
     reply = reply.removeprefix("\ufeff").replace("\r\n", "\n")
+    if wanted == "python":  # other compilers take the mark as it is
+        reply = reply.replace("\n\ufeff", "\n")
     # code about fences and think tags is itself no Markdown
     if wanted == "python" and is_python(reply):
         return ExtractedCode(tidy(reply), "whole reply")
     text = without_thinking(reply)
     if not text.strip():
         return ExtractedCode(None, "only thinking" if reply.strip() else "empty reply")
+    if wanted == "python" and QUOTED_FENCE_PATTERN.search(text) and not fenced_blocks(text):
+        text = QUOTE_MARK_PATTERN.sub("", text)
     if blocks := fenced_blocks(text):
         # when the prompt opened the block, the reply's first fence is the closing one
         if not blocks[0].label and not blocks[0].closed and not bare_code(blocks[0].code, wanted).code:
@@ -63,6 +67,10 @@ def extract(reply: str, language: str = "", *, defines: Sequence[str] = ()) -> E
         return select_answer(filled, wanted, defines)
     return ExtractedCode(None, "empty code block") if blocks else bare_code(text, wanted)
 
+
+QUOTED_FENCE_PATTERN = re.compile(r"^ {0,3}> ?(?:```|~~~)", re.MULTILINE)
+QUOTE_MARK_PATTERN = re.compile(r"^ {0,3}> ?", re.MULTILINE)
+"""What begins each line of a quotation in Markdown."""
 
 # ---- languages
 
