@@ -26,6 +26,7 @@ import msgspec
 from steelyard.errors import VerifierError
 from steelyard.protocols import ENDLESS_SECONDS, GuestHost, GuestModules, ProcessLimit, ProcessResult, ResourceLimits
 from steelyard.sandbox import kernel
+from steelyard.sandbox.control_group import ControlGroup, new_control_group
 from steelyard.sandbox.fair_clock import MAX_STARVED_FACTOR, FairClock
 from steelyard.sandbox.memory import process_tree_memory_bytes
 from steelyard.sandbox.process_room import CrowdWatch
@@ -137,6 +138,9 @@ class SandboxWorker:
         """What the zygote itself prints."""
         self._process: subprocess.Popen[bytes] | None = None
         self._busy = False
+        self._group: ControlGroup | None = None
+        self._is_out_of_memory = False
+        """Whether the kernel ended it, with its folder: from then on every job ends at that limit."""
         self.uid: int | None = None
         """The user that code in it runs as, where that is not ours."""
 
@@ -171,6 +175,7 @@ class SandboxWorker:
                 )
             async with asyncio.timeout(ZYGOTE_TIMEOUT_SECONDS):
                 await self._prepare(self._process.pid)
+                await self._join_group()
         except (OSError, TimeoutError) as error:
             printed = leading_bytes(self._log, 2000).decode("utf-8", "replace").strip()
             self.kill()
@@ -226,6 +231,15 @@ class SandboxWorker:
             _map_users(pid, f"0 0 1\n1 {stranger} 1\n" if root else "")
             await self._send(b"mapped")
         await self._reply()
+
+    async def _join_group(self) -> None:
+        """Let the zygote, and so all that it starts, live in a control group, where there is one."""
+        self._group = new_control_group()
+        if self._group is not None:
+            reply, _ = await self._request({"do": "join"}, fds=[self._group.door])
+            if not reply["joined"]:
+                self._group.remove()
+                self._group = None
 
     def _filter(self) -> bytes:
         """The filter of system calls; empty where this level has none."""
@@ -346,6 +360,8 @@ class SandboxWorker:
         self._exceeded: ProcessLimit = ""
         self._starved = False
         self._busy = True
+        if self._group is not None:
+            self._group.set_limits(limits)
         # we look at the clock from outside; the zygote only knows when we must be gone
         longest = MAX_STARVED_FACTOR * limits.wall_seconds + ZYGOTE_TIMEOUT_SECONDS
         header["limits"] = limits._replace(wall_seconds=longest)
@@ -363,7 +379,10 @@ class SandboxWorker:
         except TimeoutError:
             raise VerifierError("the sandbox did not come back") from None
         except OSError as error:
-            raise VerifierError(f"the sandbox failed: {error}") from None
+            self._is_out_of_memory = self._group is not None and self._group.is_out_of_memory()
+            if not self._is_out_of_memory:
+                raise VerifierError(f"the sandbox failed: {error}") from None
+            return {"code": -signal.SIGKILL, "limit": "memory limit", "stopped": False, "seconds": clock.elapsed}
         finally:
             if self._watch is not None:
                 self._watch.cancel()
@@ -418,6 +437,9 @@ class SandboxWorker:
                 except subprocess.TimeoutExpired:
                     end()
             self._process.wait()
+        if self._group is not None:
+            self._group.remove()
+            self._group = None
         if not self._enclosure.own_root:  # a zygote that never came to serve leaves it
             for folder in (self._home, self._streams):
                 with contextlib.suppress(OSError):
@@ -437,6 +459,8 @@ class SandboxWorker:
     async def _request(
         self, header: dict[str, Any], payload: bytes = b"", fds: Sequence[int] = ()
     ) -> tuple[dict[str, Any], bytes]:
+        if self._is_out_of_memory:
+            return {"there": False}, b""
         self._busy = True
         try:
             await self._send(msgspec.json.encode(header), payload, fds)

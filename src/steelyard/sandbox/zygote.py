@@ -118,7 +118,7 @@ class Zygote:
         gc.disable()
         self._reply({"ready": True})
         jobs = {"run": self._run, "call": self._call, "write": self._write, "read": self._read, "wipe": self._wipe}
-        jobs |= {"open": self._open, "agent": self._run_agent}
+        jobs |= {"open": self._open, "agent": self._run_agent, "join": self._join}
         while True:
             header, fds = self._request()
             if header["do"] in jobs:  # a stop that came too late is ignored
@@ -169,6 +169,13 @@ class Zygote:
             os.execvpe(argv[0], argv, environment)  # noqa: S606  this is the place where programs are started
 
         self._reply(self._with_streams(job, fds[:3], [], start))
+
+    def _join(self, job: dict[str, Any], fds: list[int]) -> None:  # noqa: ARG002  every job has the same shape
+        """Move into the control group whose list of processes we are given."""
+        joined = False
+        with contextlib.suppress(OSError):
+            joined = bool(os.write(fds[0], b"0"))
+        self._reply({"joined": joined})
 
     def _open(self, job: dict[str, Any], fds: list[int]) -> None:  # noqa: ARG002  every job has the same shape
         """Hand out a socket that listens here, our folder, and the ends of the pipes that an agent prints to."""

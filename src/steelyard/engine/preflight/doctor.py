@@ -27,6 +27,7 @@ from steelyard.plugins import BUILT_IN_PLUGINS, foreign_plugins, load_plugin
 from steelyard.protocols import ResourceLimits
 from steelyard.records import Case
 from steelyard.reports.lists import AttemptLimit, ContainmentLevel, MachineHealth, RegisteredPlugin, ToolStatus
+from steelyard.sandbox.control_group import delegated_group
 from steelyard.sandbox.folders import MAX_SANDBOX_FILES, SANDBOX_TMPFS_SIZE
 from steelyard.sandbox.levels import (
     ISOLATION_CLAIMS,
@@ -36,7 +37,7 @@ from steelyard.sandbox.levels import (
     strongest_isolation,
 )
 from steelyard.sandbox.process_room import process_shortage
-from steelyard.sandbox.worker import base_interpreter, base_python_folders, sandbox_environment
+from steelyard.sandbox.worker import WATCH_SECONDS, base_interpreter, base_python_folders, sandbox_environment
 from steelyard.sandbox.zygote import MAX_OPEN_FILES
 from steelyard.text import printable
 from steelyard.verifiers.python.plan import PYTHON_TEST_STYLES
@@ -277,7 +278,9 @@ def _limits(used: IsolationProbeResult | None) -> Iterator[AttemptLimit]:
     yield AttemptLimit(name="CPU time", most=f"timeout_secs of its case ({seconds:g} s when it has none)")
     yield AttemptLimit(name="time", most="twice that and 10 s, so that a busy machine fails no attempt")
     if sys.platform == "linux":
-        yield AttemptLimit(name="memory", most=f"{_size(usual.memory_bytes)}, more for compilers and commands")
+        counted = "counted in a control group" if delegated_group() else f"looked at every {WATCH_SECONDS:g} s"
+        most = f"{_size(usual.memory_bytes)}, more for compilers and commands; {counted}"
+        yield AttemptLimit(name="memory", most=most)
         yield AttemptLimit(name="processes", most=f"{usual.processes}, threads included")
     yield AttemptLimit(name="open files", most=str(MAX_OPEN_FILES))
     yield AttemptLimit(name="one file", most=f"{_size(usual.file_bytes)}, what it prints included")
