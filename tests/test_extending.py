@@ -6,11 +6,15 @@ import importlib.metadata
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
+from support.viewed import Viewer
 
 PAGE = (Path(__file__).parents[1] / "docs" / "extending.md").read_text("utf-8")
 FILES = dict(re.findall(r"^```(?:py|toml)\n# (\S+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
@@ -60,10 +64,10 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def steelyard(place: Path, installed: Path, line: str) -> subprocess.CompletedProcess[str]:
+def steelyard(place: Path, installed: Path, line: str | Sequence[str]) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("STEELYARD_", "PYTEST_"))}
     return subprocess.run(
-        [sys.executable, "-m", "steelyard.cli", *line.split()],
+        [sys.executable, "-m", "steelyard.cli", *(line.split() if isinstance(line, str) else line)],
         cwd=place,
         env={**environment, "PYTHONPATH": str(installed), "COLUMNS": "200"},
         capture_output=True,
@@ -138,6 +142,38 @@ def test_settings_that_the_provider_does_not_know_are_named(
     ran = steelyard(place, installed, command("run"))
     assert ran.returncode == 2
     assert problem in ran.stderr
+
+
+LOOKS = (
+    "list",
+    "show latest",
+    "show latest pond 1",
+    "report latest -o report.html -o report.json",
+    "query SELECT+1",
+    "suites haiku.toml",
+    "compare latest latest",
+    "allow haiku.toml steelyard.toml steelyard-runs/first",
+)
+
+
+def test_commands_that_only_look_import_no_plug_in_that_a_file_names(
+    place: Path, installed: Path, tmp_path: Path
+) -> None:
+    settings = 'backend = "eager"\n' + FILES["steelyard.toml"]
+    (place / "steelyard.toml").write_text(settings, "utf-8")
+    made = "run haiku.toml -m poet/basho -n 2 --output steelyard-runs/first"
+    assert steelyard(place, installed, made).returncode == 0
+    spoiled = tmp_path / "spoiled"
+    shutil.copytree(installed, spoiled)
+    for part in (*spoiled.glob("haiku_parts/*.py"),):
+        part.write_text("import os\nos.write(2, b'a plug-in was imported')\nos._exit(99)\n", "utf-8")
+    assert steelyard(place, spoiled, made).returncode == 99, "the run itself needs them"
+    for look in LOOKS:
+        ran = steelyard(place, spoiled, [word.replace("+", " ") for word in look.split()])
+        assert ran.returncode in (0, 3), (look, ran.stderr)
+    with Viewer(place / "steelyard-runs", PYTHONPATH=str(spoiled)) as viewer:
+        for page in ("/", "/runs/first", "/api/v1/runs/first/attempts"):
+            assert viewer.get(page).status == 200
 
 
 def test_a_reader_of_outcomes_counts_what_its_files_hold(place: Path, installed: Path) -> None:

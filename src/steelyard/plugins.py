@@ -10,6 +10,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -165,9 +166,28 @@ def explain_plugin_errors(kind: PluginKind, name: str, where: str = "") -> Itera
         raise InputError(f"{place}{described_plugin(kind, name)} failed: {reason}") from error
 
 
+_leaves_settings_unchecked = ContextVar("leaves_settings_unchecked", default=False)
+
+
+@contextlib.contextmanager
+def settings_unchecked() -> Iterator[None]:
+    """Meanwhile no part of another distribution is imported to check what a file says to it: for commands that only look."""
+    token = _leaves_settings_unchecked.set(True)
+    try:
+        yield
+    finally:
+        _leaves_settings_unchecked.reset(token)
+
+
+def has_unchecked_settings(kind: PluginKind, name: str) -> bool:
+    """Whether the settings of a part are to be taken as they are."""
+    return _leaves_settings_unchecked.get() and name in foreign_plugins(kind)
+
+
 def settings_type(kind: PluginKind, name: str) -> Any:
-    """The msgspec struct that checks the settings of a part; None where it has no settings of its own."""
-    return getattr(load_plugin(kind, name), "settings", None) if is_plugin(kind, name) else None
+    """The msgspec struct that checks the settings of a part; None where it has no settings of its own, or they stay unchecked."""
+    is_known = is_plugin(kind, name) and not has_unchecked_settings(kind, name)
+    return getattr(load_plugin(kind, name), "settings", None) if is_known else None
 
 
 def plugin_for_suffix(kind: PluginKind, suffix: str) -> str:

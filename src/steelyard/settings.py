@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import InputError, Problem, did_you_mean
-from steelyard.plugins import foreign_plugins, is_plugin, plugin_names, settings_type
+from steelyard.plugins import foreign_plugins, has_unchecked_settings, is_plugin, plugin_names, settings_type
 from steelyard.protocols import ProviderSettings
 from steelyard.records import AgentSettings, Price, Record
 from steelyard.text import printable
@@ -121,6 +121,8 @@ def _settings(table: dict[str, Any], where: str, environment: Mapping[str, str])
         is_foreign = section["type"] in foreign_plugins("providers")
         own_settings = settings_type("providers", section["type"]) if is_foreign else None
         own_keys = () if own_settings is None else own_settings.__struct_fields__
+        if has_unchecked_settings("providers", section["type"]):
+            own_keys = tuple(section)
         own = {key: section.pop(key) for key in list(section) if key in own_keys and key not in PROVIDER_KEYS}
         for key in [key for key in section if key not in PROVIDER_KEYS]:
             if key in known:

@@ -66,11 +66,11 @@ OPENED: dict[int, str] = {}
 class Viewer:
     """`steelyard view` in a process of its own."""
 
-    def __init__(self, folder: Path, *options: str, key: str = "") -> None:
+    def __init__(self, folder: Path, *options: str, key: str = "", **environment: str) -> None:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("STEELYARD_")}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "steelyard.cli", "view", str(folder), "--port", "0", "--no-browser", *options],
-            env={**clean, **({"STEELYARD_API_KEY": key} if key else {})},
+            env={**clean, **({"STEELYARD_API_KEY": key} if key else {}), **environment},
             cwd=folder.parent,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

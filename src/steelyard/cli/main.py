@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -166,6 +167,8 @@ COMMANDS: Mapping[str, Command] = {
     name: command for name in _ORDER.split() for room in _ROOMS if (command := room.COMMANDS.get(name)) is not None
 }
 """All commands, in the order in which `--help` lists them."""
+LOOKING_COMMANDS = frozenset(("list", "show", "report", "query", "view", "compare", "gate", "merge", "suites", "allow"))
+"""Commands that only read files."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -174,7 +177,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         ended: SystemExit | None = None
         code: int = ExitCode.OK
         try:
-            code = _main(list(sys.argv[1:] if argv is None else argv))
+            arguments = list(sys.argv[1:] if argv is None else argv)
+            with _plugins_left_alone(arguments):
+                code = _main(arguments)
         except SystemExit as exit_:
             # how argparse ends --help
             ended = exit_
@@ -185,6 +190,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             return code
         print_to_stderr(f"steelyard: the output could not be written: {output.error.strerror}")
         return code or ExitCode.CANNOT_TELL
+
+
+def _plugins_left_alone(arguments: list[str]) -> contextlib.AbstractContextManager[None]:
+    """Where a command only looks, no plug-in is imported because a file names it."""
+    if not arguments or arguments[0] not in LOOKING_COMMANDS:
+        return contextlib.nullcontext()
+    from steelyard.plugins import settings_unchecked
+
+    return settings_unchecked()
 
 
 def _main(arguments: list[str]) -> int:

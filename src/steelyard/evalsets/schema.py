@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 import msgspec
 
 from steelyard.errors import Problem, did_you_mean
-from steelyard.plugins import BUILT_IN_PLUGINS, settings_type
+from steelyard.plugins import BUILT_IN_PLUGINS, has_unchecked_settings, settings_type
 from steelyard.records import Case, Record, Rule, Verify, cases, runs
 from steelyard.records.cases import SHARED_VERIFY_KEYS
 from steelyard.text import printable, short_quote
@@ -174,6 +174,8 @@ def with_verifier_settings(draft: Draft, problems: ProblemCollector) -> Draft:
     shape = settings_type("verifiers", kind) if isinstance(kind, str) and kind else None
     own = frozenset(() if shape is None else shape.__struct_fields__)
     shared = _fields(Verify).keys() - {"settings"}
+    if isinstance(kind, str) and has_unchecked_settings("verifiers", kind):
+        own = frozenset(verify)
     known = own if shape is not None and kind in BUILT_IN_PLUGINS["verifiers"] else shared.union(own)
     for key in verify:
         if key not in known:
