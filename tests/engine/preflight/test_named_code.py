@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.sandbox.levels import probe_isolation
 from steelyard.store.allowed_code import allow_code, allowed_code, allowed_code_file
 from support.command_line import Ended, steelyard
 from support.viewed import Viewer
@@ -175,13 +176,23 @@ def test_an_agent_that_a_settings_file_declares_is_agreed_to_with_all_that_it_ma
     declared = '[agents.helper]\ncommand = "./ask.sh"\n'
     home.write("steelyard.toml", declared)
     ran = home.steelyard("run", "plain.toml", "-m", "agent:helper", "--output", "out")
-    assert "this runs code with your rights: the agent helper (./ask.sh)" in ran.stderr
+    is_contained = "not contained" not in ran.stdout
+    assert is_contained == (probe_isolation("full").holds or probe_isolation("bubblewrap").holds)
+    rights = "1 contained agent" if is_contained else "code with your rights"
+    assert f"this runs {rights}: the agent helper (./ask.sh)\n" in ran.stderr
     assert home.steelyard("resume", "out", "--samples", "2").returncode == ran.returncode
     for changed in (f'{declared}hosts = ["there.test"]\n', declared.replace("./ask.sh", "./ask.sh more")):
         home.write("steelyard.toml", changed)
-        refused(home.steelyard("resume", "out", "--samples", "3"), "the agent helper", "type: steelyard allow out")
+        again = home.steelyard("resume", "out", "--samples", "3")
+        assert again.returncode == 2
+        assert f"runs {rights} that you have not agreed to: the agent helper" in again.stderr
+        assert "type: steelyard allow out" in again.stderr
     assert "allowed the agent helper" in home.steelyard("allow", "steelyard.toml").stderr
     assert home.steelyard("resume", "out", "--samples", "3").returncode == ran.returncode
+    home.forget()
+    ran = home.steelyard("run", "function.toml", "-m", "agent:helper", "--agent-sandbox", "off", "--output", "free")
+    assert "this runs code with your rights: the function score of " in ran.stderr
+    assert ", the agent helper (./ask.sh more)\n" in ran.stderr
 
 
 def test_agents_of_an_experiment_and_its_judges_are_asked_about(home: Home) -> None:

@@ -15,6 +15,7 @@ import msgspec
 
 from steelyard import evalsets
 from steelyard.engine.options import RunOptions
+from steelyard.engine.preflight.agents import uncontained_reason
 from steelyard.engine.preflight.connect import located_path, split_model_names
 from steelyard.errors import InputError
 from steelyard.evalsets import experiments
@@ -24,7 +25,7 @@ from steelyard.settings import BUILT_IN_PROVIDERS, DEFAULT_SETTINGS_PATH, Settin
 from steelyard.settings import load as load_settings
 from steelyard.store.allowed_code import allow_code, allowed_code
 from steelyard.store.journal import StoredRun
-from steelyard.text import printable
+from steelyard.text import counted, printable
 
 MAX_LISTED_CODE = 5
 """How much code a sentence names one by one."""
@@ -38,6 +39,8 @@ class NamedCode(NamedTuple):
     digest: str
     """Of what it is called, where it lies, and what it contains."""
     text: str
+    agent: str = ""
+    """The name under which the settings declare it, where it is an agent that may be contained."""
 
 
 def case_code(cases: Iterable[Case], means: RunOptions) -> list[NamedCode]:
@@ -160,7 +163,7 @@ def path_code(path: Path, means: RunOptions) -> list[NamedCode]:
 def allow_path(path: str | Path, means: RunOptions = RunOptions()) -> list[str]:
     """Agree to all the code that a file or a folder names; returns it, in words."""
     code = _distinct(path_code(Path(path), means) + settings_code(means.settings))
-    if problem := allow_code(code):
+    if problem := allow_code([one[:2] for one in code]):
         raise InputError(f"the agreement cannot be stored: {problem}")
     return [one.text for one in code]
 
@@ -171,10 +174,10 @@ def note_own_code(code: Sequence[NamedCode], means: RunOptions) -> None:
     fresh = [one for one in _distinct(code) if one.digest not in known]
     if not fresh:
         return
-    problem = allow_code(fresh)
+    problem = allow_code([one[:2] for one in fresh])
     if means.say is not None:
         stored = f"; this could not be stored ({problem})" if problem else ""
-        means.say(f"note: this runs code with your rights: {_listed(fresh)}{stored}")
+        means.say(f"note: this runs {_announced(fresh, means)}{stored}")
 
 
 def require_allowed_code(code: Sequence[NamedCode], means: RunOptions, *paths: str | Path) -> None:
@@ -184,18 +187,27 @@ def require_allowed_code(code: Sequence[NamedCode], means: RunOptions, *paths: s
     if not fresh or means.allow_code:
         return
     where = ", ".join(printable(str(path)) for path in paths)
-    if means.ask_user is not None and means.ask_user(f"{where} runs code with your rights: {_listed(fresh)}"):
-        allow_code(fresh)
+    if means.ask_user is not None and means.ask_user(f"{where} runs {_announced(fresh, means)}"):
+        allow_code([one[:2] for one in fresh])
         return
     command = shlex.join(["steelyard", "allow", *(printable(str(path)) for path in paths)])
+    announced = _announced(fresh, means, " that you have not agreed to")
     raise InputError(
-        f"{where}: runs code with your rights that you have not agreed to: {_listed(fresh)}; look at it, and if you trust it type: "
+        f"{where}: runs {announced}; look at it, and if you trust it type: "
         f"{command} (or give --allow-code, for this time)"
     )
 
 
 def _distinct(code: Iterable[NamedCode]) -> list[NamedCode]:
     return list({one.digest: one for one in code}.values())
+
+
+def _announced(code: Sequence[NamedCode], means: RunOptions, remark: str = "") -> str:
+    """The code in words, agents that are contained apart: these have no other rights than they declare."""
+    contained = [one for one in code if one.agent and not uncontained_reason(one.agent, means)]
+    free = [one for one in code if one not in contained]
+    kinds = ((free, "code with your rights"), (contained, counted(len(contained), "contained agent")))
+    return " and ".join(f"{kind}{remark}: {_listed(listed)}" for listed, kind in kinds if listed)
 
 
 def _listed(code: Sequence[NamedCode]) -> str:
@@ -241,6 +253,7 @@ def _agent_code(name: str, settings: Settings, environment: Mapping[str, str] = 
     return NamedCode(
         _digest("agent", name, msgspec.to_builtins(declared), program.digest),
         f"the agent {printable(name)} ({printable(declared.command)})",
+        agent=name,
     )
 
 
