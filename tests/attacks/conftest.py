@@ -9,16 +9,33 @@ import pytest
 from attacks.scenes import DRIVER, LEVELS, USERS, Told, interpreter, told_once
 from support.toolchains import unavailable
 
+FIRST_SCENE = (LEVELS[0], USERS[0])
+"""Where every attack is tried in every run of the tests."""
+
 
 @pytest.fixture(scope="session", params=[(level, user) for level in LEVELS for user in USERS], ids=" as ".join)
 def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """What became of all attacks at one level; whichever test process comes first runs them."""
+    """What became of the attacks that concern one level; whichever test process comes first runs them."""
     level, user = request.param
+    return attacked(tmp_path_factory, level, user, "all" if request.param == FIRST_SCENE else "everywhere")
+
+
+@pytest.fixture(
+    scope="session",
+    params=[(level, user) for level in LEVELS[:-1] for user in USERS if (level, user) != FIRST_SCENE],
+    ids=" as ".join,
+)
+def whole_scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """What became of every attack there is."""
+    level, user = request.param
+    return attacked(tmp_path_factory, level, user, "all")
+
+
+def attacked(factory: pytest.TempPathFactory, level: str, user: str, much: str) -> Told:
     python = interpreter(user)
     if not python:
         unavailable(f"no Python {sys.version_info[0]}.{sys.version_info[1]} with our packages that {user} can read")
-    much = "all" if (level, user) == (LEVELS[0], USERS[0]) else "everywhere"
-    told = told_once(tmp_path_factory, f"{level}-{user}", user, [python, str(DRIVER), level, much])
+    told = told_once(factory, f"{level}-{user}-{much}", user, [python, str(DRIVER), level, much])
     if "missing" in told:
         reason = f"{level} as {user} is not supported here: {told['missing']}"
         # a kernel that forbids a level is a fact; a program that is not installed is a hole

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from attacks.level_attacks import EVERY_ATTACK
 from attacks.scenes import Told
 
@@ -192,6 +194,13 @@ def test_the_attacks_get_out_where_the_sandbox_is_weak_and_nowhere_else(scene: T
     """An attack that has never succeeded has proved nothing: where only the verdict is protected, these get out."""
     for row in (19, 20):
         assert any("ESCAPED" in found["output"] for _, found in scene.of(row)) == scene.weak
+
+
+@pytest.mark.slow
+def test_every_attack_is_survived_at_every_level_as_every_user(whole_scene: Told) -> None:
+    for row in sorted({attack.row for attack in EVERY_ATTACK}):
+        survived(whole_scene, row)
+    test_nothing_is_left_behind(whole_scene)
 
 
 def test_every_row_has_its_attacks() -> None:
