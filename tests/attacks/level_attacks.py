@@ -121,6 +121,40 @@ for _ in range(16):
         while True: time.sleep(1)
 while True: time.sleep(1)
 """
+PINNED_PAGES = (
+    ESCAPE
+    + """
+import ctypes, mmap
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+def call(number, *given):
+    return libc.syscall(ctypes.c_long(number), *[ctypes.c_long(one) if isinstance(one, int) else one for one in given])
+# a page that a pipe refers to is in no process any more, and a pipe can refer to large ones
+pages = mmap.mmap(-1, 4 << 20)
+if hasattr(mmap, "MADV_HUGEPAGE"): pages.madvise(mmap.MADV_HUGEPAGE)
+pages.write(bytes(4 << 20))
+(reader, writer), other = os.pipe(), os.pipe()
+vector = (ctypes.c_void_p * 2)(ctypes.addressof(ctypes.c_char.from_buffer(pages)), 1)
+open("page", "wb").write(bytes(1 << 16))
+page = os.open("page", os.O_RDONLY)
+ways = {
+    "vmsplice": lambda: call(@VMSPLICE@, writer, ctypes.byref(vector), 1, 0),
+    "splice": lambda: call(@SPLICE@, page, None, writer, None, 1, 0),
+    "tee": lambda: os.write(writer, b"x") and call(@TEE@, reader, other[1], 1, 0),
+    # memory that belongs to no process, or outlives it
+    "memfd_create": lambda: call(@MEMFD_CREATE@, b"x", 0),
+    "memfd_secret": lambda: call(@MEMFD_SECRET@, 0),
+    "shmget": lambda: call(@SHMGET@, 0, 1 << 20, 0o1700),
+    "msgget": lambda: call(@MSGGET@, 0, 0o1700),
+    "semget": lambda: call(@SEMGET@, 0, 1, 0o1700),
+    "mq_open": lambda: call(@MQ_OPEN@, b"x", os.O_CREAT | os.O_RDWR, 0o700, None),
+    "io_uring_setup": lambda: call(@IO_URING_SETUP@, 8, ctypes.create_string_buffer(120)),
+}
+for name, way in ways.items():
+    if way() >= 0: escaped(name)
+os.write(2, b"TRIED")
+"""
+)
 DESCRIPTORS = """
 import contextlib, fcntl, os, signal, struct
 def attempt(do, *given):
@@ -180,5 +214,6 @@ LEVEL_ATTACKS = (
     Attack(42, "files without a name and folders without rights", HIDDEN_FILES + WRONG, ("disk limit", "wrong answer", "cpu limit")),
     # where only the verdict is protected, an ordinary user's processes do not show their sockets
     Attack(42, "buffers of sockets", SOCKET_BUFFERS, ("memory limit", "time limit"), limits="tight"),
+    Attack(42, "pages in no process", PINNED_PAGES + WRONG, tried=True),
 )  # fmt: skip
 EVERY_ATTACK = (*ATTACKS, *LEVEL_ATTACKS, *VALUE_ATTACKS)
