@@ -17,7 +17,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from steelyard.stats.intervals import mean_interval
 from steelyard.stats.judged import JudgedAnswer, corrected_difference, corrected_rate, transferred_rate
@@ -90,27 +90,37 @@ def corrected(draws: Draws) -> Rates:
     """`stats.judged.corrected_rate` of every repeat, each case with one answer."""
     truth, passed, labelled = draws
     expected, influence = np.zeros(truth.shape), np.zeros(truth.shape)
-    below, above = np.zeros(len(truth)), np.zeros(len(truth))
+    strata = []
     for opinion in (True, False):
         among = passed == opinion
         told = (among & labelled).sum(axis=1)
         right = (among & labelled & truth).sum(axis=1)
         mean = np.where(told > 0, right / np.maximum(told, 1), 0.5)
-        share = among.sum(axis=1) / CASES
-        spread = stdtrit(np.maximum(told - 1, 1), 0.975) ** 2 / np.maximum(told, 1)
-        root = np.sqrt(spread * mean * (1 - mean) + spread**2 / 4)
-        low = np.where(told > 0, (mean + spread / 2 - root) / (1 + spread), 0.0)
-        high = np.where(told > 0, (mean + spread / 2 + root) / (1 + spread), 1.0)
-        below += (share * (mean - low)) ** 2
-        above += (share * (high - mean)) ** 2
+        strata.append((mean, told, among.sum(axis=1) / CASES))
         expected += among * mean[:, None]
         weight = among.sum(axis=1) / np.maximum(told, 1)
         influence += (among & labelled) * (truth - mean[:, None]) * weight[:, None]
     value = expected.mean(axis=1)
-    by_cases = (stdtrit(CASES - 1, 0.975) ** 2) * expected.var(axis=1, ddof=1) / CASES
+    by_cases = stdtrit(CASES - 1, 0.975) * expected.std(axis=1, ddof=1) / np.sqrt(CASES)
     influence = (influence + expected - value[:, None]) / CASES
-    low, high = value - np.sqrt(below + by_cases), value + np.sqrt(above + by_cases)
-    return Rates(value, np.maximum(low, 0), np.minimum(high, 1), influence)
+    ends = []
+    for side in (0, 1):
+        whole = np.full(len(truth), 0.975)
+        distances = [share * np.abs(label_ends(mean, told, whole)[side] - mean) for mean, told, share in strata]
+        together, apart = np.hypot(*distances), distances[0] + distances[1]
+        # `intervals.stratified_interval`: each stratum at the level at which all reach as far as their squares do
+        joint = ndtr(ndtri(0.975) * together / np.where(apart > 0, apart, 1))
+        by_labels = sum(share * label_ends(mean, told, joint)[side] for mean, told, share in strata)
+        ends.append(np.hypot(by_cases, by_labels - value))
+    return Rates(value, np.maximum(value - ends[0], 0), np.minimum(value + ends[1], 1), influence)
+
+
+def label_ends(mean: Any, told: Any, upper: Any) -> tuple[Any, Any]:
+    """Wilson's interval with Student's t for z of the labels of one opinion."""
+    spread = stdtrit(np.maximum(told - 1, 1), upper) ** 2 / np.maximum(told, 1)
+    root = np.sqrt(spread * mean * (1 - mean) + spread**2 / 4)
+    low, high = (mean + spread / 2 - root) / (1 + spread), (mean + spread / 2 + root) / (1 + spread)
+    return np.where(told > 0, low, 0.0), np.where(told > 0, high, 1.0)
 
 
 def difference(first: Rates, second: Rates) -> tuple[Any, Any]:

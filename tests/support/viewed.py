@@ -64,12 +64,12 @@ OPENED: dict[int, str] = {}
 
 
 class Viewer:
-    """`steelyard view` in a process of its own."""
+    """`steelyard view` or `label` in a process of its own."""
 
-    def __init__(self, folder: Path, *options: str, key: str = "", **environment: str) -> None:
+    def __init__(self, folder: Path, *options: str, key: str = "", command: str = "view", **environment: str) -> None:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("STEELYARD_")}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "steelyard.cli", "view", str(folder), "--port", "0", "--no-browser", *options],
+            [sys.executable, "-m", "steelyard.cli", command, str(folder), "--port", "0", "--no-browser", *options],
             env={**clean, **({"STEELYARD_API_KEY": key} if key else {}), **environment},
             cwd=folder.parent,
             stdout=subprocess.PIPE,

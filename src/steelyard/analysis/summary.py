@@ -21,6 +21,7 @@ from steelyard.analysis.case_attempts import (
 )
 from steelyard.analysis.estimates import Estimate, price_of_pass, share
 from steelyard.analysis.finishes import finish_notes
+from steelyard.analysis.judged_rates import JudgedRates
 from steelyard.analysis.suites import SuiteCase, SuiteScores, suite_scores
 from steelyard.records import Case, Fact, Record, RunInfo, SuiteRule, WitnessCounts
 from steelyard.stats.bootstrap import bootstrap
@@ -412,6 +413,8 @@ class Summary(Record, frozen=True, kw_only=True):
     """What a reader must know before trusting the numbers."""
     witnesses: WitnessCounts | None = None
     """Of the cases that needed something known to be right to pass before a verdict counted, if any did."""
+    judged: JudgedRates | None = None
+    """What judges and people say together; None where nobody labelled anything."""
     conclusive: bool = True
     """False when more than 5% of the cases of some model are unscored, or more than 5% of its attempts are missing."""
 

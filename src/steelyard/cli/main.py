@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from steelyard.cli.commands import gate, look, outcomes, run, setup, tiers
+from steelyard.cli.commands import gate, label, look, outcomes, run, setup, tiers
 from steelyard.cli.console import print_to_stderr
 from steelyard.cli.options import Command
 from steelyard.cli.streams import guarded_output
@@ -158,9 +158,9 @@ def _subparsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser
     ]
 
 
-_ROOMS = (run, look, gate, outcomes, setup, tiers)
+_ROOMS = (run, look, gate, outcomes, setup, tiers, label)
 _ORDER = (
-    "run resume verify merge list show report compare gate plan bless import passk repairs synth query validate suites tiers judge "
+    "run resume verify merge list show report compare gate plan bless import passk repairs synth query validate suites tiers judge label "
     "view models init allow doctor"
 )
 COMMANDS: Mapping[str, Command] = {

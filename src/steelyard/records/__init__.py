@@ -51,6 +51,7 @@ from steelyard.records.facts import (
     WitnessSource,
     is_trusted,
 )
+from steelyard.records.labels import LABELLER_PATTERN, Label
 from steelyard.records.recorded import RecordedAttempt
 from steelyard.records.runs import (
     AgentSettings,
@@ -71,6 +72,7 @@ from steelyard.records.runs import (
 
 __all__ = [
     "JUDGE_ONLY_KIND",
+    "LABELLER_PATTERN",
     "MIN_SECRET_CHARACTERS",
     "RECORDED_KIND",
     "SECRET_NAME_PATTERN",
@@ -95,6 +97,7 @@ __all__ = [
     "Finish",
     "GateLook",
     "Judgment",
+    "Label",
     "MergedRun",
     "Message",
     "MessageRole",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from steelyard.analysis.estimates import Estimate
+from steelyard.analysis.judged_rates import JudgedRates
 from steelyard.analysis.suites import SuiteScores, classify_response, ordered_class_counts
 from steelyard.analysis.summary import AttemptText, CaseSummary, Flag, ModelSummary, Summary
 from steelyard.records import Cost, Evidence
@@ -440,3 +441,58 @@ def evidence_text(evidence: Evidence) -> str:
     ]
     lines += [f"{name}: {value}" for name, value in details if value]
     return "\n  ".join(lines)
+
+
+def judged_table(rates: JudgedRates) -> list[list[str]]:
+    """Raw, corrected and labels-only rates beside each other, the heads first."""
+    return [
+        ["model", "answers", "labels", "judges say", "corrected", "labels only"],
+        *(
+            [
+                model_label(model.model, model.tier),
+                f"{model.answers:,}",
+                f"{model.labels:,}",
+                *map(rate, (model.raw, model.corrected, model.labels_only)),
+            ]
+            for model in rates.models
+        ),
+    ]
+
+
+def _points_text(estimate: Estimate) -> str:
+    """A difference of two shares in points, with its interval."""
+    value, low, high = (0.0 if each is None else each * 100 for each in (estimate.value, estimate.low, estimate.high))
+    return f"{value:+.1f} points [{low:+.1f}, {high:+.1f}]"
+
+
+def judged_sentences(rates: JudgedRates) -> list[str]:
+    """Differences between models, what a rate rests on, and how far people agree."""
+    said = []
+    for each in rates.differences:
+        raw = "" if each.raw is None else f"; the judges say {each.raw * 100:+.1f} points"
+        said.append(f"{line(each.second, 80)} against {line(each.first, 80)}: {_points_text(each.corrected)}{raw}")
+    said += [
+        f"{line(model_label(model.model, model.tier), 80)}: {model.reason}" for model in rates.models if model.reason
+    ]
+    if rates.agreement is not None:
+        said.append(
+            f"{counted(len(rates.labellers), 'person', 'people')} labelled; two who saw the same answer agree on "
+            f"{rates.agreement:.0%} of them"
+        )
+    return said
+
+
+def label_count_sentences(needed: Mapping[tuple[str, str], int | None], width: float) -> list[str]:
+    """How many more labels give each model's corrected rate this width."""
+    said = []
+    for (model, tier), more in needed.items():
+        whose = line(model_label(model, tier), 80)
+        if more is None:
+            said.append(
+                f"{whose}: no number of labels gives a width of {width:.0%}; it takes more cases or a better judge"
+            )
+        elif not more:
+            said.append(f"{whose}: about {width:.0%} wide already")
+        else:
+            said.append(f"{whose}: about {counted(more, 'more label')} for a width of {width:.0%}")
+    return said

@@ -166,6 +166,8 @@ def page(material: HtmlReportData) -> str:
         "verified": figures.verification_text(models),
         "witnesses": figures.witness_text(material.summary),
         "suites": figures.suite_tables(models),
+        "judged": figures.judged_table(summary.judged) if summary.judged else [],
+        "judged_sentences": figures.judged_sentences(summary.judged) if summary.judged else [],
         "tier_tables": list(tiers.tier_tables(material.tiers)) if material.tiers else [],
         "tier_warnings": material.tiers.warnings if material.tiers else (),
         "against": _baseline_context(material.against) if material.against else None,

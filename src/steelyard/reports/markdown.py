@@ -8,6 +8,8 @@ from steelyard.analysis.summary import RunResults, hardest_cases
 from steelyard.reports.figures import (
     flagged_attempts,
     footnotes,
+    judged_sentences,
+    judged_table,
     metric_rows,
     model_label,
     suite_tables,
@@ -41,6 +43,11 @@ def report(results: RunResults) -> str:
         cells = [[code(row[0]), *row[1:]] for row in every] + [[f"**{cell}**" for cell in last]]
         parts.append(markdown_table(head, cells))
         parts.append("\n".join(f"- {name}: {value}" for name, value in suites.beneath))
+    if summary.judged is not None:
+        head, *judged = judged_table(summary.judged)
+        parts.append("#### Judged, with labels of people")
+        parts.append(markdown_table(head, [[code(row[0]), *row[1:]] for row in judged]))
+        parts.append(bullets(judged_sentences(summary.judged)))
     ways = verification_text(summary.models)
     if ways:
         parts.append(f"Verified: {escaped(ways)}")

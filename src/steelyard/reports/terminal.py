@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.analysis.judged_rates import JudgedRates
 from steelyard.analysis.summary import AttemptText, ModelSummary, Summary, hardest_cases
 from steelyard.records import Answer, Diagnostic, Finding, MessageRole
 from steelyard.reports.figures import (
@@ -20,6 +21,8 @@ from steelyard.reports.figures import (
     evidence_text,
     flagged_attempts,
     footnotes,
+    judged_sentences,
+    judged_table,
     metric_rows,
     missing_reason,
     model_label,
@@ -57,6 +60,8 @@ def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], 
     for table in suite_tables(summary.models):
         page.head("Suites" if len(summary.models) == 1 else f"Suites of {line(table.model)}")
         _put_suites(page, table, width)
+    if summary.judged is not None:
+        _put_judged(page, summary.judged)
     _put_verification(page, summary)
     several = len(summary.models) > 1
     for concern in flagged_attempts(summary.models):
@@ -83,6 +88,20 @@ def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], 
     for command in next_commands:
         page.verbatim(command, indent="  ")
     return page.text()
+
+
+def judged_text(rates: JudgedRates, *, width: int) -> str:
+    """What judges and people say together."""
+    page = TerminalPage(width, color=False)
+    _put_judged(page, rates)
+    return page.text()
+
+
+def _put_judged(page: TerminalPage, rates: JudgedRates) -> None:
+    page.head(f"Judged by {line(rates.criterion)}, with labels" if rates.criterion else "Judged, with labels of people")
+    put_grid(page, judged_table(rates))
+    for sentence in judged_sentences(rates):
+        page.bullet("-", Text(sentence))
 
 
 def _put_verification(page: TerminalPage, summary: Summary) -> None:

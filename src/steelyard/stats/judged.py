@@ -5,9 +5,18 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from steelyard.stats.intervals import Interval, score_interval, standard_error, student_quantile, upper_tail
+from steelyard.stats.intervals import (
+    Interval,
+    Stratum,
+    score_interval,
+    standard_error,
+    stratified_interval,
+    student_quantile,
+    upper_tail,
+)
 
 
 class JudgedAnswer(NamedTuple):
@@ -45,10 +54,10 @@ def corrected_rate(answers: Sequence[JudgedAnswer], *, level: float = 0.95) -> C
     prediction-powered inference", arXiv 2311.01453): where a judge has a few opinions, its estimate is the post-stratified
     one. It stays right when opinions are labelled unequally often, if chance picks the answers among those of one opinion.
 
-    The interval adds what the labels of every opinion leave open to what the cases leave open, each side by itself, as Zou and
-    Donner 2008, "Construction of confidence limits about effect measures: a general approach", Statistics in Medicine 27,
-    1693-1702. The labels of an opinion have Wilson's interval with Student's t for z, so that it has a width even where all say
-    the same; an opinion without a label may be right always or never.
+    The interval adds what the labels leave open to what the cases leave open, each side by itself, as Zou and Donner 2008,
+    "Construction of confidence limits about effect measures: a general approach", Statistics in Medicine 27, 1693-1702.
+    The labels of an opinion have Wilson's interval with Student's t for z, so that it has a width even where all say the same,
+    and `stratified_interval` joins those of all opinions; an opinion without a label may be right always or never.
 
     >>> answers = [JudgedAnswer(case, case % 4 > 0, label=None if case % 3 else case % 4 > 0) for case in range(120)]
     >>> found = corrected_rate(answers)
@@ -68,12 +77,19 @@ def corrected_rate(answers: Sequence[JudgedAnswer], *, level: float = 0.95) -> C
         return None
     value = math.fsum(expected) / len(answers)
     by_cases = student_quantile(len({answer.case for answer in answers}) - 1, upper_tail(level)) * error
-    below, above = [by_cases], [by_cases]
-    for name, of in labelled.items():
-        share, around = len(strata[name]) / len(answers), _label_interval(of, level)
-        below.append(share * (means[name] - around.low))
-        above.append(share * (around.high - means[name]))
-    interval = Interval(max(0.0, value - math.hypot(*below)), min(1.0, value + math.hypot(*above)))
+    by_labels = stratified_interval(
+        [
+            Stratum(means[name], partial(_label_interval, of), len(strata[name]) / len(answers))
+            for name, of in labelled.items()
+        ],
+        level=level,
+    )
+    if by_labels is None:
+        return None
+    interval = Interval(
+        max(0.0, value - math.hypot(by_cases, value - by_labels.low)),
+        min(1.0, value + math.hypot(by_cases, by_labels.high - value)),
+    )
     influence: dict[Hashable, float] = {}
     for answer in answers:
         moved = means[answer.opinion] - value

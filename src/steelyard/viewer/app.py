@@ -22,12 +22,14 @@ from urllib.parse import parse_qsl, urlencode
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from steelyard.errors import InputError, SteelyardError
 from steelyard.text import counted, plain
 from steelyard.viewer import api
+from steelyard.viewer.labelling import LabelSession, csrf_token
 from steelyard.viewer.pages import compare, rendering, run, runs
 from steelyard.viewer.query_params import QueryParameters, ViewerRequestError, url_path
 from steelyard.viewer.run_cache import RunCache
@@ -61,8 +63,10 @@ SECURITY_HEADERS = {
 class AccessGuard:
     """Stands before the application, and sees to the headers of all that leaves it."""
 
-    def __init__(self, app: ASGIApp, *, port: int, key: str) -> None:
+    def __init__(self, app: ASGIApp, *, port: int, key: str, writes_to: str = "") -> None:
+        """`writes_to` is the one path that takes a POST, if any does."""
         self._app = app
+        self._writes_to = writes_to
         self._hosts = {f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]")}
         if port == 80:
             self._hosts |= {"127.0.0.1", "localhost", "[::1]"}
@@ -100,7 +104,10 @@ class AccessGuard:
         if headers.get("host", "").lower() not in self._hosts:
             # a page elsewhere can let its own name lead here; its script would then read what is shown here
             return error_response(scope, 421, "this viewer answers only to 127.0.0.1 and localhost")
-        if scope["method"] not in ("GET", "HEAD"):
+        if scope["method"] == "POST" and self._writes_to and scope["path"] == self._writes_to:
+            if headers.get("origin", f"http://{headers['host']}") != f"http://{headers['host']}":
+                return error_response(scope, 403, "only the pages of this viewer may write")
+        elif scope["method"] not in ("GET", "HEAD"):
             refused = error_response(scope, 405, "this viewer only reads: GET and HEAD are all it knows")
             refused.headers["allow"] = "GET, HEAD"
             return refused
@@ -215,6 +222,39 @@ def application(library: RunCatalog, *, port: int, key: str, patience: float = R
     return AccessGuard(app, port=port, key=key)
 
 
+def label_application(session: LabelSession, *, port: int, key: str) -> ASGIApp:
+    """The pages on which one person labels one run; nothing else of it is shown, as that would tell what judges think."""
+    csrf = csrf_token(key)
+
+    def page(asked: QueryParameters, _: dict[str, str]) -> Response:
+        # without any referrer a browser does not say either where a form comes from
+        headers = {"cache-control": "no-store", "referrer-policy": "same-origin"}
+        return HTMLResponse(session.page(asked, csrf), headers=headers)
+
+    async def mark(request: Request) -> Response:
+        content = b""
+        async for chunk in request.stream():
+            content += chunk
+            if len(content) > MAX_URL_BYTES:
+                return error_response(request.scope, 413, f"a form has at most {MAX_URL_BYTES} bytes")
+
+        def answer(form: QueryParameters, _: dict[str, str]) -> Response:
+            if not _is_same(form.text("csrf").encode(), csrf.encode()):
+                raise ViewerRequestError(403, "this form is not from this viewer; open the page again")
+            return RedirectResponse(session.mark(form), status_code=303)
+
+        return await run_in_threadpool(_answered, answer, content.decode("latin-1"), request)
+
+    routes = [
+        Route("/", lambda _: RedirectResponse("/label", status_code=303), methods=["GET"]),
+        Route("/label", _endpoint_for(page), methods=["GET"]),
+        Route("/label", mark, methods=["POST"]),
+        Route("/static/{file}", _endpoint_for(lambda _, parts: _static(parts["file"])), methods=["GET"]),
+    ]
+    app = Starlette(routes=routes, exception_handlers={404: _not_found}, lifespan=_lifespan)
+    return AccessGuard(app, port=port, key=key, writes_to="/label")
+
+
 @asynccontextmanager
 async def _lifespan(_: Starlette) -> AsyncIterator[None]:
     import anyio.to_thread
@@ -229,17 +269,22 @@ def _endpoint_for(make: Callable[[QueryParameters, dict[str, str]], Response]) -
     """An endpoint that runs in a thread, and whose errors are sentences."""
 
     def endpoint(request: Request) -> Response:
-        try:
-            return make(QueryParameters(request.scope["query_string"].decode("latin-1")), request.path_params)
-        except ViewerRequestError as refused:
-            return error_response(request.scope, refused.status, refused.message)
-        except SteelyardError as error:
-            return error_response(request.scope, 409, str(error))
-        except Exception:  # noqa: BLE001  a reader gets a page, and the terminal of the viewer gets the reason
-            print(plain(traceback.format_exc()), file=sys.stderr)
-            return error_response(request.scope, 500, "this page could not be made; where the viewer runs it says why")
+        return _answered(make, request.scope["query_string"].decode("latin-1"), request)
 
     return endpoint
+
+
+def _answered(make: Callable[[QueryParameters, dict[str, str]], Response], asked: str, request: Request) -> Response:
+    """The answer to a request, or the sentence that says why there is none."""
+    try:
+        return make(QueryParameters(asked), request.path_params)
+    except ViewerRequestError as refused:
+        return error_response(request.scope, refused.status, refused.message)
+    except SteelyardError as error:
+        return error_response(request.scope, 409, str(error))
+    except Exception:  # noqa: BLE001  a reader gets a page, and the terminal of the viewer gets the reason
+        print(plain(traceback.format_exc()), file=sys.stderr)
+        return error_response(request.scope, 500, "this page could not be made; where the viewer runs it says why")
 
 
 async def _not_found(request: Request, _: Exception) -> Response:
@@ -281,17 +326,28 @@ VIEWER_SHUTDOWN_SECONDS = 2
 """Seconds that open requests get after the viewer is stopped."""
 
 
-def serve(root: Path, *, port: int, key: str = "", tell: Callable[[str], None], browser: bool) -> None:
+def serve(
+    root: Path,
+    *,
+    port: int,
+    key: str = "",
+    tell: Callable[[str], None],
+    browser: bool,
+    labelling: LabelSession | None = None,
+) -> None:
     """Show the runs below a folder until the viewer is stopped; `tell` gets the address as soon as it can be opened.
 
-    Without a key the viewer makes one, and the address has it.
+    Without a key the viewer makes one, and the address has it. With `labelling` one run is labelled instead.
     """
     listening = _listening_socket(port)
     own_key = "" if key else secrets.token_urlsafe(VIEWER_KEY_BYTES)
     with listening, ExitStack() as files:
         port = listening.getsockname()[1]
+        secret = key or own_key
         config = uvicorn.Config(
-            application(RunCatalog(root), port=port, key=key or own_key),
+            label_application(labelling, port=port, key=secret)
+            if labelling
+            else application(RunCatalog(root), port=port, key=secret),
             loop="asyncio",
             http="h11",
             ws="none",

@@ -255,6 +255,7 @@ def _results(options: argparse.Namespace) -> tuple[RunResults, Path]:
     import msgspec
 
     from steelyard.analysis import summary
+    from steelyard.engine.results.labels import with_judged_rates
     from steelyard.store.journal import StoredRun
 
     settings, _ = settings_and_run_options(options)
@@ -266,7 +267,7 @@ def _results(options: argparse.Namespace) -> tuple[RunResults, Path]:
         info = msgspec.structs.replace(info, require_trust=options.require_trust)
     found = summary.run_results(info, stored.cases, stored.facts(), **by)
     warn(stored.damaged)
-    return found, folder
+    return found._replace(summary=with_judged_rates(stored, found.summary)), folder
 
 
 COMMANDS = {

@@ -15,6 +15,7 @@ from steelyard.comparison.threshold import compare
 from steelyard.engine.gate.gate import gate_sides
 from steelyard.engine.gate.sides import side
 from steelyard.engine.results import tier_runs
+from steelyard.engine.results.labels import with_judged_rates
 from steelyard.errors import InputError, did_you_mean
 from steelyard.records import SuiteRule
 from steelyard.reports.html import BaselineReport, HtmlReportData, page
@@ -74,7 +75,7 @@ def html_page(
     """
     info, cases = stored.info, stored.cases
     table = placed_attempt_table(info, cases, stored.placed(), rule=rule)
-    summary = summarise_attempts(info, cases, table, k=k, rule=rule, suites=suites)
+    summary = with_judged_rates(stored, summarise_attempts(info, cases, table, k=k, rule=rule, suites=suites))
     picked = shown_attempts(table.rows)
     most = max(
         MIN_PAGE_TEXT_CHARACTERS,
@@ -130,9 +131,11 @@ def _check_folder(path: Path) -> None:
 def stored_results(stored: StoredRun, scoring: ScoringOverrides, formats: Iterable[str]) -> RunResults:
     """The results of a run for reports in these formats; what models wrote is read only if one of them needs it."""
     if any(map(reports.needs_texts, formats)):
-        return run_results(stored.info, stored.cases, stored.facts(), **scoring._asdict())
-    cases = tuple(stored.cases)
-    return RunResults(stored.info, cases, (), summarise(stored.info, cases, stored.facts(), **scoring._asdict()))
+        results = run_results(stored.info, stored.cases, stored.facts(), **scoring._asdict())
+    else:
+        summary = summarise(stored.info, stored.cases, stored.facts(), **scoring._asdict())
+        results = RunResults(stored.info, tuple(stored.cases), (), summary)
+    return results._replace(summary=with_judged_rates(stored, results.summary))
 
 
 def formats_without_page(paths: Iterable[str | Path]) -> list[str]:

@@ -261,6 +261,12 @@
       return;
     }
     if (on && !on.checked) return;
+    const control = /^[a-z0-9]$/.test(event.key) && document.querySelector(`[data-key="${event.key}"]`);
+    if (control && !event.repeat) {
+      event.preventDefault();
+      control.click();
+      return;
+    }
     const letters = { j: [1, 0], k: [-1, 0], l: [0, 1], h: [0, -1] };
     if (letters[event.key] && document.getElementById("cells")) {
       event.preventDefault();

@@ -1,0 +1,243 @@
+"""The answers of a run that judges or people decide about, with their labels, and labels as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from steelyard.analysis.attempts import attempt_texts
+from steelyard.analysis.judged_rates import (
+    AnswerIdentity,
+    JudgedRates,
+    LabelledAnswer,
+    current_labels,
+    judged_rates,
+)
+from steelyard.analysis.summary import Summary
+from steelyard.engine.results.tier_runs import reply_judgments
+from steelyard.errors import InputError, Problem, did_you_mean
+from steelyard.records import LABELLER_PATTERN, Label
+from steelyard.reports.tables import csv_text
+from steelyard.store.journal import StoredRun
+from steelyard.store.labels import MAX_LABEL_FILE_BYTES, append_labels, read_labels
+from steelyard.text import short_quote
+from steelyard.tiers.agreement import consensus
+from steelyard.tiers.rubrics import JudgingResult, Rubric
+
+UNSURE_SCORE_DISTANCE = 0.1
+"""A panel whose mean score is this close to the threshold is not sure."""
+LABEL_COLUMNS = ("by", "at", "case", "model", "tier", "number", "criterion", "passed")
+PASS_WORDS = {
+    "true": True,
+    "1": True,
+    "yes": True,
+    "pass": True,
+    "false": False,
+    "0": False,
+    "no": False,
+    "fail": False,
+}
+"""What may stand in the column `passed`."""
+
+
+def default_labeller(given: str, environment: Mapping[str, str]) -> str:
+    """Who labels: the given name, or that of the user; raises an InputError for one that no file can have."""
+    name = given or environment.get("USER") or environment.get("LOGNAME") or "me"
+    if not re.fullmatch(LABELLER_PATTERN, name):
+        raise InputError(
+            f"--by {short_quote(name)}: a name has letters, digits and . _ @ + -, at most 64, such as --by ada"
+        )
+    return name
+
+
+def label_time() -> str:
+    """Now, as labels have it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+class LabelledRun:
+    """The answers of a run as they were when it was read, with the labels that there are whenever somebody asks."""
+
+    def __init__(self, stored: StoredRun) -> None:
+        self.stored = stored
+        self.info = stored.info
+        self.rubric = msgspec.convert(self.info.panel.rubric, Rubric) if self.info.panel else None
+        tried = [one for one in attempt_texts(self.info, stored.cases, stored.facts()) if one.reply]
+        self._judgments = reply_judgments(stored, {one.reply.key for one in tried if one.reply})
+        by_judges = [one for one in tried if one.case.by_judges]
+        self.attempts = {
+            AnswerIdentity(one.case.id, one.model, one.tier, one.number): one
+            for one in by_judges or [one for one in tried if one.reply and one.reply.key in self._judgments]
+        }
+        """Those that judges alone decide about; where there are none, those that judges looked at too."""
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """The categories that an answer can be labelled by."""
+        return tuple(category.name for category in self.rubric.categories) if self.rubric else ()
+
+    def check_criterion(self, criterion: str) -> None:
+        """Raise an InputError for a criterion that the rubric does not have."""
+        if criterion and criterion not in self.criteria:
+            known = did_you_mean(criterion, self.criteria)
+            raise InputError(f"{self.stored.folder}: no criterion {short_quote(criterion)} ({known})")
+
+    def judgments(self, identity: AnswerIdentity) -> Sequence[JudgingResult]:
+        """What the judges said of an answer."""
+        reply = self.attempts[identity].reply
+        return self._judgments.get(reply.key, ()) if reply else ()
+
+    def answers(self, criterion: str = "", damaged: Callable[[Problem], None] = lambda _: None) -> list[LabelledAnswer]:
+        """Every answer with what judges and people say of it."""
+        labels = current_labels(read_labels(self.stored.folder, damaged), criterion)
+        threshold = self.rubric.pass_threshold if self.rubric else 0.0
+        return [
+            _labelled_answer(identity, self.judgments(identity), threshold, criterion, labels.get(identity, {}))
+            for identity in self.attempts
+        ]
+
+
+def _labelled_answer(
+    identity: AnswerIdentity,
+    results: Sequence[JudgingResult],
+    threshold: float,
+    criterion: str,
+    labels: Mapping[str, bool],
+) -> LabelledAnswer:
+    votes: dict[str, list[bool | None]] = {}
+    scores = []
+    for result in results:
+        if result.judgment is None:
+            continue
+        score, passed = result.judgment.score, result.judgment.passed
+        if criterion:
+            category = result.judgment.categories.get(criterion)
+            score = category.score if category else None
+            passed = None if score is None else score >= threshold
+        scores.append(score)
+        votes.setdefault(result.judge, []).append(passed)
+    voices = [consensus((), of).passed for of in votes.values()]
+    said = consensus(scores, voices)
+    cast = {vote for of in votes.values() for vote in of if vote is not None}
+    is_near = said.score is not None and abs(said.score - threshold) < UNSURE_SCORE_DISTANCE
+    return LabelledAnswer(identity, said.passed, len(cast) == 1 and not is_near, labels)
+
+
+def run_judged_rates(stored: StoredRun, *, criterion: str = "") -> JudgedRates | None:
+    """Raw, corrected and labels-only rates of a run; None where nobody labelled anything."""
+    if not any(stored.folder.glob("labels-*.jsonl")):
+        return None
+    answers = LabelledRun(stored).answers(criterion)
+    if not any(answer.labels for answer in answers):
+        return None
+    return judged_rates(answers, criterion=criterion)
+
+
+def with_judged_rates(stored: StoredRun, summary: Summary) -> Summary:
+    """A summary with what judges and people say together, where people said something."""
+    judged = run_judged_rates(stored)
+    return msgspec.structs.replace(summary, judged=judged) if judged else summary
+
+
+def export_labels(stored: StoredRun, damaged: Callable[[Problem], None]) -> str:
+    """All labels that count, as CSV."""
+    last: dict[tuple[str, AnswerIdentity, str], Label] = {}
+    for label in read_labels(stored.folder, damaged):
+        identity = AnswerIdentity(label.case, label.model, label.tier, label.number)
+        last[label.by, identity, label.criterion] = label
+    rows = [label for label in last.values() if label.passed is not None]
+    return csv_text(LABEL_COLUMNS, [[getattr(label, name) for name in LABEL_COLUMNS] for label in rows])
+
+
+def import_labels(stored: StoredRun, path: Path, person: str) -> int:
+    """Add the labels of a CSV file to a run; raises an InputError with every row that cannot be taken.
+
+    Only `case` and `passed` are needed; a run of one model needs no `model`, and `person` is who labelled where no row says so.
+    """
+    try:
+        content = path.read_bytes()
+        text = content.decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8; save the table as CSV in UTF-8") from None
+    if len(content) > MAX_LABEL_FILE_BYTES:
+        raise InputError(f"{path}: larger than {MAX_LABEL_FILE_BYTES >> 20} MB, which is too much to be read")
+    problems: list[Problem] = []
+    labels = list(_read_rows(stored, path, text, person, problems))
+    if problems:
+        raise InputError(problems)
+    append_labels(stored.folder, labels)
+    return len(labels)
+
+
+def _read_rows(stored: StoredRun, path: Path, text: str, person: str, problems: list[Problem]) -> Iterator[Label]:
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    names = [name for name in rows.fieldnames or () if name]
+    for name in ("case", "passed"):
+        if name not in names:
+            raise InputError(f'{path}: no column "{name}"; the columns are {", ".join(LABEL_COLUMNS)}')
+    known = {
+        (one.case.id, one.model, one.tier, one.number)
+        for one in attempt_texts(stored.info, stored.cases, stored.facts())
+        if one.reply
+    }
+    models = sorted({(model, tier) for _, model, tier, _ in known})
+    panel = stored.info.panel
+    criteria = {category.name for category in msgspec.convert(panel.rubric, Rubric).categories} if panel else set()
+    now = label_time()
+    for row in rows:
+        cells = {name: (row.get(name) or "").strip() for name in LABEL_COLUMNS}
+        model, tier = cells["model"], cells["tier"]
+        if not model and len(models) == 1:
+            model, tier = models[0]
+        passed = PASS_WORDS.get(cells["passed"].casefold())
+        try:
+            number = int(cells["number"] or 1)
+        except ValueError:
+            number = 0
+        what = _row_problem(cells, (cells["case"], model, tier, number), known, criteria, passed)
+        if what:
+            problems.append(Problem(str(path), rows.line_num, what))
+            continue
+        try:
+            yield msgspec.convert(
+                {
+                    **cells,
+                    "by": cells["by"] or person,
+                    "at": cells["at"] or now,
+                    "model": model,
+                    "tier": tier,
+                    "number": number,
+                    "passed": passed,
+                },
+                Label,
+            )
+        except msgspec.ValidationError as error:
+            problems.append(Problem(str(path), rows.line_num, f"not a label: {error}"))
+
+
+def _row_problem(
+    cells: Mapping[str, str],
+    identity: tuple[str, str, str, int],
+    known: Iterable[tuple[str, str, str, int]],
+    criteria: set[str],
+    passed: bool | None,
+) -> str:
+    """Why a row is no label; empty where it is one."""
+    if passed is None:
+        return f"passed is {short_quote(cells['passed'])}; it must be true or false"
+    if identity not in known:
+        cases = {case for case, *_ in known}
+        if identity[0] not in cases:
+            return f"no case {short_quote(identity[0])} in this run ({did_you_mean(identity[0], cases)})"
+        return f"no answer {identity[3]} of {short_quote(identity[1])} to {short_quote(identity[0])} in this run"
+    if cells["criterion"] and cells["criterion"] not in criteria:
+        return f"no criterion {short_quote(cells['criterion'])} ({did_you_mean(cells['criterion'], criteria)})"
+    return ""
