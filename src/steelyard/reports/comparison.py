@@ -10,6 +10,7 @@ import msgspec
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.suites import ordered_class_counts
 from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED, CaseDrop, Decision, ModelDecision
+from steelyard.comparison.judged import JudgedDecision, JudgedModelDecision
 from steelyard.comparison.power import (
     MAX_PLANNED_ATTEMPTS_PER_CASE,
     ComparisonPlan,
@@ -18,7 +19,7 @@ from steelyard.comparison.power import (
     SingleRoundCost,
 )
 from steelyard.comparison.threshold import CaseScoreChange, OverallChange, SuiteChange, ThresholdComparison
-from steelyard.reports.figures import money
+from steelyard.reports.figures import money, rate
 from steelyard.reports.tables import (
     aligned_lines,
     bullets,
@@ -232,6 +233,49 @@ DECISION_FORMATS: dict[str, Callable[[Decision, Sequence[str]], str]] = {
     "json": decision_json,
     "markdown": decision_markdown,
 }
+
+
+def judged_decision_text(decision: JudgedDecision, warnings: Sequence[str]) -> str:
+    """The decision by corrected rates, for a terminal."""
+    lines = [VERDICT_WORDS[decision.verdict]]
+    for model in decision.models:
+        lines += ["", f"{line(model.model)}: {VERDICT_WORDS[model.verdict]}"]
+        lines += [f"  {reason}" for reason in _judged_reasons(model, decision)]
+    return "\n".join([*lines, *warning_lines(warnings)]) + "\n"
+
+
+def judged_decision_markdown(decision: JudgedDecision, warnings: Sequence[str]) -> str:
+    """The same for a comment on a pull request."""
+    parts = [f"### {VERDICT_WORDS[decision.verdict]}"]
+    for model in decision.models:
+        parts.append(f"**{code(model.model)}: {VERDICT_WORDS[model.verdict]}**")
+        parts.append(bullets(_judged_reasons(model, decision)))
+    return "\n\n".join([*parts, *warning_parts(warnings)]) + "\n"
+
+
+JUDGED_DECISION_FORMATS: dict[str, Callable[[JudgedDecision, Sequence[str]], str]] = {
+    "text": judged_decision_text,
+    "json": lambda decision, warnings: json_report({"decision": decision, "warnings": list(warnings)}),
+    "markdown": judged_decision_markdown,
+}
+
+
+def _judged_reasons(model: JudgedModelDecision, decision: JudgedDecision) -> Iterator[str]:
+    for name, each in (("baseline", model.baseline), ("current", model.current)):
+        yield (
+            f"{name}: judges say {rate(each.raw)}, corrected {rate(each.corrected)}, labels only {rate(each.labels_only)} "
+            f"({counted(each.labels, 'label')} of {counted(each.answers, 'answer')})"
+        )
+    if model.effect.value is None:
+        yield "a corrected difference needs 10 labels of this model on both sides: steelyard label RUN"
+        return
+    judges = "" if model.raw_effect is None else f"; the judges say {model.raw_effect * 100:+.1f} points"
+    yield f"corrected change over {counted(model.cases, 'case')}: {_points(model.effect)}{judges}"
+    if model.verdict == CANNOT_TELL and model.drop_bound is not None:
+        yield (
+            f"a drop of up to {model.drop_bound * 100:.1f} points cannot be ruled out, {decision.margin * 100:g} may pass: "
+            "more labels or cases would tell"
+        )
 
 
 def reasons(model: ModelDecision, decision: Decision) -> Iterator[str]:

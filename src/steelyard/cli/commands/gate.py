@@ -86,6 +86,8 @@ def gate(options: argparse.Namespace) -> int:
 
     settings, _ = settings_and_run_options(options)
     check_text_paths(options.report or (), GATE_FORMAT_BY_SUFFIX)
+    if options.corrected:
+        return _gate_corrected(options, Path(settings.output_dir))
     found = gating.gate(
         *_sides(options),
         alpha=options.alpha,
@@ -102,6 +104,24 @@ def gate(options: argparse.Namespace) -> int:
     return conclude(found.conclusion(options.on_inconclusive))
 
 
+def _gate_corrected(options: argparse.Namespace, root: Path) -> int:
+    """Decide by judged rates that labels correct."""
+    from steelyard.engine.gate.judged import gate_corrected
+    from steelyard.engine.results.report_files import write_texts
+    from steelyard.errors import InputError
+    from steelyard.reports.comparison import JUDGED_DECISION_FORMATS
+
+    if options.on != "passed" or options.rule:
+        raise InputError("--corrected compares what judges and people pass: leave --on and --rule out")
+    found = gate_corrected(options.baseline, options.current, alpha=options.alpha, margin=options.margin, root=root)
+    texts = {name: render(found.decision, found.warnings) for name, render in JUDGED_DECISION_FORMATS.items()}
+    print(texts[options.format], end="")
+    print_written(
+        write_texts(options.report or (), {suffix: texts[name] for suffix, name in GATE_FORMAT_BY_SUFFIX.items()})
+    )
+    return conclude(found.conclusion(options.on_inconclusive))
+
+
 def _gate_options(sub: argparse.ArgumentParser) -> None:
     _add_sides(sub)
     add_decision_options(sub)
@@ -109,6 +129,9 @@ def _gate_options(sub: argparse.ArgumentParser) -> None:
         "--on", default="passed", choices=["passed", "score"], help="compare outcomes or mean scores (default: passed)"
     )
     sub.add_argument("--rule", help="score both sides by this rule (default: their own)")
+    sub.add_argument(
+        "--corrected", action="store_true", help="decide about judged answers, by rates that people's labels correct"
+    )
     sub.add_argument(
         "--format", default="text", choices=["text", "json", "markdown"], help="what to print (default: text)"
     )

@@ -205,7 +205,7 @@ def _decide_and_record(
     before, now_there = compared.thing
     held_against, shown = digest(before, models, margin, alpha, on), digest(now_there)
     earlier = [look for look in (gate_looks(folder) if folder else ()) if look.baseline == held_against]
-    levels, look = _levels(earlier, shown, alpha, at)
+    levels, look = look_levels(earlier, shown, alpha, at)
     if min(levels.alarm, levels.cleared) < MIN_LOOK_ALPHA_SHARE * alpha:
         raise InputError(f"{look - 1} looks at this run have used up its error rate of {alpha:g}; decide by a new run")
     decision = decide(
@@ -314,7 +314,9 @@ def _as_tallies(side: Side) -> TallySide:
     return TallySide(side.name, models)
 
 
-def _levels(earlier: Sequence[GateLook], shown: str, alpha: float, at: SamplingRound | None) -> tuple[GateLevels, int]:
+def look_levels(
+    earlier: Sequence[GateLook], shown: str, alpha: float, at: SamplingRound | None
+) -> tuple[GateLevels, int]:
     """The levels of this look, and which it is; looking again at the same attempts is the same look."""
     distinct = {look.data: look for look in earlier}
     for place, look in enumerate(distinct.values(), 1):

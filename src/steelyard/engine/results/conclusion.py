@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from steelyard.analysis.counts import Standings
 from steelyard.analysis.summary import Summary, hardest_cases
-from steelyard.comparison.gate import CANNOT_TELL, REGRESSED, Decision
+from steelyard.comparison.gate import CANNOT_TELL, REGRESSED, Decision, GateVerdict
 from steelyard.comparison.threshold import ThresholdComparison
 from steelyard.errors import ExitCode
 from steelyard.records import RunInfo
@@ -48,11 +48,17 @@ def run_conclusion(
 
 def gate_conclusion(decision: Decision, on_inconclusive: OnInconclusive = "pass") -> Conclusion:
     """How a gate ends: thin evidence passes with a warning, or not; missing data never pass."""
-    if decision.verdict == REGRESSED:
+    is_data_missing = any(model.data_missing for model in decision.models)
+    return verdict_conclusion(decision.verdict, on_inconclusive, is_data_missing=is_data_missing)
+
+
+def verdict_conclusion(verdict: GateVerdict, on_inconclusive: OnInconclusive, *, is_data_missing: bool) -> Conclusion:
+    """How a gate with this verdict ends."""
+    if verdict == REGRESSED:
         return Conclusion(ExitCode.GATE_FAILED)
-    if decision.verdict != CANNOT_TELL:
+    if verdict != CANNOT_TELL:
         return Conclusion(ExitCode.OK)
-    if on_inconclusive == "fail" or any(model.data_missing for model in decision.models):
+    if on_inconclusive == "fail" or is_data_missing:
         return Conclusion(ExitCode.CANNOT_TELL)
     return Conclusion(ExitCode.OK, ("warning: too little evidence to tell; passed, because --on-inconclusive is pass",))
 

@@ -1,0 +1,127 @@
+"""The gate for answers that judges decide about: the same judges on both sides, and rates that labels correct."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from steelyard.analysis.judged_rates import LabelledAnswer
+from steelyard.comparison.judged import JudgedDecision, decide_judged
+from steelyard.engine.gate.gate import MIN_LOOK_ALPHA_SHARE, look_levels
+from steelyard.engine.gate.sides import run_folder, split_run_and_model
+from steelyard.engine.results.conclusion import Conclusion, OnInconclusive, verdict_conclusion
+from steelyard.engine.results.labels import LabelledRun
+from steelyard.engine.steps import now
+from steelyard.errors import InputError, NotComparableError, did_you_mean
+from steelyard.records import GateLook, Panel, digest
+from steelyard.store.journal import StoredRun, gate_looks, record_gate_look
+from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
+
+
+class JudgedGateResult(NamedTuple):
+    """What the gate decided by corrected rates."""
+
+    decision: JudgedDecision
+    look: int
+    warnings: tuple[str, ...] = ()
+
+    def conclusion(self, on_inconclusive: OnInconclusive = "pass") -> Conclusion:
+        """The exit code, and what to say beside the decision."""
+        is_unlabelled = any(model.effect.value is None for model in self.decision.models)
+        return verdict_conclusion(self.decision.verdict, on_inconclusive, is_data_missing=is_unlabelled)
+
+
+def gate_corrected(
+    baseline: str,
+    current: str,
+    *,
+    alpha: float = 0.05,
+    margin: float = 0.05,
+    root: Path = DEFAULT_RUNS_FOLDER,
+) -> JudgedGateResult:
+    """The decision about two judged runs, each a folder, a name or `RUN@MODEL`; looks are counted in the folder of the current one."""
+    if not (0 < alpha < 1 and 0 < margin < 1):
+        raise InputError(f"alpha and margin must lie between 0 and 1, not {alpha:g} and {margin:g}")
+    (old, old_panel, _), (new, new_panel, folder) = (_judged_side(name, root) for name in (baseline, current))
+    difference = panel_difference(old_panel, new_panel)
+    if difference:
+        raise NotComparableError(
+            f"{baseline} and {current} were judged differently ({difference}), so a difference may be the judges'; "
+            "judge both alike with: steelyard judge RUN"
+        )
+    if len(old) == len(new) == 1 and old.keys() != new.keys():
+        old = dict(zip(new, old.values(), strict=True))
+    models = {}
+    for name in new:
+        cases = {answer.identity.case for answer in new[name]} & {each.identity.case for each in old.get(name, ())}
+        if cases:
+            models[name] = tuple(
+                [each for each in side if each.identity.case in cases] for side in (old[name], new[name])
+            )
+    if not models:
+        raise InputError(f"{baseline} and {current} have no judged case of the same model in common")
+    held_against = digest("corrected", sorted(models), [_marks(side) for side, _ in models.values()], margin, alpha)
+    shown = digest([_marks(side) for _, side in models.values()])
+    earlier = [look for look in gate_looks(folder) if look.baseline == held_against]
+    levels, look = look_levels(earlier, shown, alpha, None)
+    if min(levels.alarm, levels.cleared) < MIN_LOOK_ALPHA_SHARE * alpha:
+        raise InputError(f"{look - 1} looks at this run have used up its error rate of {alpha:g}; decide by a new run")
+    decision = decide_judged(
+        {name: (first, second) for name, (first, second) in models.items()},
+        alpha=levels.alarm,
+        cleared_level=levels.cleared,
+        margin=margin,
+    )
+    if shown not in {each.data for each in earlier}:
+        record_gate_look(
+            folder,
+            GateLook(
+                at=now(),
+                baseline=held_against,
+                data=shown,
+                alpha=alpha,
+                level=levels.alarm,
+                spent=levels.alarm_spent,
+                cleared_level=levels.cleared,
+                cleared_spent=levels.cleared_spent,
+                verdict=decision.verdict,
+            ),
+        )
+    warnings = (f"this is look {look} at this run; each one is stricter than the one before",) if look > 1 else ()
+    return JudgedGateResult(decision, look, warnings)
+
+
+def panel_difference(first: Panel | None, second: Panel | None) -> str:
+    """How two panels differ, in a few words; empty where judgments by them can be compared."""
+    if first is None or second is None:
+        return "" if first is second else "one has no judges"
+    if sorted(first.judges) != sorted(second.judges):
+        return f"by {', '.join(first.judges)} and by {', '.join(second.judges)}"
+    for what, one, other in (
+        ("by another rubric", first.digest, second.digest),
+        ("a different number of times", first.repeats, second.repeats),
+        ("with other parameters", first.parameters, second.parameters),
+    ):
+        if one != other:
+            return what
+    return ""
+
+
+def _judged_side(name: str, root: Path) -> tuple[dict[str, list[LabelledAnswer]], Panel | None, Path]:
+    folder = run_folder(name, root=root)
+    if folder is None:
+        raise InputError(f"{name}: --corrected compares runs, because a report or a baseline has no labels")
+    labelled = LabelledRun(StoredRun(folder))
+    models: dict[str, list[LabelledAnswer]] = {}
+    for answer in labelled.answers():
+        models.setdefault(" ".join(filter(None, answer.identity[1:3])), []).append(answer)
+    _, at, model = split_run_and_model(name)
+    if at:
+        if model not in models:
+            raise InputError(f'{name}: no judged model "{model}" ({did_you_mean(model, models)})')
+        models = {model: models[model]}
+    return models, labelled.info.panel, folder
+
+
+def _marks(answers: list[LabelledAnswer]) -> list[object]:
+    return [(*answer.identity, answer.passed, answer.is_sure, sorted(answer.labels.items())) for answer in answers]
