@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 from steelyard.analysis import estimates
 from steelyard.analysis.estimates import Estimate
+from steelyard.analysis.judge_bias import JudgeBias, JudgeVote, judge_biases
 from steelyard.records import Label, Record
 from steelyard.stats.agreement import gwet_ac1, raw_agreement
 from steelyard.stats.intervals import Interval
@@ -95,6 +96,8 @@ class JudgedRates(Record, frozen=True, kw_only=True):
     agreement: float | None = None
     """How often two people who labelled the same answer say the same."""
     agreement_ac1: float | None = None
+    biases: tuple[JudgeBias, ...] = ()
+    """What judges' errors were tested to depend on."""
 
 
 def current_labels(labels: Iterable[Label], criterion: str = "") -> dict[AnswerIdentity, dict[str, bool]]:
@@ -109,8 +112,10 @@ def current_labels(labels: Iterable[Label], criterion: str = "") -> dict[AnswerI
     return {identity: marks for identity, marks in found.items() if marks}
 
 
-def judged_rates(answers: Sequence[LabelledAnswer], *, criterion: str = "") -> JudgedRates:
-    """Raw, corrected and labels-only rates of every model, and the corrected differences between them."""
+def judged_rates(
+    answers: Sequence[LabelledAnswer], *, criterion: str = "", votes: Sequence[JudgeVote] = ()
+) -> JudgedRates:
+    """Raw, corrected and labels-only rates of every model, the corrected differences between them, and biases of judges."""
     columns: dict[tuple[str, str], list[LabelledAnswer]] = {}
     for answer in answers:
         columns.setdefault((answer.identity.model, answer.identity.tier), []).append(answer)
@@ -138,6 +143,7 @@ def judged_rates(answers: Sequence[LabelledAnswer], *, criterion: str = "") -> J
         labellers=tuple(people),
         agreement=raw_agreement(ratings) if len(people) > 1 else None,
         agreement_ac1=gwet_ac1(ratings) if len(people) > 1 else None,
+        biases=judge_biases(votes),
     )
 
 

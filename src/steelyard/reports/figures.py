@@ -465,6 +465,15 @@ def _points_text(estimate: Estimate) -> str:
     return f"{value:+.1f} points [{low:+.1f}, {high:+.1f}]"
 
 
+SHOWN_BIAS_LEVEL = 0.05
+"""The adjusted p-value up to which a bias of a judge is a sentence; JSON has all."""
+BIAS_WORDS = {
+    "length": "for each doubling of the length",
+    "own family": "about models of its own family",
+    "language": "in some language",
+}
+
+
 def judged_sentences(rates: JudgedRates) -> list[str]:
     """Differences between models, what a rate rests on, and how far people agree."""
     said = []
@@ -474,6 +483,15 @@ def judged_sentences(rates: JudgedRates) -> list[str]:
     said += [
         f"{line(model_label(model.model, model.tier), 80)}: {model.reason}" for model in rates.models if model.reason
     ]
+    for bias in rates.biases:
+        if bias.p <= SHOWN_BIAS_LEVEL:
+            what = f"for answers in {line(bias.of, 40)}" if bias.of else BIAS_WORDS[bias.by]
+            said.append(
+                f"{line(bias.judge, 80)} is {_points_text(bias.effect)} more lenient than people {what} (p {bias.p:.2g})"
+            )
+    if rates.biases and all(bias.p > SHOWN_BIAS_LEVEL for bias in rates.biases):
+        tests = counted(len(rates.biases), "test")
+        said.append(f"no bias of judges by length, own family or language shows in {tests}")
     if rates.agreement is not None:
         said.append(
             f"{counted(len(rates.labellers), 'person', 'people')} labelled; two who saw the same answer agree on "

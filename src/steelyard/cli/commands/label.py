@@ -56,14 +56,14 @@ def label(options: argparse.Namespace) -> int:
 
 def _print_rates(labelled: LabelledRun, options: argparse.Namespace, problems: list[Problem]) -> None:
     """Print what judges and people say together, and how many labels a width takes."""
-    from steelyard.analysis.judged_rates import judged_rates, labels_for_width
+    from steelyard.analysis.judged_rates import labels_for_width
     from steelyard.reports.figures import label_count_sentences
     from steelyard.reports.terminal import judged_text
 
-    answers = labelled.answers(options.criterion, problems.append)
-    print(judged_text(judged_rates(answers, criterion=options.criterion), width=terminal_width()), end="")
+    print(judged_text(labelled.rates(options.criterion, problems.append), width=terminal_width()), end="")
     if options.width:
-        for sentence in label_count_sentences(labels_for_width(answers, options.width), options.width):
+        needed = labels_for_width(labelled.answers(options.criterion), options.width)
+        for sentence in label_count_sentences(needed, options.width):
             print(sentence)
 
 

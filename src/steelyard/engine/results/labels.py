@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from steelyard.analysis.attempts import attempt_texts
+from steelyard.analysis.judge_bias import JudgeVote
 from steelyard.analysis.judged_rates import (
     AnswerIdentity,
     JudgedRates,
@@ -102,6 +104,33 @@ class LabelledRun:
             for identity in self.attempts
         ]
 
+    def votes(self, answers: Sequence[LabelledAnswer], criterion: str = "") -> Iterator[JudgeVote]:
+        """What every judge says of the answers that people labelled."""
+        strata = Counter((answer.identity.model, answer.judged.opinion) for answer in answers)
+        labelled = [answer for answer in answers if answer.labels]
+        told = Counter((answer.identity.model, answer.judged.opinion) for answer in labelled)
+        threshold = self.rubric.pass_threshold if self.rubric else 0.0
+        for answer in labelled:
+            tried, stratum = self.attempts[answer.identity], (answer.identity.model, answer.judged.opinion)
+            for judge, passes in _votes(self.judgments(answer.identity), threshold, criterion)[0].items():
+                passed = consensus((), passes).passed
+                if passed is not None and answer.label is not None and tried.reply is not None:
+                    yield JudgeVote(
+                        judge=judge,
+                        case=answer.identity.case,
+                        model=answer.identity.model,
+                        passed=passed,
+                        label=answer.label,
+                        characters=len(tried.reply.answer.text),
+                        language=tried.case.language,
+                        weight=strata[stratum] / told[stratum],
+                    )
+
+    def rates(self, criterion: str = "", damaged: Callable[[Problem], None] = lambda _: None) -> JudgedRates:
+        """What judges and people say together."""
+        answers = self.answers(criterion, damaged)
+        return judged_rates(answers, criterion=criterion, votes=list(self.votes(answers, criterion)))
+
 
 def _labelled_answer(
     identity: AnswerIdentity,
@@ -110,8 +139,20 @@ def _labelled_answer(
     criterion: str,
     labels: Mapping[str, bool],
 ) -> LabelledAnswer:
+    votes, scores = _votes(results, threshold, criterion)
+    voices = [consensus((), of).passed for of in votes.values()]
+    said = consensus(scores, voices)
+    cast = {vote for of in votes.values() for vote in of if vote is not None}
+    is_near = said.score is not None and abs(said.score - threshold) < UNSURE_SCORE_DISTANCE
+    return LabelledAnswer(identity, said.passed, len(cast) == 1 and not is_near, labels)
+
+
+def _votes(
+    results: Sequence[JudgingResult], threshold: float, criterion: str
+) -> tuple[dict[str, list[bool | None]], list[float | None]]:
+    """The votes of every judge on an answer, or on one criterion of it, and all scores."""
     votes: dict[str, list[bool | None]] = {}
-    scores = []
+    scores: list[float | None] = []
     for result in results:
         if result.judgment is None:
             continue
@@ -122,21 +163,15 @@ def _labelled_answer(
             passed = None if score is None else score >= threshold
         scores.append(score)
         votes.setdefault(result.judge, []).append(passed)
-    voices = [consensus((), of).passed for of in votes.values()]
-    said = consensus(scores, voices)
-    cast = {vote for of in votes.values() for vote in of if vote is not None}
-    is_near = said.score is not None and abs(said.score - threshold) < UNSURE_SCORE_DISTANCE
-    return LabelledAnswer(identity, said.passed, len(cast) == 1 and not is_near, labels)
+    return votes, scores
 
 
 def run_judged_rates(stored: StoredRun, *, criterion: str = "") -> JudgedRates | None:
     """Raw, corrected and labels-only rates of a run; None where nobody labelled anything."""
     if not any(stored.folder.glob("labels-*.jsonl")):
         return None
-    answers = LabelledRun(stored).answers(criterion)
-    if not any(answer.labels for answer in answers):
-        return None
-    return judged_rates(answers, criterion=criterion)
+    rates = LabelledRun(stored).rates(criterion)
+    return rates if rates.labellers else None
 
 
 def with_judged_rates(stored: StoredRun, summary: Summary) -> Summary:
