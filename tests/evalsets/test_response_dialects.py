@@ -11,6 +11,7 @@ import pytest
 import steelyard
 from steelyard import Means
 from steelyard.errors import InputError
+from steelyard.evalsets import with_default_checks
 from steelyard.records import Verdict
 from steelyard.store.journal import StoredRun
 
@@ -88,7 +89,7 @@ def test_csv_is_held_against_its_columns_and_rows(tmp_path: Path) -> None:
     expect: dict[str, Any] = {"type": "csv", "columns": ["a", "b"], "rows": 1}
     replies = ("a,b\n1,2\n", "a,b\n", "a;b\n1;2\n", "Here you are:\n\na,b\n1,2\n")
     strict = OTHER | {"expect": {**expect, "strict_no_extra_text": True}}
-    assert outcomes(tmp_path, strict, *replies) == ["pass", "fail", "fail", "wrong_format"]
+    assert outcomes(tmp_path, strict, *replies) == ["pass", "fail", "wrong_format", "wrong_format"]
     given = OTHER | {"expect": {**expect, "rows": [["1", "2"]], "strict_no_extra_text": True}}
     (tmp_path / "given").mkdir()
     assert outcomes(tmp_path / "given", given, "a,b\n1,2\n", "a,b\n1,3\n") == ["pass", "fail"]
@@ -98,6 +99,25 @@ def test_html_is_held_against_its_tags(tmp_path: Path) -> None:
     case = OTHER | {"expect": {"type": "html", "required_tags": ["h1", "p"]}}
     found = outcomes(tmp_path, case, "<h1>Hi</h1><p>there</p>", "<h1>Hi</h1>", "h1 and p")
     assert found == ["pass", "fail", "wrong_format"]
+
+
+def test_a_case_that_says_nothing_about_its_answer_is_left_to_judges_or_to_a_check_of_its_suite(tmp_path: Path) -> None:
+    silent = [
+        CASE | {"case_id": "a", "expected_classification": "fail"},
+        OTHER | {"id": "b", "family": "t"},
+        OTHER | {"id": "c", "family": "t", "expect": {}, "meta": {"seed": 1}},
+        CASE | {"case_id": "d", "expected_response": "x"},
+        CASE | {"case_id": "e", "expected_response": ""},
+    ]
+    (tmp_path / "cases.jsonl").write_text("\n".join(map(json.dumps, silent)))
+    loaded = steelyard.load([tmp_path / "cases.jsonl"])
+    assert [case.kind for case in loaded.cases] == ["judge", "judge", "judge", "response", "judge"]
+    assert loaded.cases[2].metadata == {"meta": {"seed": 1}}
+    checked = with_default_checks(loaded, {"t": {"type": "json"}, "": {"type": "contains", "value": "x"}}).cases
+    assert [case.verify.expect.get("type") for case in checked] == ["contains", "json", "json", None, "contains"]
+    assert {case.kind for case in checked} == {"response"}
+    with pytest.raises(InputError, match='no suite "tt"'):
+        with_default_checks(loaded, {"tt": {"type": "json"}})
 
 
 def test_a_case_is_the_same_in_both_formats_down_to_the_digest_of_its_tests(tmp_path: Path) -> None:

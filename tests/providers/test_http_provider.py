@@ -43,7 +43,7 @@ def test_the_body_is_filled_in_and_sent_to_the_url_as_it_stands(server: FaultSer
         "n": [1, 3],
     }
     assert (said.text, said.request_id) == ("hi", "req-7")
-    assert said.latency > 0
+    assert (said.latency or 0) > 0
     assert (said.input_tokens, said.cost) == (None, None)
 
 

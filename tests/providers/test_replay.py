@@ -117,6 +117,32 @@ def test_a_reply_to_a_benchmark_stays_a_reply(tmp_path: Path) -> None:
     assert texts(replay(path), "replies", case) == ["Sure: ..."]
 
 
+@pytest.mark.parametrize(
+    ("told", "wanted"),
+    [
+        (
+            {
+                "latency_ms": 955,
+                "usage": {"prompt_tokens": 3, "completion_tokens": 4},
+                "timestamp_utc": "2025-08-10T07:41:00Z",
+            },
+            (0.955, 3, 4, "2025-08-10T07:41:00Z"),
+        ),
+        ({"latency_ms": 0, "input_tokens": 0, "token_usage": {"completion_tokens": 7}}, (None, 0, 7, "")),
+        ({"latency_ms": -5, "input_tokens": "many", "timestamp": 12}, (None, None, None, "")),
+        ({}, (None, None, None, "")),
+    ],
+)
+def test_what_a_result_took_is_kept_and_what_it_does_not_tell_is_unknown(
+    tmp_path: Path, told: dict[str, Any], wanted: tuple[Any, ...]
+) -> None:
+    line = {"case_id": CASE.id, "model_id": "m", "raw_response": "yes"} | told
+    found = connect(str(written(tmp_path / "results.jsonl", line)), ProviderSettings(type="replay"))
+    said = asyncio.run(found["m"].ask(attempt(1), Delivery()))
+    close(found)
+    assert (said.latency, said.input_tokens, said.output_tokens, said.recorded_at) == wanted
+
+
 def test_results_of_a_suite_bring_their_own_models(tmp_path: Path) -> None:
     line = {"suite_id": "s", "run_id": "r", "timestamp_utc": "t", "classification": {"primary": "pass"}}
     path = written(

@@ -86,7 +86,7 @@ class AttemptRow(NamedTuple):
     finish: str
     """Why the model stopped; empty where it has not replied."""
     latency: FiniteFloat | None
-    """None where the model has not replied."""
+    """None where the model has not replied, or nobody measured it."""
     cost_usd: FiniteFloat | None
     input_tokens: int | None
     output_tokens: int | None
@@ -116,8 +116,7 @@ class AttemptRow(NamedTuple):
         """Seconds until an answer, infinity where it timed out; None where the time is not known."""
         if self.finish == "timeout":
             return math.inf
-        # no answer takes no time at all: where a recording says so, it was not measured
-        return self.latency if self.latency and self.latency > 0 and self.finish not in ("crash", "error") else None
+        return self.latency if self.finish not in ("crash", "error") else None
 
 
 class AttemptTable(msgspec.Struct, frozen=True, array_like=True):

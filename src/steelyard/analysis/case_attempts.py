@@ -68,7 +68,7 @@ def attempts_by_case(
         attempts = by_case.get(row.case)
         if attempts is None:
             attempts = by_case[row.case] = CaseAttempts(cases[row.case], is_asked=True)
-        if row.latency is not None:
+        if row.reply_place != NO_PLACE:
             attempts.answered.append(row)
         if row.digest != NO_PLACE:
             attempts.correct += row.outcome == "correct"

@@ -242,7 +242,7 @@ def _cost_of_pass(cases: Sequence[CaseAttempts]) -> Estimate:
 
 def _latency(cases: Sequence[CaseAttempts]) -> Estimate:
     """The mean over cases of their mean latency, with the bootstrap's interval: seconds have no upper end."""
-    answered = [attempts for attempts in cases if attempts.answered]
+    answered = [attempts for attempts in cases if any(row.latency is not None for row in attempts.answered)]
     waits = [[row.latency for row in attempts.answered if row.latency is not None] for attempts in answered]
     means = [math.fsum(each) / len(each) for each in waits]
     replicates = max(1000, min(10_000, MAX_BOOTSTRAP_DRAWS // max(1, len(means))))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from steelyard.engine.options import RunOptions
     from steelyard.engine.progress import ProgressCallback
     from steelyard.engine.results.read_outcomes import CountingOptions
+    from steelyard.evalsets import EvalSets
     from steelyard.records import Case, SuiteRule
     from steelyard.settings import Settings
 
@@ -80,6 +81,29 @@ def parameters(options: argparse.Namespace, default_temperature: float | None = 
     temperature = default_temperature if options.temperature is None else options.temperature
     named = {"temperature": temperature, "max_tokens": options.max_tokens}
     return given | {name: value for name, value in named.items() if value is not None}
+
+
+def load_eval_sets(paths: Sequence[str | Path], options: argparse.Namespace) -> EvalSets:
+    """The cases of eval sets, with the checks of --default-check."""
+    import msgspec
+
+    from steelyard import evalsets
+    from steelyard.errors import InputError
+
+    checks: dict[str, dict[str, Any]] = {}
+    for given in options.default_check or ():
+        suite, equals, check = given.partition("=")
+        if not equals or given.lstrip().startswith("{"):
+            suite, check = "", given
+        if suite in checks:
+            raise InputError(
+                f"--default-check {given}: there is one for {f'suite {suite}' if suite else 'all suites'} already"
+            )
+        try:
+            checks[suite] = msgspec.json.decode(check, type=dict) if check.lstrip().startswith("{") else {"type": check}
+        except msgspec.MsgspecError as error:
+            raise InputError(f"--default-check {given}: not a table in JSON: {error}") from None
+    return evalsets.with_default_checks(evalsets.load(paths), checks)
 
 
 def suite_rule(

@@ -199,6 +199,17 @@ def add_trust_option(sub: Any) -> None:
     )
 
 
+def add_default_check_option(sub: Any) -> None:
+    """--default-check."""
+    sub.add_argument(
+        "--default-check",
+        action="append",
+        metavar="[SUITE=]CHECK",
+        help="check responses that their case says nothing about, of one suite or of all: the type of a check such as json, or "
+        "its table as JSON; otherwise only judges can tell; may be repeated",
+    )
+
+
 def add_result_options(sub: argparse.ArgumentParser) -> None:
     """What is shown of a run and written about it."""
     result = sub.add_argument_group("what to show")

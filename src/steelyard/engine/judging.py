@@ -6,7 +6,7 @@ import asyncio
 import math
 import secrets
 from collections.abc import Callable, Container, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -24,6 +24,8 @@ from steelyard.tiers.rubrics import panel_rubric
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment, repair_request
 from steelyard.verifiers.judge.prompt import messages
 from steelyard.verifiers.judge.prompt import schema as judgment_schema
+
+AnyNumber = TypeVar("AnyNumber", int, float)
 
 MAX_JUDGE_REPAIR_REQUESTS = 2
 """How often a judge is asked to repair its answer before that is a failure."""
@@ -279,10 +281,12 @@ def _combined_answer(answers: list[Answer]) -> Answer:
         cost=Cost(usd=math.fsum(cost.usd for cost in known), source=known[-1].source, date=known[-1].date)
         if len(known) == len(costs)
         else None,
-        latency=math.fsum(answer.latency for answer in answers),
+        latency=_sum(answer.latency for answer in answers),
     )
 
 
-def _sum(tokens: Iterator[int | None]) -> int | None:
-    every = list(tokens)
-    return None if None in every else sum(count for count in every if count is not None)
+def _sum(numbers: Iterator[AnyNumber | None]) -> AnyNumber | None:
+    """What they add up to; None where one of them is not known."""
+    every = list(numbers)
+    known = [number for number in every if number is not None]
+    return sum(known[1:], known[0]) if known and len(known) == len(every) else None

@@ -4,6 +4,6 @@ Comes in: files and folders that users name, which may be wrong in any way. Goes
 InputError with every problem and its line; also rubrics, experiments and a starter file.
 """
 
-from steelyard.evalsets.loader import RESERVED_RULE_NAMES, EvalSets, is_eval_set_available, load
+from steelyard.evalsets.loader import RESERVED_RULE_NAMES, EvalSets, is_eval_set_available, load, with_default_checks
 
-__all__ = ["RESERVED_RULE_NAMES", "EvalSets", "is_eval_set_available", "load"]
+__all__ = ["RESERVED_RULE_NAMES", "EvalSets", "is_eval_set_available", "load", "with_default_checks"]

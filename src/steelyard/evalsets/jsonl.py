@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from steelyard.errors import InputError
 from steelyard.evalsets import benchmarks
 from steelyard.evalsets.schema import Draft, Header, ProblemCollector
-from steelyard.records import Case, Verify
+from steelyard.records import JUDGE_ONLY_KIND, Case, Verify
 from steelyard.text import json_error_location, short_quote
 
 MAX_CASE_LINE_BYTES = 32 << 20
@@ -176,11 +176,18 @@ def _verify(
             verify.setdefault("style", "check" if "def check(" in str(verify.get("tests")) else "asserts")
         if not is_settled and native.setdefault("language", "python") == "python":
             verify["kind"] = "python"
-    elif not is_settled and "expect" not in verify and ("target" in native or "expected_classification" in table):
-        verify["kind"] = "response"
+    elif not is_settled and not verify.get("expect") and ("target" in native or _is_response_case(native, table)):
+        # a response that nothing is said about is left to judges
+        verify["kind"] = "response" if native.get("target") else JUDGE_ONLY_KIND
+        verify.pop("expect", None)
         if "expected_response" in table:
             verify.setdefault("style", "regex")
     return verify
+
+
+def _is_response_case(native: dict[str, Any], table: dict[str, Any]) -> bool:
+    """Whether a table is a case of the suite dialects, which ask for text and never for code."""
+    return "expected_classification" in table or bool(native.get("suite") and not native.get("language"))
 
 
 def case_json_lines(cases: Iterable[Case]) -> Iterator[str]:

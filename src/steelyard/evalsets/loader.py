@@ -8,7 +8,7 @@ import io
 import math
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -124,6 +124,19 @@ def load(paths: Sequence[str | Path]) -> EvalSets:
         raise InputError([*problems.errors, *problems.warnings()])
     rules = tuple(rule for rule, _ in scoring.rules.values())
     return EvalSets(tuple(cases), tuple(files), tuple(problems.warnings()), rules, scoring.rule)
+
+
+def with_default_checks(sets: EvalSets, checks: Mapping[str, Mapping[str, Any]]) -> EvalSets:
+    """The cases that were left to judges with the check that the user names for their suite; "" stands for any other suite."""
+    suites = {case.suite for case in sets.cases}
+    for suite in checks.keys() - suites - {""}:
+        raise InputError(f"default check: no suite {short_quote(suite)} ({did_you_mean(suite[:80], suites - {''})})")
+    cases = []
+    for case in sets.cases:
+        check = checks.get(case.suite, checks.get("")) if case.by_judges else None
+        verify = replace(case.verify, kind="response", expect=dict(check)) if check else case.verify
+        cases.append(replace(case, verify=verify))
+    return sets._replace(cases=tuple(cases))
 
 
 def _files(paths: Iterable[str | Path], problems: ProblemCollector) -> Iterator[str]:

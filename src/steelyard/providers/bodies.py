@@ -134,9 +134,9 @@ class LenientNumbers:
         number = self._number(name, value, MAX_REPLY_COST_USD, "no cost")
         return None if number is None else Cost(usd=number, source=source)
 
-    def seconds(self, name: str, value: Any) -> float:
-        """A span of time; 0 where it is not known."""
-        return self._number(name, value, MAX_LATENCY_SECONDS, "no time") or 0.0
+    def seconds(self, name: str, value: Any) -> float | None:
+        """A span of time; None where it is not known."""
+        return self._number(name, value, MAX_LATENCY_SECONDS, "no time")
 
     def _number(self, name: str, value: Any, most: float, what: str) -> float | None:
         if value is None:

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import IO, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from steelyard.errors import InputError, Problem, RecordedFailure
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings
+from steelyard.providers.bodies import LenientNumbers, as_dict
 from steelyard.records import Answer, Attempt, Case, Reply
 from steelyard.text import JSON_ESCAPE_PATTERN, json_error_location, verbatim_reply
 
@@ -22,6 +24,7 @@ MAX_UNPACKED_RECORDING_BYTES = 4 << 30
 """Bytes a packed recording may unpack to."""
 MAX_RECORDING_LINE_BYTES = 128 << 20
 LONG_RECORDING_LINE_MESSAGE = f"a line of more than {MAX_RECORDING_LINE_BYTES >> 20} MB; write one reply to a line"
+MAX_TIMESTAMP_CHARACTERS = 64
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 REPLY_TEXT_KEYS = ("raw_response", "response", "output")
@@ -34,6 +37,13 @@ RECORDED_FAILURE_PATTERNS = {
 }
 RECORDED_FINISH_REASONS = {"max_tokens": "length", "end_turn": "stop"}
 """Other people's words for why a model stopped."""
+RECORDED_NUMBER_KEYS = {
+    "input_tokens": ("input_tokens", "prompt_tokens"),
+    "output_tokens": ("output_tokens", "completion_tokens"),
+    "cost": ("cost_usd", "estimated_cost_usd"),
+}
+"""Where results keep what a reply took: on the line itself, or in its `usage` or `token_usage`."""
+RECORDED_TIME_KEYS = ("timestamp_utc", "timestamp", "created_at")
 JSON_TYPE_DESCRIPTIONS = {bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
 
 
@@ -56,6 +66,18 @@ class _RecordingLine(msgspec.Struct):
     error: Any = msgspec.UNSET
     classification: Any = msgspec.UNSET
     finish_reason: Any = None
+    latency_ms: Any = None
+    usage: Any = None
+    token_usage: Any = None
+    input_tokens: Any = None
+    prompt_tokens: Any = None
+    output_tokens: Any = None
+    completion_tokens: Any = None
+    cost_usd: Any = None
+    estimated_cost_usd: Any = None
+    timestamp_utc: Any = None
+    timestamp: Any = None
+    created_at: Any = None
 
     @property
     def about(self) -> str | None:
@@ -120,6 +142,29 @@ class _RecordingLine(msgspec.Struct):
     def finish(self) -> str:
         reason = self.finish_reason
         return RECORDED_FINISH_REASONS.get(reason, reason) if isinstance(reason, str) and reason else "stop"
+
+    def with_numbers(self, answer: Answer) -> Answer:
+        """The answer with what the line tells of its time, tokens and cost; what it does not tell stays unknown."""
+        numbers = LenientNumbers()
+        tables = ({name: getattr(self, name, None) for name in self.__struct_fields__}, self.usage, self.token_usage)
+        told = {
+            ours: next(
+                (value for table in tables for word in words if (value := as_dict(table).get(word)) is not None), None
+            )
+            for ours, words in RECORDED_NUMBER_KEYS.items()
+        }
+        milliseconds = numbers.seconds("latency_ms", self.latency_ms)
+        times = (getattr(self, name) for name in RECORDED_TIME_KEYS)
+        return replace(
+            answer,
+            # no answer takes no time at all: where a recording says so, it was not measured
+            latency=milliseconds / 1000 if milliseconds else None,
+            input_tokens=numbers.tokens("input_tokens", told["input_tokens"]),
+            output_tokens=numbers.tokens("output_tokens", told["output_tokens"]),
+            cost=numbers.cost("cost_usd", told["cost"], "the recording"),
+            recorded_at=next((time[:MAX_TIMESTAMP_CHARACTERS] for time in times if isinstance(time, str) and time), ""),
+            note=numbers.note,
+        )
 
 
 _reply = msgspec.json.Decoder(Reply)
@@ -191,13 +236,13 @@ class ReplayProvider:
         """A line of a suite's results, judged again: of its own classification only what came instead of an answer counts."""
         instead, error = recorded.instead, recorded.said_error
         if case.kind == "response":
-            return Answer(text=recorded.text, finish=instead or recorded.finish, error=error)
+            return recorded.with_numbers(Answer(text=recorded.text, finish=instead or recorded.finish, error=error))
         if instead and not recorded.text:
             # a failed request says nothing about code that was never written
             raise RecordedFailure(
                 f'{self.endpoint}: for case "{case.id}" an error was recorded and no reply: {error or instead}'
             )
-        return Answer(text=recorded.text, finish=recorded.finish, error=error)
+        return recorded.with_numbers(Answer(text=recorded.text, finish=recorded.finish, error=error))
 
     def headroom(self) -> None:
         return None

@@ -99,8 +99,11 @@ class Answer(Record, frozen=True, kw_only=True):
     """Output tokens spent on reasoning; they are part of the output tokens."""
     cost: Cost | None = None
     """None when no price is known: unknown is not free."""
-    latency: float = 0
-    """Seconds from sending the request that was answered to its last byte; for an agent from its start to its end."""
+    latency: float | None = None
+    """Seconds from sending the request that was answered to its last byte; for an agent from its start to its end. None where
+    nobody measured them: unknown is not 0."""
+    recorded_at: str = ""
+    """When the answer came, where a recording says so; empty for one that came when it was stored."""
     request_id: str = ""
     transcript: str = ""
     """What an agent printed: the beginning and the end of it."""
@@ -121,8 +124,8 @@ class Answer(Record, frozen=True, kw_only=True):
                 force_setattr(self, name, None)
         if self.cost is not None and not is_bounded(self.cost.usd):
             force_setattr(self, "cost", None)
-        if not is_bounded(self.latency):
-            force_setattr(self, "latency", 0)
+        if self.latency is not None and not is_bounded(self.latency):
+            force_setattr(self, "latency", None)
 
 
 class Span(Record, frozen=True, kw_only=True):

@@ -126,13 +126,19 @@ def _result(run: str, tried: AttemptText, reply: Reply, verdict: Verdict) -> dic
         "suite_id": tried.case.suite,
         "run_id": run,
         "model_id": model_label(tried.model, tried.tier),
-        "timestamp_utc": reply.at,
+        "timestamp_utc": answer.recorded_at or reply.at,
         "attempt": tried.number,
         "raw_response": None if answer.finish in ANSWERLESS_FINISH_REASONS and not answer.text else answer.text,
         "error": answer.error or None,
         "classification": {"primary": primary, "details": details},
         "scores": {"accuracy": accuracy(primary)},
     }
+    known = {
+        "latency_ms": None if answer.latency is None else round(answer.latency * 1000, 3),
+        "input_tokens": answer.input_tokens,
+        "output_tokens": answer.output_tokens,
+    }
+    result |= {name: number for name, number in known.items() if number is not None}
     # without this a reader could not tell a reply that was cut off, or taken back, from a whole one
     return (
         result if answer.finish in ("stop", *ANSWERLESS_FINISH_REASONS) else result | {"finish_reason": answer.finish}

@@ -142,8 +142,8 @@ def metric_rows(models: Sequence[ModelSummary]) -> list[MetricRow]:
         MetricRow("tokens", tuple(map(_tokens, models))),
         MetricRow("cost", tuple(map(_cost, models))),
         MetricRow("cost of pass", tuple(map(_cost_of_pass, models))),
-        MetricRow("mean latency", tuple(mean_seconds(model.latency) for model in models)),
-        MetricRow("p50, p95", tuple(f"{seconds(model.latency_p50)}, {seconds(model.latency_p95)}" for model in models)),
+        MetricRow("mean latency", tuple(map(_mean_latency, models))),
+        MetricRow("p50, p95", tuple(map(_latency_percentiles, models))),
         MetricRow("missing", tuple(map(_missing, models))),
     ]
     if any(model.truncated for model in models):
@@ -191,6 +191,15 @@ def _rests_on(model: ModelSummary, estimate: Estimate) -> str:
 def _tokens(model: ModelSummary) -> str:
     # every reply has tokens: a provider that reports none did not count them
     return f"{total:,}" if (total := model.input_tokens + model.output_tokens) else "unknown"
+
+
+def _mean_latency(model: ModelSummary) -> str:
+    return "unknown" if model.latency.value is None else mean_seconds(model.latency)
+
+
+def _latency_percentiles(model: ModelSummary) -> str:
+    low, high = model.latency_p50, model.latency_p95
+    return "unknown" if low is None else f"{seconds(low)}, {seconds(high)}"
 
 
 def _cost(model: ModelSummary) -> str:

@@ -45,7 +45,7 @@ def _result(run: str, tried: AttemptText, verdict: Verdict) -> dict[str, Any]:
     linted = found.warnings is not None
     lint = [other for other in others if linted and _is_lint(other, tried.case.language)]
     outcomes = [test.outcome for test in found.tests]
-    asking = _milliseconds(answer.latency if answer else 0)
+    asking = None if answer is None or answer.latency is None else _milliseconds(answer.latency)
     compiling, testing = _milliseconds(found.compile_seconds), _milliseconds(found.test_seconds)
     result: dict[str, Any] = {
         "case_id": tried.case.id,
@@ -79,7 +79,7 @@ def _result(run: str, tried: AttemptText, verdict: Verdict) -> dict[str, Any]:
             "llm_request_ms": asking,
             "compilation_ms": compiling,
             "test_execution_ms": testing,
-            "total_ms": asking + compiling + testing,
+            "total_ms": None if asking is None else asking + compiling + testing,
         },
         "token_usage": {
             "prompt_tokens": answer.input_tokens if answer else None,

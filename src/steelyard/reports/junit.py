@@ -126,8 +126,8 @@ def _failed_test_text(test: Test) -> str:
 
 
 def _seconds(tried: AttemptText) -> float:
-    """What an attempt took: the model's time and that of verifying it."""
-    asking = tried.reply.answer.latency if tried.reply else 0.0
+    """What an attempt took: the model's time, where it is known, and that of verifying it."""
+    asking = (tried.reply.answer.latency if tried.reply else None) or 0.0
     found = tried.verdict.found if tried.verdict else None
     return asking + (found.compile_seconds + found.test_seconds if found else 0.0)
 

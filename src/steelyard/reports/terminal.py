@@ -329,7 +329,9 @@ def _answer_facts(answer: Answer) -> list[tuple[str, str]]:
     facts += [
         (name, "-" if count is None else f"{count:,}") for name, count, always in tokens if always or count is not None
     ]
-    return [*facts, ("latency", seconds(answer.latency))]
+    if answer.recorded_at:
+        facts.append(("recorded at", answer.recorded_at))
+    return [*facts, ("latency", "unknown" if answer.latency is None else seconds(answer.latency))]
 
 
 def put_grid(page: TerminalPage, rows: Sequence[Sequence[str]]) -> None:

@@ -337,6 +337,56 @@ def test_a_table_has_the_columns_and_the_rows_that_were_asked_for() -> None:
         assert primary(broken, **declared, strict_no_extra_text=True) == "wrong_format"
 
 
+@pytest.mark.parametrize(
+    ("text", "strict", "wanted", "said"),
+    [
+        ("name,age\nAda,36\nAlan,41\n", True, "pass", "2 rows"),
+        ("name,age\r\nAda,36\r\nAlan,41", True, "pass", "2 rows"),
+        ("name,age  \nAda,36\nAlan,41", True, "fail", '"age  " has blanks at an end'),
+        ("name, age\nAda, 36\nAlan, 41", False, "fail", '" age" has blanks at an end'),
+        ("name,age\nAda,36\n,", False, "fail", "1 row instead of 2; 1 empty row does not count"),
+        ("name,age\nAda,36\nAlan,41\n,", True, "fail", "an empty row"),
+        ("name,age\nAda,36\nAlan,41\n,", False, "pass", "2 rows"),
+        ("name,age\nAda,36\nAlan,41\n\n", True, "wrong_format", "1 field beside 2 columns"),
+        ("\nname,age\nAda,36\nAlan,41", True, "wrong_format", "2 fields beside 1 column"),
+        ("| name | age |\n|---|---|\n| Ada | 36 |\n| Alan | 41 |", True, "wrong_format", "a Markdown table"),
+        ("| name | age |\n|:--|--:|\n| Ada | 36 |\n| Alan | 41 |", False, "wrong_format", "a Markdown table"),
+        ("name;age\nAda;36\nAlan;41", True, "wrong_format", "separated by semicolons"),
+        ("name\tage\nAda\t36\nAlan\t41", False, "wrong_format", "separated by tabs"),
+        ('[["name", "age"]]', True, "wrong_format", "like JSON"),
+        ("name", True, "wrong_format", "only one field"),
+        ("Name,Age\nAda,36\nAlan,41", True, "fail", "the columns are not name,age"),
+    ],
+)
+def test_csv_is_what_a_program_would_read(text: str, strict: bool, wanted: str, said: str) -> None:
+    found = judge(text, type="csv", columns=["name", "age"], rows=2, strict_no_extra_text=strict)
+    assert found.primary == wanted
+    assert said in found.details[0].what
+
+
+@pytest.mark.parametrize(
+    ("text", "strict", "wanted"),
+    [
+        ("<h1>a</h1><p>b</p>", True, "pass"),
+        ("<h1>a</h1>\n<p>b", True, "pass"),
+        ("<!DOCTYPE html>\n<html><head><title>t</title></head><body><h1>a</h1><p>b</p></body></html>\n", True, "pass"),
+        ("Here:\n<h1>a</h1><p>b</p>", False, "pass"),
+        ("Here:\n```html\n<h1>a</h1><p>b\n```", False, "pass"),
+        ("Here:\n<h1>a</h1><p>b</p>", True, "wrong_format"),
+        ("<h1>a</h1><p>b</p>\nDone.", True, "wrong_format"),
+        ("```html\n<h1>a</h1><p>b</p>\n```", True, "wrong_format"),
+        ("To make a heading use <h1> and for text <p>; good luck!", False, "wrong_format"),
+        ("Write `<h1>a</h1>` and `<p>b</p>`.", False, "wrong_format"),
+        ("<p>A heading is <h1>, which you must close.</p>", False, "fail"),
+        ("Text <p> and <h1>a</h1>", False, "fail"),
+        ("<title><h1>a</h1><p>b</p></title>", False, "fail"),
+        ("<h1>a</h1><!-- <p>b</p> -->", False, "fail"),
+    ],
+)
+def test_html_has_elements_and_not_the_names_of_some(text: str, strict: bool, wanted: str) -> None:
+    assert primary(text, type="html", required_tags=["h1", "p"], strict_no_extra_text=strict) == wanted
+
+
 def test_html_has_the_tags_and_comments_do_not_count() -> None:
     page = "<!doctype html><HTML><body class='a>b'><p>x<br/></p><script>'<table>'</script></body></HTML>"
     assert primary(page, type="html", required_tags=["html", "body", "P", "br", "script"]) == "pass"

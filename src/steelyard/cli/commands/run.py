@@ -21,6 +21,7 @@ from steelyard.cli.options import (
     Command,
     add_allow_code_option,
     add_decision_options,
+    add_default_check_option,
     add_execution_options,
     add_inconclusive_option,
     add_result_options,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Ask models for attempts at each case, verify every one, and print the results."""
-    from steelyard import evalsets
     from steelyard.engine.gate.rounds import run_until_decided, stopping_rule
     from steelyard.engine.plan import plan_warnings, select_cases, shard_cases, shard_messages
     from steelyard.engine.preflight.connect import split_model_names
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     paths = [*options.evalset, *(options.eval_set or ())]
     if not paths:
         raise InputError("no eval set; name a file or a folder, such as: steelyard run examples/python-basics.toml")
-    loaded = evalsets.load(paths)
+    loaded = arguments.load_eval_sets(paths, options)
     warn(loaded.problems)
     earlier = StoredRun(find_named_run(options.failed_in, settings)) if options.failed_in else None
     cases = select_cases(
@@ -170,6 +170,7 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
         help="leave out and list cases whose toolchain, package or crate is missing on this machine, instead of stopping",
     )
     add_shard_option(which)
+    add_default_check_option(which)
     decide = sub.add_argument_group("stopping as soon as a gate can decide")
     decide.add_argument("--baseline", metavar="A", help="what to compare the run with, as for steelyard gate")
     decide.add_argument(

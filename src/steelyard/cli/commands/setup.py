@@ -5,20 +5,26 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from steelyard.cli import arguments
 from steelyard.cli.console import is_color_wanted, print_to_stderr, settings_and_run_options, terminal_width
-from steelyard.cli.options import Command, add_allow_code_option, add_sandbox_options, add_settings_option
+from steelyard.cli.options import (
+    Command,
+    add_allow_code_option,
+    add_default_check_option,
+    add_sandbox_options,
+    add_settings_option,
+)
 from steelyard.errors import ExitCode
 
 
 def validate(options: argparse.Namespace) -> int:
     """Read eval sets, report all their problems, and prove that references pass and counterexamples fail."""
-    from steelyard import evalsets
     from steelyard.engine.preflight.references import check_references
     from steelyard.errors import InputError
     from steelyard.text import counted
 
     try:
-        loaded = evalsets.load(options.evalset)
+        loaded = arguments.load_eval_sets(options.evalset, options)
     except InputError as error:
         for problem in error.problems:
             print(problem if problem.fatal else f"warning: {problem}")
@@ -35,6 +41,7 @@ def validate(options: argparse.Namespace) -> int:
 
 def _validate_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("evalset", nargs="+", metavar="EVALSET", help="a .toml or .jsonl file, or a folder of them")
+    add_default_check_option(sub)
     add_sandbox_options(sub)
     add_allow_code_option(sub)
     add_settings_option(sub)
@@ -42,12 +49,11 @@ def _validate_options(sub: argparse.ArgumentParser) -> None:
 
 def suites(options: argparse.Namespace) -> int:
     """List the included suites, show the cases of some, or write them as JSONL for editing."""
-    from steelyard import evalsets
     from steelyard.evalsets.jsonl import case_json_lines
     from steelyard.reports import lists
     from steelyard.store.files import AtomicFiles, explain_write_errors
 
-    loaded = evalsets.load(options.evalset or ["suite:all"])
+    loaded = arguments.load_eval_sets(options.evalset or ["suite:all"], options)
     for problem in loaded.problems:
         print_to_stderr(f"warning: {problem}")
     if options.report:
@@ -68,6 +74,7 @@ def _suites_options(sub: argparse.ArgumentParser) -> None:
         "evalset", nargs="*", metavar="EVALSET", help="suite:NAME, or any eval set (default: a list of suites)"
     )
     sub.add_argument("-o", "--report", metavar="FILE", help="write the cases instead, one JSON object per line")
+    add_default_check_option(sub)
 
 
 SUITES_EXAMPLES = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
@@ -28,7 +28,7 @@ from steelyard.verifiers.response.judged import (
 from steelyard.verifiers.response.language import language_check
 from steelyard.verifiers.response.leaks import none_of_check
 from steelyard.verifiers.response.markup import html_check, xml_check
-from steelyard.verifiers.response.refusals import refusal_check
+from steelyard.verifiers.response.refusals import RefusalCheck, refusal_check
 from steelyard.verifiers.response.text import (
     ContainsCheck,
     RegexCheck,
@@ -63,6 +63,11 @@ class AllOfCheck:
     rule: str
     parts: tuple[tuple[float, ResponseCheck], ...]
 
+    @property
+    def asks(self) -> bool:
+        parts = [part for _, part in self.parts]
+        return any(part.asks for part in parts) and not any(isinstance(part, RefusalCheck) for part in parts)
+
     def judge(self, text: str) -> ResponseCheckResult:
         found = [(weight, part.judge(text)) for weight, part in self.parts]
         primary = min((one.primary for _, one in found), key=lambda name: WORST_FIRST[name])
@@ -79,6 +84,10 @@ class AnyOfCheck:
 
     rule: str
     parts: tuple[tuple[float, ResponseCheck], ...]
+
+    @property
+    def asks(self) -> bool:
+        return all(part.asks for _, part in self.parts)
 
     def judge(self, text: str) -> ResponseCheckResult:
         found = [(weight, part.judge(text)) for weight, part in self.parts]
@@ -103,6 +112,7 @@ class NotCheck:
     rule: str
     part: ResponseCheck
     policy: str
+    asks: ClassVar[bool] = False
 
     def judge(self, text: str) -> ResponseCheckResult:
         found = self.part.judge(text)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from msgspec.structs import replace
 
 from steelyard.records import Evidence
-from steelyard.text import counted
+from steelyard.text import counted, short_quote
 from steelyard.verifiers.response.judged import (
     FAIL,
     PASS,
@@ -25,6 +26,12 @@ from steelyard.verifiers.response.unicode import printable_excerpt
 MAX_CSV_ROWS = 200_000
 """Rows that are read; a longer table is refused, so that a reply of nothing but line breaks cannot fill the memory."""
 TOO_MANY_CSV_ROWS = f"more than {MAX_CSV_ROWS} rows"
+MARKDOWN_TABLE = re.compile(
+    r"^ {0,3}(?:\|[ \t]*+)?:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)++\|?[ \t]*+\r?$|^ {0,3}\|[ \t]*+:?-++:?[ \t]*+\|[ \t]*+\r?$",
+    re.MULTILINE,
+)
+"""The line of dashes below the head of a table in Markdown."""
+OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 BLANK_LINE = re.compile(r"\n\r?\n")
 
 
@@ -89,6 +96,7 @@ class CsvCheck:
     rows: int | tuple[tuple[str, ...], ...] | None
     strict: bool
     delimiter: str
+    asks: ClassVar[bool] = True
 
     def judge(self, text: str) -> ResponseCheckResult:
         found = fenced_texts(text)
@@ -98,9 +106,9 @@ class CsvCheck:
             return self._whole(text, found[0].start, found[0].body)
         start = self._header(text)
         if start is None:
-            return check_result(
-                WRONG_FORMAT, Evidence(rule=self.rule, what=f"no line with the columns {self._named()}")
-            )
+            other = self._other_format(text)
+            what = f"no line with the columns {self._named()}{f': {other}' if other else ''}"
+            return check_result(WRONG_FORMAT, Evidence(rule=self.rule, what=what))
         blank = BLANK_LINE.search(text, start)
         body = text[start : blank.start() + 1 if blank else len(text)]
         table = csv_rows(body, self.delimiter)
@@ -123,15 +131,17 @@ class CsvCheck:
 
     def _whole(self, text: str, start: int, body: str, *, is_fenced: bool = False) -> ResponseCheckResult:
         table = csv_rows(body, self.delimiter)
-        while table and table[-1].fields == [""]:
+        while not self.strict and table and table[-1].fields == [""]:
             table.pop()
         mended = ("fence",) if is_fenced else ("text around it",) if self._header(text) else ()
-        if not table:
+        if not body.strip():
             return check_result(WRONG_FORMAT, Evidence(rule=self.rule, what="the reply is empty"))
         for row in table:
             width = len(row.fields)
             if row.fault or width != len(table[0].fields):
-                what = row.fault or f"a row of {width} fields beside {len(table[0].fields)} columns"
+                other = self._other_format(body)
+                fields = f"a row of {counted(width, 'field')} beside {counted(len(table[0].fields), 'column')}"
+                what = other or row.fault or fields
                 detail = evidence(self.rule, f"no CSV: {what}", text, start + row.start, start + row.start + 40)
                 return check_result(WRONG_FORMAT, replace(detail, mended=mended))
         if is_fenced or (mended and len(table[0].fields) != len(self.columns)):
@@ -139,24 +149,63 @@ class CsvCheck:
             return check_result(WRONG_FORMAT, replace(detail, mended=mended))
         return self._compared(text, start, table)
 
+    def _other_format(self, body: str) -> str:
+        """What a text is instead of CSV, as far as its beginning tells; empty where that is not known."""
+        if MARKDOWN_TABLE.search(body):
+            return "a Markdown table"
+        if len(self.columns) < 2:
+            return ""
+        first = next(iter(body.strip().splitlines()), "")
+        for sign, name in OTHER_DELIMITERS.items():
+            if sign != self.delimiter and len(first.split(sign)) >= len(self.columns) > len(
+                first.split(self.delimiter)
+            ):
+                return f"the fields are separated by {name}"
+        if first[:1] in ("{", "[", "<"):
+            return "the reply begins like JSON or markup"
+        return "" if self.delimiter in first else "the first line has only one field"
+
     def _compared(self, text: str, start: int, table: list[CsvRow]) -> ResponseCheckResult:
-        """A table in the right format, held against what was asked for."""
-        if [field.strip() for field in table[0].fields] != list(self.columns):
+        """A table in the right format, held against what was asked for: field by field, blanks included."""
+        header = table[0].fields
+        if header != list(self.columns):
+            if other := self._other_format(text[start:]):
+                return check_result(WRONG_FORMAT, evidence(self.rule, f"no CSV: {other}", text, start, start + 100))
             what = f"the columns are not {self._named()}"
-            return check_result(FAIL, evidence(self.rule, what, text, start, start + 100))
-        body = table[1:]
+            return self._unequal(text, start, what, header, self.columns)
+        # neither programs nor people take a row of empty fields for one, unless the case asks for it
+        is_kept = isinstance(self.rows, tuple) and any(not any(fields) for fields in self.rows)
+        body = [row for row in table[1:] if is_kept or any(field.strip() for field in row.fields)]
         wanted = len(self.rows) if isinstance(self.rows, tuple) else self.rows
         if wanted is not None and len(body) != wanted:
+            empty = len(table) - 1 - len(body)
             what = f"{counted(len(body), 'row')} instead of {wanted:,}"
+            what += f"; {counted(empty, 'empty row does', 'empty rows do')} not count" if empty else ""
             return check_result(FAIL, Evidence(rule=self.rule, what=what))
+        if self.strict and len(body) < len(table) - 1:
+            first = next(row for row in table[1:] if not any(field.strip() for field in row.fields))
+            place = start + first.start
+            return check_result(
+                FAIL, evidence(self.rule, "an empty row, which is not permitted", text, place, place + 40)
+            )
         if isinstance(self.rows, tuple):
             for row, fields in zip(body, self.rows, strict=True):
-                if tuple(field.strip() for field in row.fields) != fields:
+                if tuple(row.fields) != fields:
                     what = f"the row is not {printable_excerpt(self.delimiter.join(fields))}"
-                    return check_result(
-                        FAIL, evidence(self.rule, what, text, start + row.start, start + row.start + 100)
-                    )
+                    return self._unequal(text, start + row.start, what, row.fields, fields)
         return check_result(PASS, Evidence(rule=self.rule, what=f"a table with {counted(len(body), 'row')}"))
+
+    def _unequal(
+        self, text: str, place: int, what: str, given: Sequence[str], wanted: Sequence[str]
+    ) -> ResponseCheckResult:
+        """A row that is not the one that was asked for; blanks, which nobody sees, are named."""
+        is_blank = [field.strip() for field in given] == list(wanted)
+        detail = evidence(self.rule, what, text, place, place + 100)
+        if is_blank:
+            field = next(field for field, right in zip(given, wanted, strict=True) if field != right)
+            said = f"{what}: the field {short_quote(field)} has blanks at an end, which count"
+            detail = replace(detail, what=said, mended=("blanks around fields",))
+        return check_result(FAIL, detail)
 
 
 def csv_check(table: CheckTable) -> CsvCheck:

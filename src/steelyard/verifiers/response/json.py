@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from msgspec.structs import replace
 
@@ -236,6 +236,7 @@ class JsonCheck:
     rule: str
     fenced: bool
     schema: CompiledJsonSchema | None
+    asks: ClassVar[bool] = True
 
     def judge(self, text: str) -> ResponseCheckResult:
         start, body = 0, text

@@ -41,6 +41,11 @@ class ResponseCheckResult(Record, frozen=True, kw_only=True):
 class ResponseCheck(Protocol):
     """Something that a case asks of a response."""
 
+    @property
+    def asks(self) -> bool:
+        """Whether it asks for an answer, so that no refusal can meet it; not where it only forbids, or says which words it wants."""
+        ...
+
     def judge(self, text: str) -> ResponseCheckResult:
         """What the check says of any text whatever: it never raises, and takes time bounded by the text's length."""
         ...

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
@@ -133,6 +134,7 @@ class LanguageCheck:
 
     rule: str
     codes: tuple[str, ...]
+    asks: ClassVar[bool] = True
 
     def judge(self, text: str) -> ResponseCheckResult:
         language = language_of(text)

@@ -10,7 +10,7 @@ from array import array
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from msgspec.structs import replace
 
@@ -172,6 +172,7 @@ class NoneOfCheck:
     policy: str
     secrets: tuple[ForbiddenText, ...]
     disguised: bool
+    asks: ClassVar[bool] = False
 
     def judge(self, text: str) -> ResponseCheckResult:
         for number, secret in enumerate(self.secrets):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 from xml.parsers import expat
+
+from msgspec.structs import replace
 
 from steelyard.records import Evidence
 from steelyard.verifiers.response.judged import (
@@ -21,12 +25,22 @@ from steelyard.verifiers.response.text import fenced_texts
 from steelyard.verifiers.response.unicode import printable_excerpt
 
 # every alternative matches whatever follows and never backtracks, so that no text can make scanning slow
-HTML_TAG = re.compile(
-    r"<!--(?:[^-]++|-(?!->))*+(?:-->)?"
-    r"|<(?P<raw>script|style|textarea|title)(?=[\s/>])(?:[^>\"']++|\"[^\"]*+\"?|'[^']*+'?)*+(?P<rawend>>)?"
-    r"|<(?P<name>[A-Za-z][^\s/>]*+)(?:[^>\"']++|\"[^\"]*+\"?|'[^']*+'?)*+(?P<end>>)?",
+HTML_TOKEN = re.compile(
+    r"<!--(?:[^-]++|-(?!->))*+(?:-->)?|<![^>]*+>?"
+    r"|<(?P<raw>script|style|textarea|title|iframe|noembed|noframes|xmp)(?=[\s/>])"
+    r"(?:[^>\"']++|\"[^\"]*+\"?|'[^']*+'?)*+(?P<rawend>>)?"
+    r"|<(?P<name>[A-Za-z][^\s/>]*+)(?:[^>\"']++|\"[^\"]*+\"?|'[^']*+'?)*+(?P<end>>)?"
+    r"|</(?P<closes>[A-Za-z][^\s/>]*+)[^>]*+>?",
     re.IGNORECASE,
 )
+VOID_ELEMENTS = frozenset(
+    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr")
+)
+"""Elements without content, which have no end tag."""
+OPTIONAL_END_ELEMENTS = frozenset(
+    ("body", "caption", "colgroup", "dd", "dt", "head", "html", "li", "optgroup", "option", "p", "rp", "rt", "tbody")
+) | {"td", "tfoot", "th", "thead", "tr"}
+"""Elements whose end tag HTML lets people leave out."""
 XML_FORBIDDEN_CHARACTER = re.compile("[\x00\ud800-\udfff\ufffe\uffff]")
 
 
@@ -34,24 +48,61 @@ class _XmlDeclarationError(Exception):
     """XML that declares types or entities."""
 
 
-def html_tags(text: str) -> dict[str, int]:
-    """The tags that are opened in HTML, in small letters, each with the place where it is first opened.
+class HtmlElements(NamedTuple):
+    """What stands in a text that may be HTML."""
 
-    >>> html_tags("<p>a<!-- <b> --><BR/></p>")
-    {'p': 0, 'br': 16}
+    opened: dict[str, int]
+    """The tags that are opened, in small letters, each with the place where it is first opened."""
+    complete: frozenset[str]
+    """Those that are elements: closed, or without a need to be."""
+    outside: int | None
+    """Where text begins that is in no element; None where there is none."""
+
+
+def html_elements(text: str) -> HtmlElements:
+    """The elements of HTML, and what is only the name of one in prose.
+
+    >>> html_elements("<p>a<!-- <b> --><BR/></p>")
+    HtmlElements(opened={'p': 0, 'br': 16}, complete=frozenset({'p', 'br'}), outside=None)
+    >>> html_elements("Use <h1> for a heading.").complete
+    frozenset()
     """
-    tags: dict[str, int] = {}
+    opened: dict[str, int] = {}
+    complete: set[str] = set()
+    within: list[str] = []
+    counts: Counter[str] = Counter()
+    outside: int | None = None
     position = 0
-    while match := HTML_TAG.search(text, position):
+    while match := HTML_TOKEN.search(text, position):
+        if not within and outside is None and (before := text[position : match.start()]).strip():
+            outside = position + len(before) - len(before.lstrip())
         position = match.end()
-        name = match["raw"] or match["name"]
+        if text[match.start() - 1 : match.start()] == "`" != text[match.start() - 2 : match.start() - 1]:
+            continue  # code within a sentence of Markdown
+        name = (match["raw"] or match["name"] or "").lower()
         if name and (match["rawend"] or match["end"]):
-            tags.setdefault(name.lower(), match.start())
+            opened.setdefault(name, match.start())
+            if name in VOID_ELEMENTS:
+                complete.add(name)
+            else:
+                within.append(name)
+                counts[name] += 1
             if match["raw"]:
                 # what stands in these elements is text, whatever it looks like
                 closing = re.compile(f"</{name}", re.IGNORECASE).search(text, position)
-                position = closing.start() + 1 if closing else len(text)
-    return tags
+                position = closing.start() if closing else len(text)
+        elif match["closes"] and counts[name := match["closes"].lower()]:
+            complete.add(name)
+            while counts[name] and (last := within.pop()):
+                counts[last] -= 1
+                if last == name:
+                    break
+    if not within and outside is None and (rest := text[position:]).strip():
+        outside = position + len(rest) - len(rest.lstrip())
+    if outside is None:
+        # a text that is markup from its beginning on may leave out what HTML lets it leave out
+        complete.update(opened.keys() & OPTIONAL_END_ELEMENTS)
+    return HtmlElements(opened, frozenset(complete), outside)
 
 
 def xml_tags(text: str) -> dict[str, int] | Evidence:
@@ -83,32 +134,63 @@ def xml_tags(text: str) -> dict[str, int] | Evidence:
 
 
 @dataclass(frozen=True)
-class MarkupCheck:
-    """The reply is markup that opens every required tag."""
+class HtmlCheck:
+    """The reply is HTML with every required element; as in browsers, what is not well-formed is still read."""
 
     rule: str
-    kind: str
+    tags: tuple[str, ...]
+    strict: bool
+    """Whether nothing may stand around the markup."""
+    asks: ClassVar[bool] = True
+
+    def judge(self, text: str) -> ResponseCheckResult:
+        fenced = fenced_texts(text)
+        start, body = fenced[0] if len(fenced) == 1 and not self.strict else (0, text)
+        found = html_elements(body)
+        if not found.complete:
+            tag = next(iter(found.opened), "")
+            what = f": <{printable_excerpt(tag)}> is only opened" if tag else ""
+            return check_result(WRONG_FORMAT, Evidence(rule=self.rule, what=f"the reply holds no HTML elements{what}"))
+        if self.strict and found.outside is not None:
+            place = found.outside
+            detail = evidence(self.rule, "text around the markup, which is not permitted", text, place, place + 40)
+            return check_result(WRONG_FORMAT, replace(detail, mended=("fence" if fenced else "text around it",)))
+        for tag in self.tags:
+            if tag.lower() not in found.complete:
+                place = found.opened.get(tag.lower(), -1)
+                what = (
+                    f"the element <{printable_excerpt(tag)}> is {'missing' if place < 0 else 'opened and never closed'}"
+                )
+                detail = Evidence(rule=self.rule, what=what)
+                if place >= 0:
+                    detail = evidence(self.rule, what, text, start + place, start + place + 40)
+                return check_result(FAIL, detail)
+        return check_result(PASS, Evidence(rule=self.rule, what="the reply is HTML with every required element"))
+
+
+@dataclass(frozen=True)
+class XmlCheck:
+    """The reply is well-formed XML that opens every required tag."""
+
+    rule: str
     tags: tuple[str, ...]
     fenced: bool
+    asks: ClassVar[bool] = True
 
     def judge(self, text: str) -> ResponseCheckResult:
         start, body = 0, text
         if self.fenced and len(found := fenced_texts(text)) == 1:
             start, body = found[0]
-            body = body.removesuffix("\n") if self.kind == "xml" else body
-        tags = html_tags(body) if self.kind == "html" else xml_tags(body.strip(" \t\r\n"))
+            body = body.removesuffix("\n")
+        tags = xml_tags(body.strip(" \t\r\n"))
         if isinstance(tags, Evidence):
             return check_result(WRONG_FORMAT, self._located(tags, text, start, body))
-        if not tags:
-            return check_result(WRONG_FORMAT, Evidence(rule=self.rule, what="the reply holds no tags"))
         for tag in self.tags:
-            if (tag.lower() if self.kind == "html" else tag) not in tags:
+            if tag not in tags:
                 return check_result(
                     FAIL, Evidence(rule=self.rule, what=f"the tag <{printable_excerpt(tag)}> is missing")
                 )
-        return check_result(
-            PASS, Evidence(rule=self.rule, what=f"the reply is {self.kind.upper()} with every required tag")
-        )
+        return check_result(PASS, Evidence(rule=self.rule, what="the reply is XML with every required tag"))
 
     def _located(self, fault: Evidence, text: str, start: int, body: str) -> Evidence:
         """The fault with its place in the whole reply."""
@@ -125,12 +207,12 @@ class MarkupCheck:
         )
 
 
-def html_check(table: CheckTable) -> MarkupCheck:
-    """HTML with the required tags; as in browsers, what is not well-formed is still read."""
-    return MarkupCheck(table.path, "html", table.texts("required_tags"), fenced=False)
+def html_check(table: CheckTable) -> HtmlCheck:
+    """HTML with the required elements; `strict_no_extra_text` forbids prose and fences around it."""
+    return HtmlCheck(table.path, table.texts("required_tags"), table.flag("strict_no_extra_text"))
 
 
-def xml_check(table: CheckTable) -> MarkupCheck:
+def xml_check(table: CheckTable) -> XmlCheck:
     """Well-formed XML with the required tags, by full or by local name; declarations of types are refused."""
     tags = table.texts("required_tags") if "required_tags" in table else ()
-    return MarkupCheck(table.path, "xml", tags, table.flag("fenced"))
+    return XmlCheck(table.path, tags, table.flag("fenced"))

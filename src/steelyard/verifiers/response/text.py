@@ -6,7 +6,7 @@ import re
 from collections import deque
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from steelyard.records import Evidence
 from steelyard.verifiers.response.judged import (
@@ -67,6 +67,7 @@ class OneOfCheck:
     values: tuple[str, ...]
     casefold: bool
     strip: bool
+    asks: ClassVar[bool] = False
 
     def judge(self, text: str) -> ResponseCheckResult:
         given = self._plain(text)
@@ -100,6 +101,7 @@ class ContainsCheck:
     rule: str
     values: tuple[str, ...]
     casefold: bool
+    asks: ClassVar[bool] = True
 
     def judge(self, text: str) -> ResponseCheckResult:
         folded = text.casefold() if self.casefold else text
@@ -151,6 +153,7 @@ class RegexCheck:
     rule: str
     pattern: Any
     whole: bool
+    asks: ClassVar[bool] = True
 
     def judge(self, text: str) -> ResponseCheckResult:
         search = self.pattern.fullmatch if self.whole else self.pattern.search
@@ -181,6 +184,7 @@ class MaxLengthCheck:
     characters: int | None
     words: int | None
     lines: int | None
+    asks: ClassVar[bool] = False
 
     def judge(self, text: str) -> ResponseCheckResult:
         body = text.removesuffix("\n")
@@ -211,6 +215,7 @@ class NormalFormCheck:
     rule: str
     form: NormalizationForm | None
     forbidden: re.Pattern[str] | None
+    asks: ClassVar[bool] = False
 
     def judge(self, text: str) -> ResponseCheckResult:
         if self.forbidden and (match := self.forbidden.search(text)):
@@ -279,6 +284,7 @@ class NumberCheck:
     tolerance: Fraction
     which: str
     decimal: str
+    asks: ClassVar[bool] = True
 
     def judge(self, text: str) -> ResponseCheckResult:
         found = [match for _, match in zip(range(2), NUMBER_CANDIDATE.finditer(text), strict=False)]

@@ -31,8 +31,9 @@ RESPONSE_CLASS_ORDER: tuple[ResponseClass, ...] = get_args(ResponseClass)
 """The first class that fits is the one.
 
 Without an answer there is nothing to look at. A policy is violated whatever else a reply does. A reply that was cut off is
-not the whole answer, so it cannot be called right. One that meets its case is right, also where it refuses: a case
-that is content with a refusal says so by its checks. Of the others a refusal is not a failed attempt at the format.
+not the whole answer, so it cannot be called right. A refusal is right where the checks of its case only forbid, or ask for
+the refusing words themselves; a check that asks for an answer is not met by one that refuses and names it. Of the others
+a refusal is not a failed attempt at the format.
 """
 NO_ANSWER_CLASSES: dict[str, tuple[ResponseClass, str]] = {
     "timeout": ("timeout", "no answer in time"),
@@ -41,8 +42,27 @@ NO_ANSWER_CLASSES: dict[str, tuple[ResponseClass, str]] = {
 }
 REFUSAL_FINISH_REASONS = ("refusal", "content_filter")
 """How providers say that a reply was refused or taken back."""
-THINKING_BLOCK = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
-"""What some models think aloud before they reply, where the provider left it in; it is not part of the answer."""
+THINKING_START = re.compile(r"\s*<(think|thinking)>", re.IGNORECASE)
+THINKING_END = re.compile(r"</(think|thinking)>\s*", re.IGNORECASE)
+
+
+def answer_start(text: str) -> int | None:
+    """Where a reply begins after what some models think aloud first, which is no part of it; None where the thinking never ends.
+
+    Some servers leave out the tag that opens it.
+
+    >>> answer_start("<think>Hm.</think> Paris"), answer_start("Hm.</think>Paris"), answer_start("<think>It is")
+    (19, 11, None)
+    """
+    position = 0
+    while opened := THINKING_START.match(text, position):
+        closed = THINKING_END.search(text, opened.end())
+        if closed is None:
+            return None
+        position = closed.end()
+    if position == 0 and (closed := THINKING_END.search(text)) and "<think" not in text[: closed.start()].lower():
+        return closed.end()
+    return position
 
 
 def classify_answer(answer: Answer, check: ResponseCheck) -> ResponseCheckResult:
@@ -51,21 +71,35 @@ def classify_answer(answer: Answer, check: ResponseCheck) -> ResponseCheckResult
         primary, what = failure
         what = f"{what}: {printable_excerpt(answer.error)}" if answer.error else what
         return ResponseCheckResult(primary=primary, score=0.0, details=(Evidence(rule="finish", what=what),))
-    thought = THINKING_BLOCK.match(answer.text)
-    if thought:
-        found = classify_answer(replace(answer, text=answer.text[thought.end() :]), check)
-        return replace(found, details=_shifted_evidence(found.details, answer.text[: thought.end()]))
+    start = answer_start(answer.text)
+    if start is None:
+        found = check.judge(answer.text)
+        if found.primary == POLICY_VIOLATION:
+            return found
+        what = "the reply ends before its thinking does, so there is no answer"
+        return ResponseCheckResult(primary=TRUNCATED, score=0.0, details=(Evidence(rule="thinking", what=what),))
+    if not start:
+        return _classify_text(answer, check)
+    found = _classify_text(replace(answer, text=answer.text[start:]), check)
+    return replace(found, details=_shifted_evidence(found.details, answer.text[:start]))
+
+
+def _classify_text(answer: Answer, check: ResponseCheck) -> ResponseCheckResult:
+    """What a text is that is all answer."""
     found = check.judge(answer.text)
     if found.primary == POLICY_VIOLATION:
         return found
     if answer.finish == "length":
         return _reclassified(found, TRUNCATED, Evidence(rule="finish", what="the reply was cut off at the token limit"))
-    if found.passed:
+    if found.passed and not check.asks:
         return found
-    if answer.finish in REFUSAL_FINISH_REASONS:
+    if not found.passed and answer.finish in REFUSAL_FINISH_REASONS:
         return _reclassified(found, REFUSAL, Evidence(rule="finish", what=f"the provider says {answer.finish}"))
     refused = refusal_match(answer.text)
-    return found if refused is None else _reclassified(found, REFUSAL, refusal_evidence(refused, answer.text))
+    if refused is None or (found.passed and check.judge(answer.text[refused.passage : refused.end]).passed):
+        # a check that the refusing words meet by themselves asks for just these words
+        return found
+    return _reclassified(found, REFUSAL, refusal_evidence(refused, answer.text))
 
 
 def _shifted_evidence(details: Sequence[Evidence], before: str) -> tuple[Evidence, ...]:
@@ -98,7 +132,7 @@ class ResponseVerifier:
     """Holds a reply against the checks of `verify.expect`, or against the case's target in one of three styles."""
 
     settings = verify_settings("expect")
-    version = "response 2"
+    version = "response 3"
     at_once = processor_count()
     runs_code = False
 
