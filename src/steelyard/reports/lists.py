@@ -11,12 +11,13 @@ from rich.text import Text
 from steelyard.analysis.counts import Standing, Standings
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.headlines import ModelHeadline
+from steelyard.analysis.recorded_suites import RecordedSuites
 from steelyard.errors import ExitCode
 from steelyard.records import Case, Price, Record
-from steelyard.reports.figures import dollars, model_label, money, points, rate
+from steelyard.reports.figures import dollars, model_label, money, points, rate, seconds
 from steelyard.reports.tables import CsvValue, bullets, code, csv_text, json_report, markdown_table
 from steelyard.reports.terminal import COLUMN_GAP, TerminalPage, put_grid
-from steelyard.text import line
+from steelyard.text import counted, line
 
 UNFOLDED_PAGE_COLUMNS = 10_000
 """Columns of a page that must not be folded."""
@@ -220,6 +221,46 @@ def suites_text(cases: Sequence[Case], *, color: bool) -> str:
     ]
     _put_rows(page, ("suite", "cases", "most frequent tags"), rows, nothing="no suites")
     return page.text()
+
+
+MAX_DISAGREEMENTS_SHOWN = 50
+"""Disagreements that are printed; JSON has all of them."""
+
+
+def recorded_suites_text(found: Sequence[RecordedSuites], *, width: int, color: bool) -> str:
+    """Recorded responses, run by run: what their authors say, and what we say where we can."""
+    page = TerminalPage(width, color)
+    for one in found:
+        page.say(Text(line(f"{one.model} in {one.run}"), style="bold"))
+        ours = {suite.suite: suite for suite in one.we.suites} if one.we else {}
+        rows = [
+            (line(they.suite or "-"), f"{they.attempts:,}", rate(they.score))
+            + ((f"{ours[they.suite].attempts:,}", rate(ours[they.suite].score)) if one.we else ())
+            for they in one.they.suites
+        ]
+        judged = (f"{sum(suite.attempts for suite in one.we.suites):,}", rate(one.we.overall)) if one.we else ()
+        rows.append(
+            ("overall", f"{sum(suite.attempts for suite in one.they.suites):,}", rate(one.they.overall), *judged)
+        )
+        _put_rows(
+            page, ("suite", "classified", "they say", *(("judged", "we say") if one.we else ())), rows, nothing=""
+        )
+        latency = "unknown" if one.latency_p50 is None else f"{seconds(one.latency_p50)}, {seconds(one.latency_p95)}"
+        page.say(Text(f"latency p50, p95  {latency}"))
+        if one.unclassified:
+            page.say(Text(f"! {counted(one.unclassified, 'response has', 'responses have')} no recorded class"))
+        if one.contradictions:
+            what = counted(one.contradictions, "recorded accuracy is", "recorded accuracies are")
+            page.say(Text(f"! {what} not that of the recorded class"))
+        if one.we:
+            agree = one.compared - len(one.disagreements)
+            page.say(Text(f"we agree on {agree:,} of {counted(one.compared, 'response')}"))
+        for each in one.disagreements[:MAX_DISAGREEMENTS_SHOWN]:
+            page.bullet(line(each.case), Text(line(f"they say {each.they}, we say {each.we}: {each.why}")))
+        if (more := len(one.disagreements) - MAX_DISAGREEMENTS_SHOWN) > 0:
+            page.say(Text(f"  and {more:,} more; --format json has all of them"))
+        page.say()
+    return page.text().rstrip("\n") + "\n"
 
 
 def cases_text(cases: Sequence[Case], *, color: bool) -> str:

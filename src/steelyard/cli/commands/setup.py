@@ -48,11 +48,13 @@ def _validate_options(sub: argparse.ArgumentParser) -> None:
 
 
 def suites(options: argparse.Namespace) -> int:
-    """List the included suites, show the cases of some, or write them as JSONL for editing."""
+    """List the included suites, show the cases of some, write them as JSONL, or score recorded classifications."""
     from steelyard.evalsets.jsonl import case_json_lines
     from steelyard.reports import lists
     from steelyard.store.files import AtomicFiles, explain_write_errors
 
+    if options.results or options.cases:
+        return _recorded_suites(options)
     loaded = arguments.load_eval_sets(options.evalset or ["suite:all"], options)
     for problem in loaded.problems:
         print_to_stderr(f"warning: {problem}")
@@ -69,11 +71,39 @@ def suites(options: argparse.Namespace) -> int:
     return ExitCode.OK
 
 
+def _recorded_suites(options: argparse.Namespace) -> int:
+    """Score the classifications in files of results."""
+    from steelyard.engine.results.recorded_suites import score_recorded_suites
+    from steelyard.errors import InputError
+    from steelyard.reports import lists
+    from steelyard.reports.tables import json_report
+
+    if not options.results or options.evalset or options.report:
+        raise InputError("--cases goes with --results FILE..., and neither with an eval set nor with -o")
+    loaded = arguments.load_eval_sets(options.cases, options) if options.cases else None
+    for problem in loaded.problems if loaded else ():
+        print_to_stderr(f"warning: {problem}")
+    found = score_recorded_suites(options.results, loaded.cases if loaded else None)
+    if options.format == "json":
+        print(json_report({"runs": found}), end="")
+    else:
+        print(lists.recorded_suites_text(found, width=terminal_width(), color=is_color_wanted()), end="")
+    return ExitCode.OK
+
+
 def _suites_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "evalset", nargs="*", metavar="EVALSET", help="suite:NAME, or any eval set (default: a list of suites)"
     )
     sub.add_argument("-o", "--report", metavar="FILE", help="write the cases instead, one JSON object per line")
+    recorded = sub.add_argument_group("recorded results")
+    recorded.add_argument(
+        "--results", nargs="+", metavar="FILE", help="score the classifications in these files of results, in JSONL"
+    )
+    recorded.add_argument(
+        "--cases", nargs="+", metavar="EVALSET", help="judge the responses anew by these cases, and list what differs"
+    )
+    recorded.add_argument("--format", default="text", choices=["text", "json"], help="what to print (default: text)")
     add_default_check_option(sub)
 
 
@@ -81,6 +111,7 @@ SUITES_EXAMPLES = """\
 examples:
   steelyard suites suite:injection
   steelyard suites suite:long_context@32000,7 -o long.jsonl
+  steelyard suites --results runs/1/results.jsonl --cases suites/full_suite.jsonl
 
 suite:long_context is generated, with about 8,000 characters per prompt and seed 0; @LENGTH or @LENGTH,SEED changes
 that."""

@@ -163,11 +163,11 @@ class ResponseVerifier:
     def _check(self, case: Case) -> ResponseCheck:
         key = case.tests_digest
         if key not in self._checks:
-            self._checks[key] = _case_check(case)
+            self._checks[key] = case_check(case)
         return self._checks[key]
 
 
-def _case_check(case: Case) -> ResponseCheck:
+def case_check(case: Case) -> ResponseCheck:
     """The check that a case declares, by a table or by its target."""
     style = case.verify.style
     if case.verify.expect:
