@@ -192,7 +192,7 @@ def test_a_reply_is_worth_less_the_later_it_comes_and_nothing_where_it_does_not_
         *attempt(one, "pass", 2, latency=SLOW),
         *attempt(other, "timeout", 1, finish="timeout", latency=0.5),
         # nobody looked at a clock, and nothing was answered
-        *attempt(third, "pass", 1, latency=0.0),
+        *attempt(third, "pass", 1, latency=None),
         *attempt(third, "crash", 2, finish="crash", latency=0.1),
     ]
     found = scores([one, other, third], facts)
