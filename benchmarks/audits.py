@@ -118,11 +118,11 @@ def failproof_report(source: Checkout) -> str:
     """The sample report of basedlsg/failproof-llm, which its own table contradicts."""
     text = (source.folder / "reports/samples/summary_2025-08-10.md").read_text()
     cells = [[cell.strip(" *`") for cell in line.strip("| \n").split("|")] for line in text.splitlines() if "|" in line]
-    suites = [(row[0], *map(int, row[1:4]), row[4]) for row in cells if len(row) == 5 and row[1].isdigit()]
+    suites = [(row[0], int(row[1]), int(row[2]), row[4]) for row in cells if len(row) == 5 and row[1].isdigit()]
     claims = {row[0]: row[1] for row in cells if len(row) == 3 and "%" in row[1]}
-    rows = [(name, f"{passed}/{run}", said, percent(passed / run)) for name, run, passed, _, said in suites]
-    overall = percent(fmean(passed / run for _, run, passed, _, _ in suites))
-    rate = percent(sum(passed for _, _, passed, _, _ in suites) / sum(run for _, run, _, _, _ in suites))
+    rows = [(name, f"{passed}/{run}", said, percent(passed / run)) for name, run, passed, said in suites]
+    overall = percent(fmean(passed / run for _, run, passed, _ in suites))
+    rate = percent(sum(passed for _, _, passed, _ in suites) / sum(run for _, run, _, _ in suites))
     rows += [("overall score", "", claims["Overall Score"], overall), ("pass rate", "", claims["Pass Rate"], rate)]
     folder = source.folder / "suites"
     cases = steelyard("suites", folder, folder=source.folder).splitlines()[1:]

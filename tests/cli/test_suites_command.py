@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,7 @@ CASES = [
     {"case_id": "b", "suite_id": "s", "prompt": "p", "expected_response": "yes"},
     {"case_id": "c", "suite_id": "t", "prompt": "p"},
 ]
-RESULTS = [
+RESULTS: list[dict[str, Any]] = [
     {"case_id": "a", "raw_response": "yes", "classification": {"primary": "pass"}, "latency_ms": 900},
     {"case_id": "b", "raw_response": "I can't help with that.", "classification": {"primary": "pass"}},
     {"case_id": "b", "raw_response": "no", "classification": {"primary": "refusal"}, "scores": {"accuracy": 1}},

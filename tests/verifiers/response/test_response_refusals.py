@@ -121,7 +121,9 @@ def test_every_language_has_rules_and_cues() -> None:
 def test_evidence_names_rule_words_and_place() -> None:
     text = "\u200b  I’m **so** sorry, but I can’t help with that. Anything else?"
     found = refusal_match(text)
-    assert found == RefusalMatch(rule="en-inability", text="I can’t help with that", start=text.index("I can’t"))
+    assert found == RefusalMatch(
+        rule="en-inability", text="I can’t help with that", start=text.index("I can’t"), passage=3
+    )
     assert text[found.start : found.end] == found.text
 
 
