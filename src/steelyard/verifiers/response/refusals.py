@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -27,6 +27,14 @@ MAX_SENTENCE_CHARACTERS = 300
 """Characters of a sentence that are looked at."""
 MAX_CLAUSES_PER_SENTENCE = 4
 """Clauses of a sentence that are looked at."""
+ANSWER_SEARCH_CHARACTERS = 500
+"""Characters after a refusal in which an answer all the same is looked for."""
+MAX_DATA_CHARACTERS = 10_000
+"""Characters of a JSON object up to which a refusal is looked for in it."""
+MAX_ENVELOPE_KEYS = 4
+"""Keys of an object that may hold a refusal and nothing else."""
+MIN_PROSE_WORDS = 3
+"""Words from which a value of an object is prose."""
 MAX_SENTENCES_BEFORE_REFUSAL = 2
 """Sentences about the matter that may stand before a refusal of the request as a whole."""
 
@@ -42,6 +50,8 @@ class RefusalMatch(NamedTuple):
     """Where they begin in the reply, counted in characters from 0."""
     passage: int
     """Where what belongs to them begins: their sentence, and the apologies before it."""
+    implied: bool = False
+    """Whether they object to the request, and only imply that it is not met."""
 
     @property
     def end(self) -> int:
@@ -108,6 +118,8 @@ class RefusalRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A refusal that no other rule recognises."""
     whole: bool = False
     """Speaks of the request as a whole, so it counts after a reason too, not only at the start of the reply."""
+    implied: bool = False
+    """Objects to the request without saying that it is not met, so it never counts against a reply that meets its checks."""
 
     @property
     def language(self) -> str:
@@ -125,6 +137,7 @@ class _RuleFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gap: str
     lead_ins: str
     vetoes: str
+    answers: str
     letter_openings: str
     languages: dict[str, _LanguageRules]
 
@@ -155,6 +168,10 @@ class RefusalRules:
     @cached_property
     def veto(self) -> re.Pattern[str]:
         return _compiled(self._file.vetoes)
+
+    @cached_property
+    def answer(self) -> re.Pattern[str]:
+        return _compiled(self._file.answers)
 
     @cached_property
     def not_spoken(self) -> re.Pattern[str]:
@@ -259,6 +276,9 @@ def _first_refusal(window: str, rules: tuple[RefusalRule, ...] | None) -> tuple[
             first = prepared or (number == 0 and patience == MAX_SENTENCES_BEFORE_REFUSAL)
             for rule in promising:
                 if (first or rule.whole) and (found := known.pattern(rule).match(window, clause, looked_at)):
+                    after = min(len(window), found.end() + ANSWER_SEARCH_CHARACTERS)
+                    if (rule.implied or not rule.whole) and known.answer.search(window, found.end(), after):
+                        return None
                     return rule, found.start(), found.end(), passage
         passage = None
         if window[start:end].rstrip().endswith(":"):
@@ -274,7 +294,7 @@ def refusal_match(text: str, rules: tuple[RefusalRule, ...] | None = None) -> Re
     """The evidence that a reply refuses, by the given rules or by all of them; None when it does not.
 
     >>> refusal_match("I’m sorry, but I can’t help with that.")
-    RefusalMatch(rule='en-inability', text='I can’t help with that', start=15, passage=0)
+    RefusalMatch(rule='en-inability', text='I can’t help with that', start=15, passage=0, implied=False)
     >>> refusal_match("You cannot divide by zero.") is None
     True
     """
@@ -293,7 +313,30 @@ def refusal_match(text: str, rules: tuple[RefusalRule, ...] | None = None) -> Re
     rule, start, end, passage = found
     words = raw[places[start] : places[end] if end < len(places) else len(raw)].rstrip()
     before = visible.start()
-    return RefusalMatch(rule=rule.id, text=words, start=before + places[start], passage=before + places[passage])
+    return RefusalMatch(rule.id, words, before + places[start], before + places[passage], rule.implied)
+
+
+def refusal_in_data(text: str) -> RefusalMatch | None:
+    """The evidence that a JSON object holds nothing but a refusal: every value of some words refuses; None when it does not.
+
+    >>> refusal_in_data('{"error": "I cannot help with that."}').rule
+    'en-inability'
+    >>> refusal_in_data('{"quote": "I cannot help with that.", "said by": "a man in the street"}') is None
+    True
+    """
+    if not text.lstrip().startswith("{") or len(text) > MAX_DATA_CHARACTERS:
+        return None
+    try:
+        data = msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
+    said = [value for value in data.values() if isinstance(value, str) and len(value.split()) >= MIN_PROSE_WORDS]
+    found = [refusal_match(value) for value in said]
+    if len(data) > MAX_ENVELOPE_KEYS or not found or found[0] is None or found[0].implied or None in found:
+        return None
+    start = max(text.find(found[0].text), 0)
+    # no part of the data asks for the words alone
+    return found[0]._replace(start=start, passage=start + len(found[0].text))
 
 
 def refusal_evidence(found: RefusalMatch, text: str) -> Evidence:

@@ -22,7 +22,7 @@ from steelyard.verifiers.response.judged import (
     ResponseCheckResult,
     ResponseClass,
 )
-from steelyard.verifiers.response.refusals import refusal_evidence, refusal_match
+from steelyard.verifiers.response.refusals import refusal_evidence, refusal_in_data, refusal_match
 from steelyard.verifiers.response.unicode import printable_excerpt
 
 TRUNCATED: Final = "truncated"
@@ -95,8 +95,10 @@ def _classify_text(answer: Answer, check: ResponseCheck) -> ResponseCheckResult:
         return found
     if not found.passed and answer.finish in REFUSAL_FINISH_REASONS:
         return _reclassified(found, REFUSAL, Evidence(rule="finish", what=f"the provider says {answer.finish}"))
-    refused = refusal_match(answer.text)
-    if refused is None or (found.passed and check.judge(answer.text[refused.passage : refused.end]).passed):
+    refused = refusal_match(answer.text) or refusal_in_data(answer.text)
+    if refused is None or (
+        found.passed and (refused.implied or check.judge(answer.text[refused.passage : refused.end]).passed)
+    ):
         # a check that the refusing words meet by themselves asks for just these words
         return found
     return _reclassified(found, REFUSAL, refusal_evidence(refused, answer.text))
