@@ -181,16 +181,136 @@ CODE_RESULTS: list[tuple[str, Any, dict[str, tuple[int, int]]]] = [
 ]
 
 
+OTHER_RESULTS: list[tuple[str, Any, dict[str, tuple[int, int]]]] = [
+    (
+        "swe-bench/org__model.run-1.json",
+        {
+            "total_instances": 4,
+            "resolved_instances": 1,
+            "resolved_ids": ["a__b-1"],
+            "unresolved_ids": ["a__b-2"],
+            "empty_patch_ids": ["a__b-3"],
+            "error_ids": ["a__b-4"],
+            "incomplete_ids": ["a__b-5"],
+            "schema_version": 2,
+        },
+        {"org/model": (1, 3)},
+    ),
+    (
+        "swe-bench/logs/org__model/a__b-1/report.json",
+        {
+            "a__b-1": {
+                "patch_is_None": False,
+                "patch_exists": True,
+                "patch_successfully_applied": True,
+                "resolved": False,
+                "tests_status": {"FAIL_TO_PASS": {"success": [], "failure": ["test_x"]}},
+            }
+        },
+        {"org/model": (0, 1)},
+    ),
+    (
+        "swe-bench/predictions/preds.jsonl",
+        '{"instance_id": "a__b-1", "model_name_or_path": "m", "model_patch": "diff"}',
+        {"m": (0, 0)},
+    ),
+    (
+        "harbor/job/hello__x1/result.json",
+        {
+            "id": "1",
+            "task_name": "hello",
+            "trial_name": "hello__x1",
+            "task_checksum": "c",
+            "agent_info": {"name": "oracle", "version": "1", "model_info": {"name": "m", "provider": "p"}},
+            "agent_result": {"n_input_tokens": 5, "n_cache_tokens": None, "n_output_tokens": 2, "cost_usd": 0.5},
+            "verifier_result": {"rewards": {"reward": 1.0}},
+            "exception_info": None,
+            "started_at": "2026-01-01T00:00:00",
+        },
+        {"oracle/p/m": (1, 1)},
+    ),
+    (
+        "scores/braintrust.jsonl",
+        (
+            '{"input": "1+1", "output": "2", "expected": "2", "scores": {"Exact": 1, "Style": 0.5}, "metadata": {"model": "m"}}\n'
+            '{"input": "1+2", "output": "4", "expected": "3", "scores": {"Exact": 0, "Style": null}, "metadata": {"model": "m"}}'
+        ),
+        {"m": (1, 2)},
+    ),
+    (
+        "scores/langfuse.jsonl",
+        '{"input": "q", "output": "a", "scores": [{"name": "ok", "value": 1}]}',
+        {"langfuse": (1, 1)},
+    ),
+    ("counts/m.csv", "task,n,correct\na,10,3\nb,10,10\n", {"m": (13, 20)}),
+    ("counts/lines.jsonl", '{"case": "a", "n": 2, "correct": 1, "model": "x"}', {"x": (1, 2)}),
+    (
+        "junit/suite.xml",
+        (
+            '<testsuites><testsuite><testcase classname="t" name="a"/><testcase name="b"><failure message="no"/></testcase>'
+            '<testcase name="c"><skipped/></testcase></testsuite></testsuites>'
+        ),
+        {"suite": (1, 2)},
+    ),
+]
+
+
 def test_results_of_code_benchmarks_are_recognised_and_counted(tmp_path: Path) -> None:
-    for name, content, expected in CODE_RESULTS:
+    for name, content, expected in (*CODE_RESULTS, *OTHER_RESULTS):
         path = tmp_path / name
-        path.parent.mkdir(parents=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         raw = (content if isinstance(content, str) else json.dumps(content)).encode()
         path.write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
         assert reader_names(path) == [name.partition("/")[0]]
         tallies = recorded_tallies([str(path)]).tallies
         assert {each.model: (sum(each.passed), sum(each.tried)) for each in tallies} == expected
-    assert reader_names(path.parent) == ["multipl-e"], "a folder of them"
+        assert len({len(each.cases) for each in tallies}) == 1
+        done = import_recordings([path], output=tmp_path / "runs" / name.replace("/", "-"), root=tmp_path)
+        assert sum(model.attempts for model in done.summary.models) == sum(tried for _, tried in expected.values())
+    folders = {"multipl-e": "humaneval-rs-m-0.2-reworded", "harbor": "job", "swe-bench": "logs"}
+    for name, folder in folders.items():
+        assert reader_names(tmp_path / name / folder) == [name]
+        assert recorded_side(str(tmp_path / name / folder)).models
+
+
+def test_results_of_promptfoo_count_as_it_counts_them(tmp_path: Path) -> None:
+    folder = OTHER_TOOLS / "promptfoo"
+    stats = json.loads((folder / "results.json").read_bytes())["results"]["stats"]
+    (tmp_path / "promptfoo.db").write_bytes(gzip.decompress((folder / "promptfoo.db.gz").read_bytes()))
+    for path in (folder / "results.json", tmp_path / "promptfoo.db"):
+        attempts = list(RecordedFiles([path]).attempts())
+        outcomes = [each.passed for each in attempts]
+        assert [outcomes.count(which) for which in (True, False, None)] == [
+            stats["successes"],
+            stats["failures"],
+            stats["errors"],
+        ]
+        assert {each.tier for each in attempts} == {"short", "polite"}
+        assert sum(each.answer.cost.usd for each in attempts if each.answer and each.answer.cost) == pytest.approx(
+            0.012
+        )
+        assert {each.case for each in attempts} == {"country=fr", "Germany", "country=it", "country=xx"}
+        german = next(each for each in attempts if each.case == "Germany")
+        assert (german.score, german.reason) == (0.5, "Expected output to be valid JSON")
+    assert not gate(str(path), str(folder / "results.json"), root=tmp_path).pairing.new_cases
+
+
+def test_a_test_run_of_deepeval_misses_what_its_metric_could_not_judge() -> None:
+    path = OTHER_TOOLS / "deepeval" / "test_run.json"
+    attempts = {each.case: each for each in RecordedFiles([path]).attempts()}
+    assert {name: each.passed for name, each in attempts.items()} == {"fr": True, "de": False, "it": None}
+    assert (attempts["de"].reason, attempts["it"].failure) == ("not equal", "RuntimeError: the metric broke")
+
+
+def test_records_of_every_eval_ever_have_the_figures_of_their_totals() -> None:
+    for path in (OTHER_TOOLS / "every-eval-ever").glob("*.json"):
+        totals = json.loads(path.read_bytes())
+        figures = {
+            each["evaluation_result_id"]: each["score_details"]["score"] for each in totals["evaluation_results"]
+        }
+        tallies = recorded_tallies([str(path)]).tallies
+        means = {each.model: sum(each.passed) / sum(each.tried) for each in tallies}
+        assert means == {f"org/mock-better ({name})": score for name, score in figures.items()}
 
 
 def test_one_case_judged_by_two_scorers_is_two_cases(tmp_path: Path) -> None:
@@ -236,6 +356,12 @@ def test_recorded_replies_are_judged_anew_beside_what_was_recorded(tmp_path: Pat
         ("d.json", b'{"eval": {"task": "", "task_id": 2, "dataset": 3}}', "a log without samples"),
         ("e.txt", b"hello", "no reader recognises it; name one with --from"),
         ("f.json", b"", "no reader recognises it"),
+        ("g.csv", b"case,n,correct\na,1e400,1", "n is"),
+        ("h.csv", b"case,n,correct\na,1,2", "2 correct of 1 attempts"),
+        ("i.xml", b"<testsuite><testcase name='a'>", "not XML"),
+        ("promptfoo.db", b"SQLite format 3\0" + b"x" * 5000, "not a database of promptfoo"),
+        ("samples_x.jsonl", b'{"doc_id": 0, "resps": []}\n{"doc_id": 1, "resps"', "not a sample of lm-eval"),
+        ("k.json", b'{"evalId": 1, "results": {"results": 5}}', "not results of promptfoo: Expected `array`"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_in_one_sentence(

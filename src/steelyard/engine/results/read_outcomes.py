@@ -74,6 +74,8 @@ def is_attempts_path(name: str) -> bool:
     with _explain_read_errors(name):
         if path.is_dir():
             return not (path / "run.json").is_file() and not is_recorded(name)
+        if path.is_file() and is_recorded(name):
+            return False
         return path.suffix.lower() == ".parquet" or (not path.exists() and glob.has_magic(name))
 
 

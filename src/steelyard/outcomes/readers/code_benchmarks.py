@@ -118,7 +118,7 @@ def _judged_solution(
         case=task,
         model=model_name(path),
         tier=tier,
-        judged_by=f"{judged_by} {tier}".strip(),
+        judged_by=judged_by,
         passed=None if status is None else status == "pass",
         answer=None if one.solution is None else Answer(text=verbatim_reply(one.solution, "python")),
         label="" if status in ("pass", None) else STATUS_LABELS.get(status, status),
