@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import io
 import json
 import mmap
 import os
@@ -32,15 +33,15 @@ from typing import Any
 
 from benchmarks.nightly.jobs import FINDINGS_FILE, parser, told_by_jobs
 
-MEMORY_LIMIT_BYTES = 6 << 30
-"""Address space of a worker: libraries take more than 2 GB of it before any work is done."""
+MEMORY_LIMIT_BYTES = 4 << 30
+"""What a worker may allocate; address space that libraries only reserve does not count."""
 HANG_CPU_SECONDS, HANG_SECONDS = 20, 120
 """CPU seconds that one input may take, and seconds on a busy machine."""
 COMMAND_SHARE = 1 / 200
 """How many inputs go through a whole command: those take a hundred times as long."""
 COVERAGE_SECONDS = 20
 """Seconds that one reader is explored by coverage before the next has its turn."""
-MAX_PROBLEMS_PER_WORKER = 50
+MAX_PROBLEMS_PER_WORKER, MAX_PROBLEMS_PER_PLACE = 50, 2
 
 
 class HangError(BaseException):
@@ -230,7 +231,7 @@ class Job:
             sink = os.open(self._folder / "said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(sink, 1)
             os.dup2(sink, 2)
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES))
+            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             work()
             code = 0
@@ -262,7 +263,7 @@ def _outcome(read: Any, content: bytes) -> tuple[str, str]:
     except SteelyardError:
         return "refused", ""
     except Exception:  # noqa: BLE001  whatever comes through is what is looked for
-        return "traceback", f"{traceback.format_exc()[-1500:]}\n{content[:200]!r}"
+        return "traceback", f"{traceback.format_exc()[-1500:]}\n{content[:1500]!r}"
     return "read", ""
 
 
@@ -287,6 +288,7 @@ def run_job(seed: int, job: int, minutes: float, folder: Path) -> None:
         if by_coverage:
             import atheris
 
+            stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
             stack.enter_context(atheris.instrument_imports(include=["steelyard"]))
         made = Job(seed, job, folder)
     made.run(until, by_coverage=by_coverage)
@@ -301,6 +303,7 @@ def main() -> int:
         return 0
     began = time.monotonic()
     counts: Counter[tuple[str, str]] = Counter()
+    seen: Counter[tuple[str, str]] = Counter()
     problems = 0
     with tempfile.TemporaryDirectory() as made:
         if given.only:
@@ -313,8 +316,13 @@ def main() -> int:
                 counts[kind, end] += count
             if "problem" in told:
                 problems += 1
-                print(f"input {job}:{told['number']}, {told['kind']}: {told['problem']}", flush=True)
+                place = told["kind"], told["problem"].rpartition("  File ")[2].partition("\n\n")[0]
+                seen[place] += 1
+                if seen[place] <= MAX_PROBLEMS_PER_PLACE:
+                    print(f"input {job}:{told['number']}, {told['kind']}: {told['problem']}", flush=True)
     inputs, minutes = counts.total(), (time.monotonic() - began) / 60
+    for (kind, where), count in seen.items():
+        print(f"{count:,}x {kind}: {where}")
     print("\n".join(table(counts)))
     rate = f"{inputs / minutes:,.0f} per minute, {given.jobs} jobs"
     print(f"{inputs:,} inputs in {minutes:.1f} minutes ({rate}), seed {given.seed}: {problems} problems")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import io
 import json
 import random
@@ -96,11 +97,9 @@ def template(folder: Path) -> None:
     names = ("task", "llm", "ok", "usd", "score")
     (folder / "t.csv").write_text("\n".join(",".join(map(str, row)) for row in [names, *rows]) + "\n")
     (folder / "t.jsonl").write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows))
-    import pyarrow
-    from pyarrow import parquet
+    import duckdb
 
-    columns = list(zip(*rows, strict=True))
-    parquet.write_table(pyarrow.table(dict(zip(names, map(list, columns), strict=True))), folder / "t.parquet")
+    duckdb.sql(f"COPY (FROM read_csv('{folder / 't.csv'}')) TO '{folder / 't.parquet'}' (FORMAT parquet)")
     settings = 'output_dir = "runs"\nmax_retries = 2\n[prices."openai/x"]\ninput = 1.5\noutput = 2.0\n[suites]\nlatency_target = 3\n'
     (folder / "steelyard.toml").write_text(settings)
     for name in ("fixes", "judged"):
@@ -133,9 +132,19 @@ class CommandResult(NamedTuple):
     problem: str = ""
 
 
+def kinds() -> list[FileKind]:
+    """The kinds of files that can be read on this machine."""
+    return [kind for kind in KINDS if is_readable_here(kind.name)]
+
+
+def is_readable_here(kind: str) -> bool:
+    """Whether what reads files of a kind is installed: tables in Parquet need an extra."""
+    return kind != "table in Parquet" or importlib.util.find_spec("pyarrow") is not None
+
+
 def check_commands(folder: Path) -> None:
     """Raise an AssertionError where a command refuses a sound file: damage to it would prove nothing."""
-    ended = [(command, *_ended(command, folder)) for kind in KINDS for command in kind.commands]
+    ended = [(command, *_ended(command, folder)) for kind in kinds() for command in kind.commands]
     assert not (refused := [result for result in ended if result[1] not in (0, 1, 3)]), refused
 
 
@@ -145,7 +154,7 @@ def command_result(chance: random.Random, folder: Path) -> CommandResult:
         words = option_input(chance)
         code, problem, _ = _ended(words, folder)
         return CommandResult("commands: options", code, problem)
-    kind = chance.choice(KINDS)
+    kind = chance.choice(kinds())
     place = folder / kind.file
     original = place.read_bytes()
     try:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import httpx2
 import msgspec
-from benchmarks.nightly.fuzzed_commands import OPTION_COMMANDS, ROOT
+from benchmarks.nightly.fuzzed_commands import OPTION_COMMANDS, ROOT, is_readable_here
 
 from steelyard import evalsets, outcomes, settings
 from steelyard.cli.main import COMMANDS, command_parser, parse_options
@@ -53,7 +53,8 @@ class Reader(NamedTuple):
 
 def readers(folder: Path) -> list[Reader]:
     """All readers; those of files write them below the folder, which holds the files of the commands."""
-    return [*_file_readers(folder), *_run_readers(folder), *_table_readers(folder), *_text_readers(folder)]
+    every = [*_file_readers(folder), *_run_readers(folder), *_table_readers(folder), *_text_readers(folder)]
+    return [reader for reader in every if is_readable_here(reader.name)]
 
 
 def _file_readers(folder: Path) -> list[Reader]:

@@ -145,6 +145,20 @@ def test_an_error_of_ours_is_one_line_and_a_file_with_the_traceback_and_no_faile
     assert stored.stat().st_mode & 0o077 == 0
 
 
+def test_an_interrupt_that_a_library_turns_into_an_error_is_an_interrupt(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, shutil, signal, time\n\ndef get_terminal_size(*_):\n"
+        "    try:\n        os.kill(os.getpid(), int(os.environ['NUMBER']))\n        time.sleep(60)\n"
+        "    except KeyboardInterrupt:\n        pass\n    raise RuntimeError('Query interrupted')\n\n"
+        "shutil.get_terminal_size = get_terminal_size\n"
+    )
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        environment = {"PYTHONPATH": str(tmp_path), "TMPDIR": str(tmp_path), "NUMBER": str(int(number))}
+        ran = bash(place, f"{STEELYARD} show right", **environment)
+        assert (ran.returncode, ran.stderr) == (130, "\ninterrupted\n")
+    assert not list(tmp_path.glob("steelyard-error-*.txt"))
+
+
 @pytest.mark.parametrize(
     ("error", "says"),
     [

@@ -7,7 +7,8 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -209,6 +210,37 @@ def _main(arguments: list[str]) -> int:
     if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
         # a terminal that was closed; nohup makes us deaf to it
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGINT))
+    with _noted_signals() as is_stopped:
+        return _concluded(arguments, is_stopped)
+
+
+STOP_SIGNALS = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+
+
+@contextmanager
+def _noted_signals() -> Iterator[Callable[[], bool]]:
+    """Tells whether a signal asked us to stop, whatever became of the interrupt."""
+    noted, write = os.pipe()
+    os.set_blocking(noted, False)
+    os.set_blocking(write, False)
+    before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+
+    def is_stopped() -> bool:
+        try:
+            return not STOP_SIGNALS.isdisjoint(os.read(noted, 1000))
+        except BlockingIOError:
+            return False
+
+    try:
+        yield is_stopped
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(noted)
+        os.close(write)
+
+
+def _concluded(arguments: list[str], is_stopped: Callable[[], bool]) -> int:
+    """The exit code of a command, whatever ends it."""
     try:
         _check_arguments(arguments)
         commands = command_parser(COMMANDS)
@@ -230,6 +262,10 @@ def _main(arguments: list[str]) -> int:
         print_to_stderr(f"steelyard: {error}")
         return error.exit_code
     except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001  a user sees a sentence, and the traceback is in a file
+        if is_stopped():
+            # libraries in C make an error of their own of an interrupt
+            print_to_stderr("\ninterrupted")
+            return ExitCode.INTERRUPTED
         from steelyard.cli.last_resort import conclude_unexpected
 
         unexpected, sentence = conclude_unexpected(error)

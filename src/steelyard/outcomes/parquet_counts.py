@@ -25,6 +25,7 @@ from steelyard.store.database import (
     call_interruptibly,
     error_line,
     escape_glob,
+    import_duckdb,
     open_database,
     sql_identifier,
     sql_string,
@@ -231,7 +232,7 @@ FROM ($rows) WHERE what <> -3 GROUP BY model, "case", sample
 
 def _count(database: duckdb.DuckDBPyConnection, sources: Sequence[ParquetSource], columns: AttemptColumns) -> None:
     """Make a table of the counts; raises an InputError that names the files where there is nothing to count."""
-    import duckdb
+    duckdb = import_duckdb()
 
     try:
         alike = [group for source in sources for group in _split_by_column_types(database, source, columns)]
@@ -465,7 +466,7 @@ def _file_problems(
     database: duckdb.DuckDBPyConnection, sources: Sequence[ParquetSource], columns: AttemptColumns, error: Exception
 ) -> list[Problem]:
     """What is wrong with which files; if none is to blame, what the database says."""
-    import duckdb
+    duckdb = import_duckdb()
 
     found: list[Problem] = []
     for source in sources:

@@ -19,6 +19,7 @@ from steelyard.store.database import (
     call_interruptibly,
     error_line,
     escape_glob,
+    import_duckdb,
     open_database,
     sql_identifier,
     sql_string,
@@ -74,7 +75,7 @@ class RunDatabase:
         self._wait(lambda: self._database.execute(copy))
 
     def _question(self, sql: str) -> str:
-        import duckdb
+        duckdb = import_duckdb()
 
         try:
             text = sql.encode()
@@ -101,7 +102,7 @@ class RunDatabase:
         return f"SELECT * REPLACE ({casts}) {question}" if casts else question
 
     def _wait(self, call: Callable[[], DatabaseCallResult]) -> DatabaseCallResult:
-        import duckdb
+        duckdb = import_duckdb()
 
         try:
             return call_interruptibly(self._database, call)

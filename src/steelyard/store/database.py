@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from steelyard.errors import StoreError
 
@@ -15,11 +16,19 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
+def import_duckdb() -> Any:
+    """The database's library; signals wait until it is loaded, because an interrupt in the midst of that aborts the process."""
+    waiting = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    try:
+        import duckdb
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, waiting)
+    return duckdb
+
+
 def open_database(scratch: str, memory: str, *, threads: int) -> duckdb.DuckDBPyConnection:
     """An empty database without network that uses this much memory and then spills to a folder."""
-    import duckdb
-
-    database = duckdb.connect(
+    database: duckdb.DuckDBPyConnection = import_duckdb().connect(
         config={
             "threads": threads,
             "memory_limit": memory,

@@ -26,6 +26,7 @@ from steelyard.store.database import (
     call_interruptibly,
     error_line,
     escape_glob,
+    import_duckdb,
     open_database,
     require_utf8,
     sql_string,
@@ -173,7 +174,7 @@ def copy_to_parquet(folder: Path, opinions: FactScorer, target: Path | None = No
     Each model's facts about each suite are files of their own, and their paths name both: a query about one model
     does not open the files of the others.
     """
-    import duckdb
+    duckdb = import_duckdb()
 
     target = target or folder
     # before anything is read: what is written meanwhile makes this copy an old one
