@@ -356,6 +356,28 @@ def test_a_budget_stops_an_experiment_and_it_can_be_carried_on(
     assert (asked(server, "small"), asked(server, "judge")) == (8, 8)
 
 
+def test_tiers_and_their_cases_have_budgets_of_their_own(steelyard: Command, place: Path, server: FaultServer) -> None:
+    server.script = script
+    (place / "steelyard.toml").write_text(PRICES)
+    text = EXPERIMENT[: EXPERIMENT.index("[judging]")] + EXPERIMENT[EXPERIMENT.index("[[tiers]]") :]
+    text = text.replace("runs = 2", "runs = 2\nparameters = { max_tokens = 5 }")
+    # a request costs 0.00002, and can cost at most 0.0001
+    (place / "experiment.toml").write_text(
+        text.replace('model = "openai/small"', 'model = "openai/small"\ncase_budget_usd = 0.000101')
+        + "case_budget_usd = 1\nbudget_usd = 0.000101\n"
+    )
+    ended = steelyard("tiers", "experiment.toml", "--output", "run", "-j", "1", code=3)
+    done = [fact for fact in StoredRun(Path("run")).facts() if isinstance(fact, Reply)]
+    by_tier = {tier: sum(reply.tier == tier for reply in done) for tier in ("T0", "T1")}
+    assert 0 < by_tier["T1"] < 4
+    assert "the budget of $0.000101 of tier T1 does not suffice for another attempt" in ended.stderr
+    assert steelyard("resume", "run", code=3)
+    assert len([fact for fact in StoredRun(Path("run")).facts() if isinstance(fact, Reply)]) == len(done)
+    (place / "steelyard.toml").write_text("")
+    refused = steelyard("tiers", "experiment.toml", "--output", "other", code=2).stderr
+    assert "the budget of tier T0 cannot be kept: the price of openai/small is not known" in refused
+
+
 def test_a_budget_that_cannot_be_kept_is_refused(steelyard: Command, place: Path, server: FaultServer) -> None:
     (place / "steelyard.toml").write_text(PRICES.replace("openai/judge", "openai/another"))
     (place / "experiment.toml").write_text(EXPERIMENT.replace('"openai/judge"', '"openai/judge-of-nobody"'))

@@ -135,7 +135,6 @@ def test_whether_an_answer_is_right_is_the_same_question_under_every_template() 
 
 def test_a_budget_that_would_not_be_kept_is_an_error(place: Path) -> None:
     for text in (
-        HEADER + T0 + "budget_usd = 1\n",
         HEADER + T0 + "max_cost_usd = 1\n",
         HEADER + "max_cost = 1\n" + T0,
         HEADER + "budget = 1\n" + T0,
@@ -145,6 +144,22 @@ def test_a_budget_that_would_not_be_kept_is_an_error(place: Path) -> None:
         (found,) = (each for each in problems(place, text) if "unknown key" not in each)
         assert "is no budget that is kept; write budget_usd under [experiment]" in found
     loaded(place, HEADER + "budget_usd = 1\n" + T0)
+    (tier,) = loaded(place, HEADER + T0 + "budget_usd = 1\ncase_budget_usd = 0.5\n").experiment.tiers
+    assert (tier.budget_usd, tier.case_budget_usd) == (1, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ("budget_usd = 0\n", "budget_usd must be a number of dollars above 0"),
+        ("attempt_budget_usd = 1\n", "attempt_budget_usd is for agents; limit what a model may write by max_tokens"),
+        ('agent = "sh x.sh"\nbudget_usd = 1\n', "an agent's budget needs attempt_budget_usd beside it"),
+        ('tools = ["bash"]\n', "tools is nothing that can be enforced here; say it on the agent's command line"),
+    ],
+)
+def test_a_limit_of_a_tier_that_would_not_be_kept_is_an_error(place: Path, keys: str, said: str) -> None:
+    (found,) = (each for each in problems(place, HEADER + T0 + keys) if "unknown key" not in each)
+    assert said in found
 
 
 @pytest.mark.parametrize(

@@ -462,6 +462,28 @@ def test_turns_are_added_up_where_no_line_tells_of_all(lines: list[str], expecte
     assert meter.final_usage() == expected
 
 
+@pytest.mark.parametrize(
+    ("limits", "line", "finish"),
+    [
+        ({"max_usd": 0.5}, CLAUDE_RESULT % ("s", "0.6", 1), "budget"),
+        ({"max_usd": 0.5, "prices": {"input": 100, "output": 100}}, CODEX_TURN % (9000, 0, 1000), "budget"),
+        ({"max_turns": 1}, "\\n".join([CODEX_TURN % (1, 0, 1)] * 2), "max_turns"),
+    ],
+)
+def test_an_agent_is_ended_at_its_limit_and_what_it_changed_counts(
+    workspace: Path, limits: dict[str, Any], line: str, finish: str
+) -> None:
+    said = work(f"echo more >> notes.md; printf '%b\\n' '{line}'; sleep 600", workspace, limits=limits)
+    assert (said.finish, said.text.count("+more")) == (finish, 1)
+    assert said.input_tokens
+
+
+def test_an_agent_within_its_limits_is_let_be(workspace: Path) -> None:
+    limits = {"max_usd": 0.6, "max_turns": 2, "prices": {"input": 1, "output": 1}}
+    said = work(f"printf '%b\\n' '{CODEX_TURN % (9, 0, 1)}' '{CODEX_TURN % (9, 0, 1)}'", workspace, limits=limits)
+    assert (said.finish, said.input_tokens, said.output_tokens) == ("stop", 18, 2)
+
+
 def test_a_line_that_does_not_end_is_no_report_of_tokens() -> None:
     meter = UsageMeter()
     for _ in range(6):

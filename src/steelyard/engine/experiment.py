@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -28,7 +28,7 @@ from steelyard.errors import InputError
 from steelyard.evalsets.experiments import LoadedExperiment
 from steelyard.protocols import Provider
 from steelyard.providers.agent.provider import AgentProvider
-from steelyard.providers.prices import Prices
+from steelyard.providers.prices import Prices, token_prices
 from steelyard.records import Experiment, Panel, Reply, RunInfo, Tier
 from steelyard.store.journal import StoredRun, create_run
 
@@ -76,6 +76,7 @@ def run_experiment(
     means = with_experiment_budget(info, means)
     by_tier = {tier: provider for tier, (_, provider) in providers.items()}
     check_prices(priced_providers(info, by_tier, judges), means)
+    _check_tier_prices(tiers, prices)
     folder = Path(output) if output is not None else Path(means.settings.output_dir) / info.id
     note_own_code(experiment_code(loaded, beside, means) + settings_code(means.settings), means)
     return carry_out(lambda: create_run(folder, info, dealt), dealt, by_tier, means, judges)
@@ -129,12 +130,34 @@ def tier_provider(
             beside=beside if declared is None else None,
             name=tier.agent,
             containment=containment,
+            limits=_agent_limits(tier, means),
         )
         return tier.model or f"agent:{tier.agent}", agent
     found = connect([tier.model], means, asks=asks, folder=folder)
     if len(found) != 1:
         raise InputError(f'tier "{tier.name}": "{tier.model}" stands for {len(found)} models; name one of them')
     return next(iter(found.items()))
+
+
+def _check_tier_prices(tiers: Iterable[Tier], prices: Prices) -> None:
+    """Raise an InputError where the budget of a tier could not be kept."""
+    for tier in tiers:
+        has_budget = tier.budget_usd is not None or tier.case_budget_usd is not None
+        if has_budget and not tier.agent and prices.price(tier.model) is None:
+            raise InputError(
+                f"the budget of tier {tier.name} cannot be kept: the price of {tier.model} is not known; "
+                f'give it in the settings file under [prices."{tier.model}"]'
+            )
+
+
+def _agent_limits(tier: Tier, means: RunOptions) -> dict[str, object]:
+    """What an agent may use, with the prices of its model's tokens where it does not tell its cost."""
+    price = Prices(means.settings.prices).price(tier.model) if tier.attempt_budget_usd is not None else None
+    return {
+        "max_usd": tier.attempt_budget_usd,
+        "max_turns": tier.max_turns,
+        "prices": None if price is None else token_prices(price),
+    }
 
 
 def providers_and_judges(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from steelyard.protocols import RateLimitHeadroom
-from steelyard.records import Attempt
+from steelyard.records import Attempt, Tier
+from steelyard.text import line
 
 DEFAULT_MAX_OUTPUT_TOKENS = 8192
 """Output tokens that a reply is taken to have at most, where the user sets no limit."""
@@ -54,6 +55,65 @@ class Budget:
                 self._reserved = 0.0  # sums of floats do not come back to nothing by themselves
             self._given_back.set()
         self.spent += cost
+
+
+class TierBudgets:
+    """A budget for each tier that has one, and for each case under a tier that has one for its cases."""
+
+    def __init__(self, tiers: Iterable[Tier]) -> None:
+        self._tiers = {tier.name: tier for tier in tiers}
+        self._budgets: dict[tuple[str, str | None], Budget] = {}
+        """By tier and case; a tier as a whole has none."""
+
+    def _of(self, tier: str, case: str) -> Iterator[Budget]:
+        known = self._tiers.get(tier)
+        if known is None:
+            return
+        for dollars, place in ((known.budget_usd, None), (known.case_budget_usd, case)):
+            if dollars is not None:
+                yield self._budgets.setdefault((tier, place), Budget(dollars))
+
+    def of(self, attempt: Attempt) -> list[Budget]:
+        """The budgets that an attempt is paid from, beside that of the run."""
+        return list(self._of(attempt.tier, attempt.case.id))
+
+    def count(self, tier: str, case: str, cost: float) -> None:
+        """An earlier session has spent this."""
+        for budget in self._of(tier, case):
+            budget.spent += cost
+
+    def exhausted(self) -> list[str]:
+        """Which budgets do not suffice for another attempt, in sentences."""
+        found = []
+        for name, tier in self._tiers.items():
+            whole = self._budgets.get((name, None))
+            if whole is not None and whole.exhausted:
+                found.append(
+                    f"the budget of ${tier.budget_usd:g} of tier {line(name, 80)} does not suffice for another attempt"
+                )
+            cases = [case for (of, case), budget in self._budgets.items() if of == name and case and budget.exhausted]
+            if cases:
+                more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
+                found.append(
+                    f"the budget of ${tier.case_budget_usd:g} of a case under tier {line(name, 80)} does not suffice for "
+                    f"another attempt at {line(cases[0], 80)}{more}"
+                )
+        return found
+
+
+async def reserve_all(budgets: Sequence[Budget], most: float) -> bool:
+    """Set the most that an attempt can cost aside in all of some budgets; False where one does not suffice for it."""
+    for place, budget in enumerate(budgets):
+        if not await budget.reserve(most):
+            settle_all(budgets[:place], most, 0)
+            return False
+    return True
+
+
+def settle_all(budgets: Iterable[Budget], most: float, cost: float) -> None:
+    """An attempt ended: give its reservations back, and count what it cost."""
+    for budget in budgets:
+        budget.settle(most, cost)
 
 
 MAX_FAILURES_IN_A_ROW = 8

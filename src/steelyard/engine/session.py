@@ -8,7 +8,15 @@ from collections.abc import Collection, Iterator, Mapping
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.judging import JudgeRunner
 from steelyard.engine.options import RunOptions
-from steelyard.engine.pace import Budget, CircuitBreaker, ConcurrencyLimiter, max_request_tokens
+from steelyard.engine.pace import (
+    Budget,
+    CircuitBreaker,
+    ConcurrencyLimiter,
+    TierBudgets,
+    max_request_tokens,
+    reserve_all,
+    settle_all,
+)
 from steelyard.engine.plan import (
     CompactKeySet,
     expected_attempts,
@@ -85,11 +93,13 @@ class Session:
         self._verifiable = 0
         """How many of the replies are for a verifier."""
         spent = 0.0
+        self._tier_budgets = TierBudgets(self._info.experiment.tiers if self._info.experiment else ())
         for fact in self._journal.facts():
             if isinstance(fact, Reply):
                 self._replied.add(fact.key)
                 self._verifiable += self._is_verified(fact.case)
-                spent += self._spent_on(fact)
+                spent += (cost := self._spent_on(fact))
+                self._tier_budgets.count(fact.tier, fact.case, cost)
             elif isinstance(fact, Verdict):
                 self._judged.add(fact.key)
                 self._withdrawn.discard(fact.key)
@@ -198,9 +208,10 @@ class Session:
 
         async def do(attempt: Attempt) -> None:
             most = 0.0
-            if self._means.max_cost is not None:
-                most = self._prices.bound(attempt.model, *max_request_tokens(attempt)) or 0.0
-                if not await self._budget.reserve(most):
+            budgets = [self._budget, *self._tier_budgets.of(attempt)]
+            if self._means.max_cost is not None or len(budgets) > 1:
+                most = self._most(attempt)
+                if not await reserve_all(budgets, most):
                     return
             place = provider_key(attempt)
             fact = await ask(
@@ -213,22 +224,29 @@ class Session:
                 self._journal.keep_response,
             )
             if fact is None:
-                self._budget.settle(most, 0)
+                settle_all(budgets, most, 0)
                 return
             # nothing may come between an answer and its line in the journal: it is paid for
             self._journal.append(fact)
             self.progress.reason = pace.reason
             if isinstance(fact, Failure):
-                self._budget.settle(most, 0)
+                settle_all(budgets, most, 0)
                 self.progress.failed += 1
                 return
             # an answer of unknown cost may have cost as much as it could
-            self._budget.settle(most, most if fact.answer.cost is None else fact.answer.cost.usd)
+            settle_all(budgets, most, most if fact.answer.cost is None else fact.answer.cost.usd)
             self.progress.replied += 1
             if self._is_verified(fact.case):
                 await self._pool.put(fact, self._by_id[fact.case])
 
         await run_concurrently(self._owed(providers), do, at_once)
+
+    def _most(self, attempt: Attempt) -> float:
+        """The most that an attempt can cost, as far as that is known."""
+        tier = self._tier(attempt.tier)
+        if tier is not None and tier.agent:
+            return tier.attempt_budget_usd or 0.0
+        return self._prices.bound(attempt.model, *max_request_tokens(attempt)) or 0.0
 
     def _persistence_of(self, attempt: Attempt) -> RetryPolicy:
         """An agent has a time limit of its own, and ends by itself."""
@@ -244,6 +262,8 @@ class Session:
             if not self._breakers[provider_key(attempt)].broken
         )
         for attempt in outstanding_attempts(wanted, self._replied):
+            if any(budget.exhausted for budget in self._tier_budgets.of(attempt)):
+                continue
             if self._budget.exhausted or self._pool.given_up:
                 return
             yield attempt
@@ -332,6 +352,7 @@ class Session:
         why = [f"{model} {breaker.outcome}" for model, breaker in self._breakers.items() if breaker.broken]
         if self._budget.exhausted:
             why.append(f"the budget of ${self._means.max_cost:g} does not suffice for another request")
+        why += self._tier_budgets.exhausted()
         if self._pool.given_up:
             why.append(self._pool.given_up)
         return tuple(why)

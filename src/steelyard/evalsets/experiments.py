@@ -44,7 +44,7 @@ from steelyard.tiers.rubrics import default_rubric
 
 MAX_EXPERIMENT_FILE_BYTES = 10 << 20
 EXPERIMENT_TABLE_NAMES = ("experiment", "judging", "tiers")
-AGENT_ONLY_TIER_KEYS = ("files", "environment", "timeout_secs")
+AGENT_ONLY_TIER_KEYS = ("files", "environment", "timeout_secs", "max_turns")
 """Keys of a tier that mean nothing to a model that is only asked."""
 TRIAL_PROMPT_SENTINEL = "\ufdd0prompt\ufdd0"
 """Stands for a case's prompt where a template is tried out; no template has it by itself."""
@@ -125,6 +125,9 @@ BUDGET_KEY_PATTERN = re.compile(
     r"budget|(max|limit).*(cost|usd|dollar|spend)|(cost|usd|dollar|spend).*(max|limit|cap)", re.IGNORECASE
 )
 """How people call a limit on what is spent."""
+TIER_BUDGET_KEYS = frozenset({"budget_usd", "case_budget_usd", "attempt_budget_usd"})
+AGENT_TOOL_KEYS = ("tools", "allowed_tools", "disallowed_tools")
+"""What people write to limit an agent's tools, which only the agent itself can do."""
 
 
 def _check_budgets(document: dict[str, Any], path: Path, lines: TomlLineIndex, problems: ProblemCollector) -> None:
@@ -135,12 +138,14 @@ def _check_budgets(document: dict[str, Any], path: Path, lines: TomlLineIndex, p
     tables += [(("tiers", number), table) for number, table in enumerate(tiers if isinstance(tiers, list) else ())]
     for keys, table in tables:
         for key in table if isinstance(table, dict) else ():
-            if BUDGET_KEY_PATTERN.search(key) and (keys, key) != (("experiment",), "budget_usd"):
+            kept = {"budget_usd"} if keys == ("experiment",) else TIER_BUDGET_KEYS if keys[:1] == ("tiers",) else set()
+            if BUDGET_KEY_PATTERN.search(key) and key not in kept:
                 place = dotted_key_path((*keys, key))
                 problems.error(
                     str(path),
                     lines.of((*keys, key)),
-                    f"{place} is no budget that is kept; write budget_usd under [experiment], which holds for all tiers, or give --max-cost",
+                    f"{place} is no budget that is kept; write budget_usd under [experiment], which holds for all tiers, "
+                    "budget_usd, case_budget_usd or attempt_budget_usd in a tier, or give --max-cost",
                 )
 
 
@@ -341,6 +346,7 @@ class _ExperimentFileReader(NamedTuple):
             self.wrong(f"{subject}: nothing to ask; give it a model or an agent", "tiers", number)
         if not 0 < tier.timeout_secs < math.inf:
             self.wrong(f"{subject}: timeout_secs must be a number of seconds above 0", "tiers", number, "timeout_secs")
+        self._check_limits(tier, table, number, subject)
         for name in AGENT_ONLY_TIER_KEYS if not tier.agent else ("parameters",):
             if name in table:
                 reason = "an agent is not sent them" if tier.agent else "it is for agents, and this tier has none"
@@ -360,6 +366,24 @@ class _ExperimentFileReader(NamedTuple):
                     *("tiers", number, "environment", name),
                 )
         return tier
+
+    def _check_limits(self, tier: Tier, table: dict[str, Any], number: int, subject: str) -> None:
+        """Name every limit that would not be kept."""
+        for name in sorted(TIER_BUDGET_KEYS):
+            dollars = getattr(tier, name)
+            if dollars is not None and not 0 < dollars < math.inf:
+                self.wrong(f"{subject}: {name} must be a number of dollars above 0", "tiers", number, name)
+        whole = tier.budget_usd is not None or tier.case_budget_usd is not None
+        if tier.agent and whole and tier.attempt_budget_usd is None:
+            what = "an agent's budget needs attempt_budget_usd beside it, because no other limit ends an attempt"
+            self.wrong(f"{subject}: {what}", "tiers", number)
+        if not tier.agent and tier.attempt_budget_usd is not None:
+            what = "attempt_budget_usd is for agents; limit what a model may write by max_tokens in parameters"
+            self.wrong(f"{subject}: {what}", "tiers", number, "attempt_budget_usd")
+        for name in AGENT_TOOL_KEYS:
+            if name in table:
+                what = f"{name} is nothing that can be enforced here; say it on the agent's command line or in its environment"
+                self.wrong(f"{subject}: {what}", "tiers", number, name)
 
     def _read(self, value: str, subject: str, keys: KeyPath) -> str:
         if not value.startswith("file://"):

@@ -40,6 +40,8 @@ class Finish(StrEnum):
     REFUSAL = "refusal"
     TOOL_CALLS = "tool_calls"
     TIMEOUT = "timeout"
+    BUDGET = "budget"
+    MAX_TURNS = "max_turns"
     CRASH = "crash"
     ERROR = "error"
     UNRECORDED = "unrecorded"

@@ -125,6 +125,14 @@ class Tier(Record, frozen=True, kw_only=True):
     """For an agent: what it finds in its environment besides ours."""
     timeout_secs: Amount = 600
     """For an agent: how long one attempt may take."""
+    attempt_budget_usd: Amount | None = None
+    """For an agent: an attempt that tells that it cost more is ended there."""
+    max_turns: AttemptNumber | None = None
+    """For an agent: an attempt that tells of more turns is ended there."""
+    case_budget_usd: Amount | None = None
+    """No attempt at a case is begun that could make all attempts at it cost more."""
+    budget_usd: Amount | None = None
+    """The same for all attempts under this tier."""
 
 
 class Panel(Record, frozen=True, kw_only=True):

@@ -29,13 +29,14 @@ async def run_contained(order: dict[str, Any], containment: AgentContainment) ->
     """Carry out an order as a keeper does, in a sandbox."""
     everything, output = HeadTailBuffer(AGENT_TRANSCRIPT_HALF_BYTES), HeadTailBuffer(AGENT_STDOUT_HALF_BYTES)
 
-    meter = UsageMeter()
+    meter = UsageMeter(**order["limits"])
 
-    def hear(piece: bytes, is_stdout: bool) -> None:
+    def hear(piece: bytes, is_stdout: bool) -> bool:
         everything.add(piece)
         if is_stdout:
             output.add(piece)
             meter.add(piece)
+        return bool(meter.exceeded)
 
     access = containment.access
     access = access._replace(readable=(*access.readable, *_program_paths(order["programs"])))
@@ -74,6 +75,7 @@ async def run_contained(order: dict[str, Any], containment: AgentContainment) ->
         "exit_code": ended.exit_code,
         "seconds": ended.seconds,
         "in_time": ended.limit != "time limit",
+        "exceeded": meter.exceeded,
     }
 
 

@@ -40,9 +40,9 @@ class AgentBox(Protocol):
         stdin: bytes,
         environment: Mapping[str, str],
         time_limit: float,
-        hear: Callable[[bytes, bool], None],
+        hear: Callable[[bytes, bool], bool | None],
     ) -> AgentEnd:
-        """Run a program in the folder `workspace` of the home; `hear` is called with what it prints, and whether that is standard output."""
+        """Run a program in the folder `workspace` of the home; `hear` is called with what it prints, and whether that is standard output; it is ended when that returns True."""
         ...
 
     @property

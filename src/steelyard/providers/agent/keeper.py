@@ -153,7 +153,7 @@ def run_agent(order: dict[str, Any], home: Path) -> dict[str, Any]:
     copy = home / "workspace"
     before = fill_workspace(order, copy)
     everything, output = HeadTailBuffer(AGENT_TRANSCRIPT_HALF_BYTES), HeadTailBuffer(AGENT_STDOUT_HALF_BYTES)
-    meter = UsageMeter()
+    meter = UsageMeter(**order["limits"])
     with tempfile.TemporaryFile(dir=home) as prompt:
         prompt.write(order["prompt"].encode("utf-8", "replace"))
         prompt.seek(0)
@@ -177,6 +177,7 @@ def run_agent(order: dict[str, Any], home: Path) -> dict[str, Any]:
         "exit_code": agent.returncode,
         "seconds": seconds,
         "in_time": in_time,
+        "exceeded": meter.exceeded,
     }
 
 
@@ -263,7 +264,7 @@ def _wait_for_agent(
                 raise AgentCancelled
             for number in sorted(ready & set(streams)):
                 listen(number)
-            if agent.poll() is not None:
+            if meter.exceeded or agent.poll() is not None:
                 return True
         return False
     finally:

@@ -68,8 +68,11 @@ class AgentProvider:
         beside: Path | None = None,
         name: str = "",
         containment: AgentContainment | None = None,
+        limits: Mapping[str, Any] = {},
     ) -> None:
         """A command line or its words, what to add to our environment and to the workspace, and seconds for one attempt.
+
+        `limits` are those of a `UsageMeter`: an agent that tells that it is over one is ended there.
 
         A program or script with a relative path is looked for in the folder `beside`, else in the current one. An agent
         that is contained gets nothing of our environment but its keys.
@@ -94,6 +97,7 @@ class AgentProvider:
             for path, content in files.items()
         }
         self._time_limit = time_limit
+        self._limits = dict(limits)
 
     def _found(self, words: Sequence[str], folder: Path) -> list[str]:
         """The words with the paths of the program and of its script made absolute: they do not lie in the workspace."""
@@ -136,6 +140,7 @@ class AgentProvider:
             "secrets": _secrets(environment, () if contained is None else contained.keys),
             "prompt": "\n\n".join(message.content for message in attempt.messages),
             "time_limit": self._time_limit,
+            "limits": self._limits,
         }
         if contained is not None:
             try:
@@ -173,7 +178,7 @@ class AgentProvider:
         more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
         return Answer(
             text=result["patch"],
-            finish="stop" if result["in_time"] else Finish.TIMEOUT,
+            finish=result["exceeded"] or ("stop" if result["in_time"] else Finish.TIMEOUT),
             error=f"left out of the patch: {', '.join(left_out[:3])}{more}" if left_out else "",
             transcript=result["transcript"],
             exit_code=result["exit_code"],

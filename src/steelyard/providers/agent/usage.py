@@ -26,9 +26,15 @@ TOKENS_PER_PRICE = 1_000_000
 
 
 class UsageMeter:
-    """Adds up what an agent tells while it works."""
+    """Adds up what an agent tells while it works, and says when that is more than it may use."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        max_usd: float | None = None,
+        max_turns: int | None = None,
+        prices: Mapping[str, float] | None = None,
+    ) -> None:
+        self._max_usd, self._max_turns, self._prices = max_usd, max_turns, prices
         self._rest = bytearray()
         self._is_skipping = False
         self._totals: dict[str, Usage] = {}
@@ -76,8 +82,11 @@ class UsageMeter:
         return self.usage
 
     @property
-    def turns(self) -> int:
-        return len(self._turns)
+    def exceeded(self) -> str:
+        """The limit that it is over: `budget`, `max_turns`, or none."""
+        if self._max_usd is not None and (self.cost(self._prices) or 0.0) > self._max_usd:
+            return "budget"
+        return "max_turns" if self._max_turns is not None and len(self._turns) > self._max_turns else ""
 
     @property
     def usage(self) -> Usage:

@@ -86,7 +86,7 @@ class ContainedAgent:
         stdin: bytes,
         environment: Mapping[str, str],
         time_limit: float,
-        hear: Callable[[bytes, bool], None],
+        hear: Callable[[bytes, bool], bool | None],
     ) -> AgentEnd:
         uid = self._worker.uid
         _write_etc(self.folder / AGENT_ETC_FOLDER, 1 if uid is None or self._worker.has_own_users else uid)
@@ -102,7 +102,11 @@ class ContainedAgent:
             out_of_time = True
             self._worker.stop()
 
-        outputs = [_HeardPipe(self._reached.stdout, hear, True), _HeardPipe(self._reached.stderr, hear, False)]
+        def listen(piece: bytes, is_stdout: bool) -> None:
+            if hear(piece, is_stdout):
+                self._worker.stop()
+
+        outputs = [_HeardPipe(self._reached.stdout, listen, True), _HeardPipe(self._reached.stderr, listen, False)]
         timer = asyncio.get_running_loop().call_later(time_limit, stop)
         try:
             code, limit = await self._worker.run_agent(argv, stdin, AGENT_LIMITS, given, AGENT_WORKSPACE)
