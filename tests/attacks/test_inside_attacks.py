@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 
 from attacks.hostile import CASES
 from attacks.inside_attacks import CLASS_FORGERIES, FORGERIES
@@ -92,3 +93,29 @@ def test_no_forgery_passes_apart_from_its_tests(style: str) -> None:
 
 def test_the_table_of_forgeries_is_long() -> None:
     assert len(FORGERIES) >= 100
+
+
+LAZY_LOOKS = {
+    "all objects": "gc.get_objects, [None]",
+    "what refers to an object": "gc.get_referrers, [sink]",
+    "frames of a traceback": "operator.attrgetter('tb_frame'), [trace]",
+    "a profiler": "sys.setprofile, [print]",
+}
+LAZY_ANSWER = """
+import gc, operator, sys
+sink = []
+try:
+    1 / 0
+except ZeroDivisionError as error:
+    trace = error.__traceback__
+def numbers():
+    return map(operator.itemgetter(1), zip(map(sink.append, map({look})), [1]))
+"""
+
+
+@pytest.mark.parametrize("look", LAZY_LOOKS)
+def test_what_an_answer_returns_looks_at_nothing_while_tests_read_it(look: str) -> None:
+    case = replace(CASES["asserts"], verify=replace(CASES["asserts"].verify, tests="assert list(numbers()) == [1]\n"))
+    assert not is_correct(case, judged(case, LAZY_ANSWER.format(look=LAZY_LOOKS[look])))
+    honest = LAZY_ANSWER.format(look="len, [[]]")
+    assert is_correct(case, judged(case, honest))

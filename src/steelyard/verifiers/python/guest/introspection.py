@@ -106,6 +106,7 @@ class IntrospectionGuard:
         self._getframe = sys._getframe
         self._thread = _thread.get_ident
         self._busy: set[int] = set()
+        self._tests = tests
         self._allows_memory = "ctypes" in tests
         self._ours = {id(_frame_source.__code__), id(ComparisonJudge.enter.__code__)}
 
@@ -159,12 +160,14 @@ class IntrospectionGuard:
         elif event.startswith("object."):
             if arguments[1] in FRAME_ATTRIBUTES:
                 is_leaf = id(caller.f_code) in LEAF_CODES
-                return "" if is_leaf or self._is_trusted(caller) else "frames are not available here"
+                allowed = is_leaf or (self._names(caller.f_code, arguments[1]) and self._is_trusted(caller))
+                return "" if allowed else "frames are not available here"
             if not self._is_guarded(event, arguments):
                 return ""
         if event == "code.__new__" and id(caller.f_code) in LEAF_CODES:
             return ""
-        if self._is_trusted(caller):
+        is_named = event.startswith("object.") or event in ("compile", "code.__new__")
+        if (is_named or self._names(caller.f_code, event.rpartition(".")[2])) and self._is_trusted(caller):
             return ""
         what = f" {arguments[1]}" if event.startswith("object.") else ""
         self.refused.append(f"{event}{what}")
@@ -180,6 +183,12 @@ class IntrospectionGuard:
         if file == TESTS_FILE:
             return event == "object.__setattr__" or function.__name__.startswith("test")
         return file.startswith("steelyard.") or (event == "object.__setattr__" and file.startswith(LIBRARY_FOLDERS))
+
+    def _names(self, code: types.CodeType, name: str) -> bool:
+        """Whether the code that runs asks for this itself: what an answer returns can call functions while tests read it."""
+        if code.co_filename == TESTS_FILE:
+            return name in self._tests
+        return name in code.co_names or f"_{name}" in code.co_names or name in code.co_consts
 
     def _is_trusted(self, frame: Any) -> bool:
         """Whether tests, or what runs them, ask, through the library or not."""
