@@ -79,7 +79,10 @@ def test_every_kind_of_token_has_its_own_price() -> None:
 
 
 def test_recorded_costs_of_a_real_agent_come_out_to_the_cent() -> None:
-    """Every 22nd run of ProjectScylla's published haiku runs; one of them records the tokens of its last session alone."""
+    """Every 22nd run of ProjectScylla's published haiku runs, from an offset at which one of them differs, as 31 of all 1,080 do.
+
+    It proves the arithmetic, not the share.
+    """
     text = (Path(__file__).parent.parent / "data" / "haiku-usage.csv").read_text()
     rows = list(csv.DictReader(text.splitlines()))
     prices, same = Prices({}), 0

@@ -52,6 +52,10 @@ class Trials(Record, frozen=True, kw_only=True):
     """
     further_passes: AttemptIndex = 0
 
+    def __post_init__(self) -> None:
+        if self.passes > self.attempts or self.further_passes > (self.further_attempts or 0):
+            raise ValueError(f"case {self.case!r} has more passes than attempts")
+
     @property
     def score(self) -> float | None:
         """The mean score of the attempts that have one."""

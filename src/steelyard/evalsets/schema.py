@@ -179,7 +179,7 @@ def with_verifier_settings(draft: Draft, problems: ProblemCollector) -> Draft:
     known = own if shape is not None and kind in BUILT_IN_PLUGINS["verifiers"] else shared.union(own)
     for key in verify:
         if key not in known:
-            problems.unknown(draft.path, draft.line(("verify", key)), f"verify.{key}", known)
+            problems.unknown(draft.path, draft.line(("verify", key)), f"verify.{key}", own or known)
     ours = {key: value for key, value in verify.items() if key in shared}
     settings = {key: value for key, value in verify.items() if key in own and key not in shared}
     if shape is not None and not own <= shared:

@@ -208,7 +208,10 @@ def test_a_baseline_cannot_be_scored_by_another_rule(place: Path) -> None:
         side("main", rule="code-structured")
 
 
-@pytest.mark.parametrize("content", ["", "{}", '{"results": []}', '{"name": 1}', "[" * 5000])
+MORE_PASSES_THAN_ATTEMPTS = '{"name": "main", "models": {"m": [{"case": "a", "attempts": 2, "passes": 3}]}}'
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"results": []}', '{"name": 1}', "[" * 5000, MORE_PASSES_THAN_ATTEMPTS])
 def test_a_file_that_is_no_baseline_is_refused_in_one_sentence(place: Path, content: str) -> None:
     (place / "steelyard-baselines").mkdir()
     (place / "steelyard-baselines" / "main.json").write_text(content)

@@ -31,8 +31,11 @@ def validate(options: argparse.Namespace) -> int:
         print_to_stderr(f"steelyard: {counted(sum(problem.fatal for problem in error.problems), 'problem')}")
         return ExitCode.BAD_INPUT
     _, means = settings_and_run_options(options)
+    # these stand, whatever becomes of the proofs
+    for problem in loaded.problems:
+        print(problem if problem.fatal else f"warning: {problem}")
     checked = check_references(loaded.cases, means, paths=options.evalset)
-    for problem in (*loaded.problems, *checked.problems):
+    for problem in checked.problems:
         print(problem if problem.fatal else f"warning: {problem}")
     read = f"{counted(len(loaded.cases), 'case')} in {counted(len(loaded.files), 'file')}"
     print(f"{read}; {counted(checked.proved, 'answer')} proved; {counted(checked.wrong, 'problem')}")
