@@ -101,7 +101,7 @@ def failproof_runs(source: Checkout) -> str:
 
 Commit {source.commit[:12]}. `steelyard suites --results data/runs/RUN/results.jsonl --cases data/suites/full_suite.jsonl` (baseline-002:
 `data/baseline-002_csv.jsonl`). "Published" is `summary.json`, "their lines" the recorded status of each response scored again, "we say" the
-responses judged anew.
+responses judged again.
 
 {table(("run", "suite", "published", "their lines", "we say"), rows)}
 Published rates and medians that the lines do not give: {", ".join(off) or "none"}. Their p95 is the value at place 0.95 n, rounded down, of n sorted

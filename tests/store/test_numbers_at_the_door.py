@@ -41,7 +41,7 @@ def test_a_reply_keeps_its_text_whatever_its_accounting_says(odd: float) -> None
         None,
         7,
         None,
-        0,
+        None,
     )
 
 

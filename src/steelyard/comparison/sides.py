@@ -53,7 +53,8 @@ class Trials(Record, frozen=True, kw_only=True):
     further_passes: AttemptIndex = 0
 
     def __post_init__(self) -> None:
-        if self.passes > self.attempts or self.further_passes > (self.further_attempts or 0):
+        further = self.further_passes if self.further_attempts is None else self.further_attempts
+        if self.passes > self.attempts or self.further_passes > further:
             raise ValueError(f"case {self.case!r} has more passes than attempts")
 
     @property

@@ -14,7 +14,7 @@ from steelyard.comparison import gate as gates
 from steelyard.comparison.gate import Decision, ModelDecision
 from steelyard.comparison.threshold import ThresholdComparison
 from steelyard.records import Case, RunInfo
-from steelyard.reports import figures, tiers
+from steelyard.reports import figures, labels, tiers
 from steelyard.reports.charts import run
 from steelyard.reports.charts import tiers as charts
 from steelyard.reports.charts.spec import Chart
@@ -166,8 +166,8 @@ def page(material: HtmlReportData) -> str:
         "verified": figures.verification_text(models),
         "witnesses": figures.witness_text(material.summary),
         "suites": figures.suite_tables(models),
-        "judged": figures.judged_table(summary.judged) if summary.judged else [],
-        "judged_sentences": figures.judged_sentences(summary.judged) if summary.judged else [],
+        "judged": labels.judged_table(summary.judged) if summary.judged else [],
+        "judged_sentences": labels.judged_sentences(summary.judged) if summary.judged else [],
         "tier_tables": list(tiers.tier_tables(material.tiers)) if material.tiers else [],
         "tier_warnings": material.tiers.warnings if material.tiers else (),
         "against": _baseline_context(material.against) if material.against else None,

@@ -11,12 +11,13 @@ from rich.text import Text
 from steelyard.analysis.counts import Standing, Standings
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.headlines import ModelHeadline
+from steelyard.analysis.judged_rates import JudgedRates
 from steelyard.analysis.recorded_suites import RecordedSuites
 from steelyard.errors import ExitCode
 from steelyard.records import Case, Price, Record
 from steelyard.reports.figures import dollars, model_label, money, points, rate, seconds
 from steelyard.reports.tables import CsvValue, bullets, code, csv_text, json_report, markdown_table
-from steelyard.reports.terminal import COLUMN_GAP, TerminalPage, put_grid
+from steelyard.reports.terminal import COLUMN_GAP, TerminalPage, put_grid, put_judged
 from steelyard.text import counted, line
 
 UNFOLDED_PAGE_COLUMNS = 10_000
@@ -158,6 +159,13 @@ def _is_thin(model: Standing, estimate: Estimate, standings: Standings) -> bool:
     """Whether it rests on fewer cases than have an outcome."""
     counted = model.cases if standings.missing == "zero" else model.cases - len(model.unscored)
     return estimate.value is not None and estimate.cases < counted
+
+
+def judged_text(rates: JudgedRates, *, width: int) -> str:
+    """What judges and people say together, alone."""
+    page = TerminalPage(width, color=False)
+    put_judged(page, rates)
+    return page.text()
 
 
 def _put_rows(page: TerminalPage, head: Sequence[str], rows: Sequence[Sequence[str]], *, nothing: str) -> None:

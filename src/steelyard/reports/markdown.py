@@ -8,14 +8,13 @@ from steelyard.analysis.summary import RunResults, hardest_cases
 from steelyard.reports.figures import (
     flagged_attempts,
     footnotes,
-    judged_sentences,
-    judged_table,
     metric_rows,
     model_label,
     suite_tables,
     verification_text,
     witness_text,
 )
+from steelyard.reports.labels import judged_sentences, judged_table
 from steelyard.reports.tables import bullets, code, escaped, markdown_table, warning_parts
 from steelyard.text import counted, line
 

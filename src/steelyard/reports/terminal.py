@@ -21,8 +21,6 @@ from steelyard.reports.figures import (
     evidence_text,
     flagged_attempts,
     footnotes,
-    judged_sentences,
-    judged_table,
     metric_rows,
     missing_reason,
     model_label,
@@ -35,6 +33,7 @@ from steelyard.reports.figures import (
     verification_text,
     witness_text,
 )
+from steelyard.reports.labels import judged_sentences, judged_table
 from steelyard.text import line, plain
 from steelyard.tiers.rubrics import JudgingResult
 
@@ -61,7 +60,7 @@ def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], 
         page.head("Suites" if len(summary.models) == 1 else f"Suites of {line(table.model)}")
         _put_suites(page, table, width)
     if summary.judged is not None:
-        _put_judged(page, summary.judged)
+        put_judged(page, summary.judged)
     _put_verification(page, summary)
     several = len(summary.models) > 1
     for concern in flagged_attempts(summary.models):
@@ -90,14 +89,8 @@ def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], 
     return page.text()
 
 
-def judged_text(rates: JudgedRates, *, width: int) -> str:
+def put_judged(page: TerminalPage, rates: JudgedRates) -> None:
     """What judges and people say together."""
-    page = TerminalPage(width, color=False)
-    _put_judged(page, rates)
-    return page.text()
-
-
-def _put_judged(page: TerminalPage, rates: JudgedRates) -> None:
     page.head(f"Judged by {line(rates.criterion)}, with labels" if rates.criterion else "Judged, with labels of people")
     put_grid(page, judged_table(rates))
     for sentence in judged_sentences(rates):

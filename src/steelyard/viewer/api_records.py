@@ -141,6 +141,9 @@ class RunResult(ApiRecord, frozen=True, kw_only=True):
     scores: ResultScores
     finish_reason: str = "stop"
     """Why the model stopped."""
+    latency_ms: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
 
 
 class ResultsPage(ApiRecord, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from steelyard.analysis.judged_rates import (
 )
 from steelyard.engine.results.labels import LabelledRun, label_time
 from steelyard.records import Label
-from steelyard.reports.figures import judged_sentences, judged_table
+from steelyard.reports.labels import judged_sentences, judged_table
 from steelyard.store.journal import StoredRun
 from steelyard.store.labels import append_labels
 from steelyard.tiers.rubrics import JudgingResult

@@ -437,7 +437,7 @@ def test_the_metrics_of_every_run_are_those_of_the_script(place: Place) -> None:
 def test_the_statistics_of_every_tier_are_those_of_its_runs(place: Place, tier: str) -> None:
     (model,) = place.report["models"]
     found = next(each for each in model["tiers"] if each["tier"] == tier)
-    assert (found["cases"], found["runs"], found["unit"]) == (4, 20, "case")
+    assert (found["cases"], found["runs"], found["unit"]) == (4, 20, "run")
     for metric in ("pass_rate", "impl_rate", "composite", "cost_usd", "cost_of_pass"):
         values = of_tier(tier, metric)
         counts = Counter(round(value, 12) for value in values)

@@ -57,8 +57,8 @@ def label(options: argparse.Namespace) -> int:
 def _print_rates(labelled: LabelledRun, options: argparse.Namespace, problems: list[Problem]) -> None:
     """Print what judges and people say together, and how many labels a width takes."""
     from steelyard.analysis.judged_rates import labels_for_width
-    from steelyard.reports.figures import label_count_sentences
-    from steelyard.reports.terminal import judged_text
+    from steelyard.reports.labels import label_count_sentences
+    from steelyard.reports.lists import judged_text
 
     print(judged_text(labelled.rates(options.criterion, problems.append), width=terminal_width()), end="")
     if options.width:
