@@ -208,7 +208,9 @@ def test_a_baseline_cannot_be_scored_by_another_rule(place: Path) -> None:
         side("main", rule="code-structured")
 
 
-MORE_PASSES_THAN_ATTEMPTS = '{"name": "main", "models": {"m": [{"case": "a", "attempts": 2, "passes": 3}]}}'
+MORE_PASSES_THAN_ATTEMPTS = (
+    '{"name": "main", "rule": "code", "models": {"m": [{"case": "a", "attempts": 2, "passes": 3}]}}'
+)
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"results": []}', '{"name": 1}', "[" * 5000, MORE_PASSES_THAN_ATTEMPTS])
