@@ -2,10 +2,13 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -47,9 +50,19 @@ WORLD = {"asyncio", "datetime", "http", "httpx2", "io.open", "os", "random", "se
 """Modules that reach files, clocks, networks or chance: pure rooms do not import them."""
 HEAVY = {
     *("anyio", "concurrent", "doctest", "duckdb", "genai_prices", "hcl2", "importlib", "jinja2", "jsonschema", "lark"),
-    *("msgspec", "numpy", "pyarrow", "ray", "re2", "scipy", "tarfile", "yaml"),
+    *("msgspec", "numpy", "pyarrow", "ray", "re2", "tarfile", "yaml"),
 }
 """Libraries that take longer to import than most commands take: the function that needs one imports it."""
+
+
+BROUGHT_BY_OTHERS = {
+    "anyio": "starlette is built on it and gives it to its users",
+    "lark": "python-hcl2 is built on it",
+    "markupsafe": "jinja2 is built on it and gives it to its users",
+    "pytest": "answers are judged by the pytest of their own environment",
+    "_pytest": "answers are judged by the pytest of their own environment",
+}
+"""Libraries that are imported and not declared, each with its reason."""
 
 
 class Module:
@@ -206,6 +219,25 @@ def test_only_the_command_line_imports_late_except_for_heavy_libraries() -> None
             if module.part != "cli"
             for function, library in late_imports(module)
             if library not in HEAVY
+        },
+    )
+
+
+def test_everything_that_is_imported_is_a_dependency() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    declared = [*project["dependencies"], *(each for name in extras if name != "dev" for each in extras[name])]
+    names = {re.split(r"[\[<>= ]", each)[0].lower().replace("_", "-") for each in declared}
+    providers = packages_distributions()
+    imported = {name.partition(".")[0]: module.place for module in modules().values() for name, _ in module.imports()}
+    refuse(
+        "imports what an installation does not bring",
+        {
+            f"{place} > {library}"
+            for library, place in imported.items()
+            if library not in {"steelyard", *sys.stdlib_module_names}
+            and names.isdisjoint(each.lower().replace("_", "-") for each in providers.get(library, []))
+            and library not in BROUGHT_BY_OTHERS
         },
     )
 

@@ -12,7 +12,6 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from steelyard.stats.intervals import (
-    T_EXPANSION_MIN_FREEDOM,
     Interval,
     Stratum,
     StratumDifferences,
@@ -21,7 +20,6 @@ from steelyard.stats.intervals import (
     standard_error,
     stratified_difference_interval,
     stratified_interval,
-    student_quantile,
     wilson,
 )
 from steelyard.stats.paired import difference_interval
@@ -290,14 +288,6 @@ def test_groups_and_counts_that_do_not_fit_are_refused() -> None:
         mean_interval([0.1, 0.2], counts=[3, -1], attempts=3)
     with pytest.raises(ValueError, match="finite"):
         standard_error([0.1, float("inf")])
-
-
-@pytest.mark.parametrize("probability", [0.005, 0.025, 0.5, 0.9, 0.95, 0.975, 0.995, 0.9995])
-def test_students_quantile_is_that_of_scipy(probability: float) -> None:
-    for freedom in (1, 2, 19, T_EXPANSION_MIN_FREEDOM - 1, T_EXPANSION_MIN_FREEDOM, 999, 10**4, 10**7):
-        assert student_quantile(freedom, probability) == pytest.approx(
-            stats.t.ppf(probability, freedom), rel=1e-10, abs=1e-14
-        )
 
 
 def proportion(successes: int, trials: int, weight: float = 1.0) -> Stratum:

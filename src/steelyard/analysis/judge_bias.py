@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 
 from steelyard.analysis.estimates import Estimate
 from steelyard.records import Record
-from steelyard.stats.intervals import student_quantile
 from steelyard.stats.multiplicity import holm
+from steelyard.stats.special import student_cdf, student_quantile
 
 MIN_BIAS_LABELS = 20
 """Labelled answers of a judge below which nothing is tested."""
@@ -127,10 +127,8 @@ def _slope(votes: Sequence[JudgeVote], values: Sequence[float]) -> tuple[Estimat
     deviation = math.sqrt(math.fsum(each**2 for each in sums.values()) * units / freedom) / spread
     if deviation <= 1e-12:
         return None
-    from scipy.special import stdtr
-
     half = student_quantile(freedom, 0.975) * deviation
-    p = 2 * float(stdtr(freedom, -abs(slope) / deviation))
+    p = 2 * student_cdf(freedom, -abs(slope) / deviation)
     return Estimate(value=slope, low=slope - half, high=slope + half, cases=units, attempts=len(votes)), p
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence, Sized
 
-from steelyard.stats.intervals import Interval, relative_mean_interval, student_quantile, upper_tail
+from steelyard.stats.intervals import Interval, relative_mean_interval, upper_tail
+from steelyard.stats.special import student_quantile
 
 
 def cost_of_pass(costs: Sequence[float], passes: Sequence[int]) -> float | None:

@@ -20,10 +20,10 @@ from steelyard.stats.intervals import (
     mean_interval,
     standard_error,
     stratified_interval,
-    student_quantile,
     upper_tail,
     wilson,
 )
+from steelyard.stats.special import student_quantile
 
 if TYPE_CHECKING:
     import numpy as np

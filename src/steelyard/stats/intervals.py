@@ -7,12 +7,12 @@ from collections.abc import Callable, Hashable, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
+from steelyard.stats.special import beta_quantile, student_quantile
+
 MIN_SPREAD_CARRYING_UNITS = 3
 """This many units (cases or groups) must carry the spread before the effective sample size may be twice the number of cases."""
 ROUNDING_ONLY_SAMPLE_SIZE = 1e20
 """An effective sample size that no suite has: units that tell so much differ by rounding alone."""
-T_EXPANSION_MIN_FREEDOM = 300
-"""Degrees of freedom from which Student's t is computed by its expansion, exact to ten digits at any usual level."""
 
 
 class Interval(NamedTuple):
@@ -255,30 +255,6 @@ def upper_tail(level: float) -> float:
     return (1 + level) / 2
 
 
-def student_quantile(freedom: int, probability: float) -> float:
-    """The quantile of Student's t.
-
-    With many degrees of freedom it is close to the normal one, and Fisher's expansion of their difference (Abramowitz and
-    Stegun 1964, "Handbook of Mathematical Functions", 26.7.5) is as good as any: importing scipy.special takes longer than
-    all else that a comparison of a thousand cases does.
-
-    >>> f"{student_quantile(4, 0.975):.10f} {student_quantile(999, 0.025):.10f}"
-    '2.7764451052 -1.9623414611'
-    """
-    if freedom < T_EXPANSION_MIN_FREEDOM:
-        from scipy.special import stdtrit
-
-        return float(stdtrit(freedom, probability))
-    z = NormalDist().inv_cdf(probability)
-    terms = (
-        z * (z**2 + 1) / 4,
-        z * (5 * z**4 + 16 * z**2 + 3) / 96,
-        z * (3 * z**6 + 19 * z**4 + 17 * z**2 - 15) / 384,
-        z * (79 * z**8 + 776 * z**6 + 1482 * z**4 - 1920 * z**2 - 945) / 92160,
-    )
-    return z + math.fsum(term / freedom**order for order, term in enumerate(terms, 1))
-
-
 class _MeanSpread(NamedTuple):
     """How far a mean can be off, by what its units show."""
 
@@ -367,6 +343,4 @@ def score_interval(mean: float, spread: float) -> Interval:
 
 def _least_rate(successes: float, failures: float, tail: float) -> float:
     """The rate at which this many successes or more have the chance `tail`; 0 without successes."""
-    from scipy.special import betaincinv
-
-    return float(betaincinv(successes, failures + 1, tail)) if successes > 0 else 0.0
+    return beta_quantile(successes, failures + 1, tail) if successes > 0 else 0.0

@@ -14,9 +14,9 @@ from steelyard.stats.intervals import (
     score_interval,
     standard_error,
     stratified_interval,
-    student_quantile,
     upper_tail,
 )
+from steelyard.stats.special import student_quantile
 
 
 class JudgedAnswer(NamedTuple):

@@ -8,6 +8,8 @@ from itertools import accumulate
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
+from steelyard.stats.special import normal_cdf
+
 
 def holm(p: Sequence[float]) -> list[float]:
     """Each p-value adjusted so that those up to alpha hold one false alarm or more with chance alpha at most.
@@ -148,7 +150,6 @@ def boundary_levels(information: Sequence[float], spends: Sequence[float]) -> li
     ['0.025000', '0.035376']
     """
     import numpy as np
-    from scipy.special import ndtr
 
     levels: list[float] = []
     places, density, reached = np.zeros(1), np.ones(1), 0.0
@@ -157,7 +158,8 @@ def boundary_levels(information: Sequence[float], spends: Sequence[float]) -> li
         low, high = -INTEGRATION_RANGE_DEVIATIONS * spread, INTEGRATION_RANGE_DEVIATIONS * spread
         while high - low > BOUNDARY_PRECISION_DEVIATIONS * spread:
             middle = (low + high) / 2
-            beyond = _integral(density * ndtr((places - middle) / step), places)
+            tails = np.fromiter(map(normal_cdf, (places - middle) / step), float, len(places))
+            beyond = _integral(density * tails, places)
             low, high = (middle, high) if beyond > spend else (low, middle)
         levels.append(NormalDist().cdf(-high / spread))
         further = np.linspace(-INTEGRATION_RANGE_DEVIATIONS * spread, high, BOUNDARY_GRID_POINTS)

@@ -9,7 +9,8 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from steelyard.stats.intervals import Interval, student_quantile
+from steelyard.stats.intervals import Interval
+from steelyard.stats.special import beta_cdf, student_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -447,9 +448,7 @@ def _fair_tail(heads: int, tails: int) -> float:
     """The chance that a fair coin, tossed `heads + tails` times, shows at least `heads` heads."""
     tosses = heads + tails
     if tosses > 1000:
-        from scipy.special import betainc
-
-        return float(betainc(heads, tails + 1, 0.5)) if heads else 1.0
+        return beta_cdf(heads, tails + 1, 0.5) if heads else 1.0
     return float(Fraction(sum(math.comb(tosses, fewer) for fewer in range(tails + 1)), 2**tosses))
 
 

@@ -19,7 +19,8 @@ from steelyard.analysis.estimates import Estimate
 from steelyard.records import Record
 from steelyard.stats.agreement import MeasurementLevel, alpha_interval, gwet_ac1, krippendorff_alpha, raw_agreement
 from steelyard.stats.descriptive import flip_rate, percentile
-from steelyard.stats.intervals import standard_error, student_quantile, upper_tail
+from steelyard.stats.intervals import standard_error, upper_tail
+from steelyard.stats.special import student_quantile
 from steelyard.tiers.rubrics import SCORE_THRESHOLD_TOLERANCE
 
 OUTLIER_SPREAD_FACTOR = 3

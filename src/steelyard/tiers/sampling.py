@@ -28,9 +28,9 @@ from steelyard.stats.intervals import (
     Interval,
     independent_difference_interval,
     standard_error,
-    student_quantile,
 )
 from steelyard.stats.paired import difference_interval
+from steelyard.stats.special import student_quantile
 from steelyard.text import counted
 from steelyard.tiers import formulas
 from steelyard.tiers.results import RunFigures, SamplingUnit, Tasks
