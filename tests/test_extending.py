@@ -124,7 +124,7 @@ def test_settings_that_the_verifier_does_not_know_are_named_with_their_line(
     place: Path, installed: Path, said: str, instead: str, problem: str
 ) -> None:
     (place / "haiku.toml").write_text(FILES["haiku.toml"].replace(said, instead), "utf-8")
-    said_of_it = steelyard(place, installed, "validate haiku.toml")
+    said_of_it = steelyard(place, installed, "validate haiku.toml --allow-code")
     assert problem in said_of_it.stdout + said_of_it.stderr
 
 
@@ -156,8 +156,12 @@ LOOKS = (
 )
 
 
-def test_commands_that_only_look_import_no_plug_in_that_a_file_names(
-    place: Path, installed: Path, tmp_path: Path
+ASKS = ("validate haiku.toml", "verify latest", "resume latest -n 3", "judge latest", "models", "passk --attempts .")
+"""Commands that need a plug-in which a file names, and ask first."""
+
+
+def test_no_plug_in_is_imported_before_the_user_agreed_to_it_and_by_commands_that_only_look_never(
+    place: Path, installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = 'backend = "eager"\n' + FILES["steelyard.toml"]
     (place / "steelyard.toml").write_text(settings, "utf-8")
@@ -171,6 +175,12 @@ def test_commands_that_only_look_import_no_plug_in_that_a_file_names(
     for look in LOOKS:
         ran = steelyard(place, spoiled, [word.replace("+", " ") for word in look.split()])
         assert ran.returncode in (0, 3), (look, ran.stderr)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "of another user"))
+    (place / "steelyard.toml").write_text('judges = "poet/basho"\n' + settings, "utf-8")
+    for ask in ASKS:
+        ran = steelyard(place, spoiled, ask)
+        assert ran.returncode == 2, (ask, ran.stderr)
+        assert "that you have not agreed to" in ran.stderr
     with Viewer(place / "steelyard-runs", PYTHONPATH=str(spoiled)) as viewer:
         for page in ("/", "/runs/first", "/api/v1/runs/first/attempts"):
             assert viewer.get(page).status == 200

@@ -10,7 +10,6 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextvars import ContextVar
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -144,6 +143,11 @@ def load_plugin(kind: PluginKind, name: str) -> Any:
         module, _, attribute = target.partition(":")
         return getattr(importlib.import_module(module), attribute)
     point = foreign_plugins(kind)[plugin_name(kind, name)]
+    if not _may_import(kind, name):
+        raise InputError(
+            f"{described_plugin(kind, name)} is code that you have not agreed to; type: "
+            "steelyard allow FILE, with the file that names it"
+        )
     try:
         return point.load()
     except Exception as error:
@@ -174,22 +178,27 @@ def explain_plugin_errors(kind: PluginKind, name: str, where: str = "") -> Itera
         raise InputError(f"{place}{described_plugin(kind, name)} failed: {reason}") from error
 
 
-_leaves_settings_unchecked = ContextVar("leaves_settings_unchecked", default=False)
+_import_limits: list[Callable[[PluginKind, str], bool]] = []
+"""Of this process, not of a thread: pages are served by threads."""
 
 
 @contextlib.contextmanager
-def settings_unchecked() -> Iterator[None]:
-    """Meanwhile no part of another distribution is imported to check what a file says to it: for commands that only look."""
-    token = _leaves_settings_unchecked.set(True)
+def plugin_imports_limited(may_import: Callable[[PluginKind, str], bool]) -> Iterator[None]:
+    """Meanwhile parts of other distributions are imported only where this says so."""
+    _import_limits.append(may_import)
     try:
         yield
     finally:
-        _leaves_settings_unchecked.reset(token)
+        _import_limits.remove(may_import)
+
+
+def _may_import(kind: PluginKind, name: str) -> bool:
+    return all(limit(kind, name) for limit in _import_limits)
 
 
 def has_unchecked_settings(kind: PluginKind, name: str) -> bool:
-    """Whether the settings of a part are to be taken as they are."""
-    return _leaves_settings_unchecked.get() and name in foreign_plugins(kind)
+    """Whether the settings of a part are to be taken as they are, because it must not be imported to check them."""
+    return name in foreign_plugins(kind) and not _may_import(kind, name)
 
 
 def settings_type(kind: PluginKind, name: str) -> Any:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from steelyard.cli.commands import gate, label, look, outcomes, run, setup, tiers
 from steelyard.cli.console import print_to_stderr
 from steelyard.cli.options import Command
 from steelyard.cli.streams import guarded_output
 from steelyard.errors import ExitCode, SteelyardError
+
+if TYPE_CHECKING:
+    from steelyard.plugins import PluginKind
+
+
+TRUE_WORDS = ("1", "true", "yes", "on")
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -136,7 +143,7 @@ def _takes_settings(parser: argparse.ArgumentParser, arguments: list[str]) -> bo
 
 def _as_default(action: argparse.Action, given: Any) -> Any:
     if isinstance(action, argparse._StoreTrueAction):
-        return str(given).lower() in ("1", "true", "yes", "on")
+        return str(given).lower() in TRUE_WORDS
     if isinstance(action, argparse._AppendAction):
         return _ReplaceableDefault([str(item) for item in given] if isinstance(given, list) else [str(given)])
     # argparse converts a default that is text as it converts an argument
@@ -179,7 +186,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = ExitCode.OK
         try:
             arguments = list(sys.argv[1:] if argv is None else argv)
-            with _plugins_left_alone(arguments):
+            with _imports_limited(arguments):
                 code = _main(arguments)
         except SystemExit as exit_:
             # how argparse ends --help
@@ -193,13 +200,36 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code or ExitCode.CANNOT_TELL
 
 
-def _plugins_left_alone(arguments: list[str]) -> contextlib.AbstractContextManager[None]:
-    """Where a command only looks, no plug-in is imported because a file names it."""
-    if not arguments or arguments[0] not in LOOKING_COMMANDS:
-        return contextlib.nullcontext()
-    from steelyard.plugins import settings_unchecked
+def _imports_limited(arguments: list[str]) -> contextlib.AbstractContextManager[None]:
+    """No plug-in is imported because a file names it: before the user has agreed to it, and where a command only looks, ever."""
+    from steelyard.plugins import plugin_imports_limited
 
-    return settings_unchecked()
+    command = arguments[0] if arguments else ""
+
+    def may_import(kind: PluginKind, name: str) -> bool:
+        # what reads or writes a format is asked for by the name of a file, and the doctor looks at all there is
+        if command == "doctor" or kind in ("evalsets", "outcomes", "reports"):
+            return True
+        if kind == "pools" and name in _given_backends(arguments):
+            return True
+        if command in LOOKING_COMMANDS and kind != "pools":
+            return False
+        from steelyard.engine.preflight.named_code import is_plugin_allowed
+
+        return _is_all_code_allowed(arguments) or is_plugin_allowed(kind, name)
+
+    return plugin_imports_limited(may_import)
+
+
+def _given_backends(arguments: list[str]) -> list[str]:
+    """The backends that the user names, as opposed to a settings file."""
+    spaced = [value for option, value in itertools.pairwise(arguments) if option == "--backend"]
+    joined = [word.removeprefix("--backend=") for word in arguments if word.startswith("--backend=")]
+    return [*spaced, *joined, os.environ.get("STEELYARD_BACKEND", "")]
+
+
+def _is_all_code_allowed(arguments: list[str]) -> bool:
+    return "--allow-code" in arguments or os.environ.get("STEELYARD_ALLOW_CODE", "").lower() in TRUE_WORDS
 
 
 def _main(arguments: list[str]) -> int:

@@ -46,6 +46,7 @@ def run_experiment(
     check_experiment_parameters(loaded)
     dealt = shard_cases_of(loaded.cases, shard)
     beside = Path(loaded.files[0].path).parent
+    note_own_code(experiment_code(loaded, beside, means) + settings_code(means.settings), means)
     check_verifiers(dealt, means)
     providers = {tier.name: tier_provider(tier, means, beside) for tier in loaded.experiment.tiers}
     tiers = named_tiers(loaded.experiment, providers)
@@ -78,7 +79,6 @@ def run_experiment(
     check_prices(priced_providers(info, by_tier, judges), means)
     _check_tier_prices(tiers, prices)
     folder = Path(output) if output is not None else Path(means.settings.output_dir) / info.id
-    note_own_code(experiment_code(loaded, beside, means) + settings_code(means.settings), means)
     return carry_out(lambda: create_run(folder, info, dealt), dealt, by_tier, means, judges)
 
 

@@ -27,6 +27,7 @@ from steelyard.engine.preflight.named_code import (
     settings_code,
     stored_tiers,
 )
+from steelyard.engine.preflight.plugin_settings import check_case_settings
 from steelyard.engine.results.recordings import recorded_agreement
 from steelyard.engine.run import Run, carry_out
 from steelyard.errors import InputError
@@ -103,6 +104,7 @@ def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), me
                 )
             code = case_code(current, means) + settings_code(means.settings)
             require_allowed_code(code, means, *(eval_sets or [folder]))
+            check_case_settings(current)
             journal.ask(current)
         elif not any(case.has_verifier for case in journal.cases) and journal.info.recordings:
             raise InputError(

@@ -158,6 +158,7 @@ def run(
         raise InputError(
             "a shard has only some of the cases, and a gate decides by all of them: merge first, then gate"
         )
+    note_own_code(case_code(sets.cases, means) + model_code(given, means) + settings_code(means.settings), means)
     skipped = unavailable_cases(sets.cases, means) if plan.skip_unavailable else {}
     if skipped:
         sets = sets._replace(cases=tuple(case for case in sets.cases if case.id not in skipped))
@@ -197,7 +198,6 @@ def run(
     check_prices(providers, means)
     folder = Path(plan.output) if plan.output is not None else Path(means.settings.output_dir) / info.id
     sharded = with_shard(info, sets.cases, plan.shard)
-    note_own_code(case_code(sets.cases, means) + model_code(given, means) + settings_code(means.settings), means)
     done = carry_out(lambda: create_run(folder, sharded, dealt), dealt, providers, means)
     return done._replace(notes=(*unmatched_notes, *done.notes))
 

@@ -123,9 +123,12 @@ that."""
 def models(options: argparse.Namespace) -> int:
     """List what the configured endpoints offer, with prices per million tokens."""
     from steelyard.engine.preflight.connect import list_models, models_exit_code
+    from steelyard.engine.preflight.named_code import provider_code, require_allowed_code
     from steelyard.reports import lists
+    from steelyard.settings import DEFAULT_SETTINGS_PATH
 
-    _, means = settings_and_run_options(options)
+    settings, means = settings_and_run_options(options)
+    require_allowed_code(provider_code(settings), means, options.config or DEFAULT_SETTINGS_PATH)
     found = list_models(means, options.base_url or "")
     print(lists.available_models_text(found, width=terminal_width(), color=is_color_wanted()), end="")
     return models_exit_code(found)
@@ -133,6 +136,7 @@ def models(options: argparse.Namespace) -> int:
 
 def _models_options(sub: argparse.ArgumentParser) -> None:
     add_settings_option(sub)
+    add_allow_code_option(sub)
     sub.add_argument("--base-url", metavar="URL", help="ask this OpenAI-compatible server")
 
 

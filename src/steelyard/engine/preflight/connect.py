@@ -14,6 +14,7 @@ from steelyard.engine.options import RunOptions
 from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.agents import agent_arguments
+from steelyard.engine.preflight.plugin_settings import check_case_settings, check_provider_settings
 from steelyard.engine.verifiers import VerifierSet, problems_by_reason, with_python_env
 from steelyard.errors import (
     ExitCode,
@@ -47,6 +48,7 @@ def connect(
             model, means.settings, means.environment, base_url, asks=asks
         )
         connect_models = load_plugin("providers", reached.type)
+        check_provider_settings(name, reached)
         with explain_plugin_errors("providers", reached.type, f'model "{model}"'):
             located = located_path(reached.type, rest, folder)
             agent = agent_arguments(rest, means, asks=asks) if reached.type == "agent" else ()
@@ -140,6 +142,7 @@ def unavailable_cases(cases: Sequence[Case], means: RunOptions) -> dict[str, str
 
 def check_verifiers(cases: Sequence[Case], means: RunOptions) -> None:
     """Raise an InputError where a case cannot be verified here."""
+    check_case_settings(cases)
     errors = run_coroutine(_verifier_errors(cases, means))
     if not errors:
         return
@@ -242,6 +245,7 @@ async def _list_endpoint_models(name: str, means: RunOptions, base_url: str) -> 
     try:
         _, model, reached = resolve_provider(f"{name}/*", means.settings, means.environment, base_url)
         connect_models = load_plugin("providers", reached.type)
+        check_provider_settings(name, reached)
         with explain_plugin_errors("providers", reached.type):
             (connected,) = connect_models(model, reached).values()
         asked: Provider = guarded_plugin("providers", reached.type, connected, Provider, unguarded=("offers",))

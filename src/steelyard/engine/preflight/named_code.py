@@ -118,6 +118,11 @@ def settings_code(settings: Settings) -> list[NamedCode]:
     return code + _plugin_code("pools", str(given.get("backend", "local")))
 
 
+def provider_code(settings: Settings) -> list[NamedCode]:
+    """The providers of other distributions that a settings file names."""
+    return [code for given in settings.providers.values() for code in _plugin_code("providers", given.type)]
+
+
 def run_code(info: RunInfo, cases: Iterable[Case], means: RunOptions) -> list[NamedCode]:
     """What carrying on with a stored run would run."""
     judges = info.panel.judges if info.panel else ()
@@ -153,7 +158,10 @@ def path_code(path: Path, means: RunOptions) -> list[NamedCode]:
         texts = [str(text) for value in given for text in (value if isinstance(value, list) else [value])]
         agents = [_agent_code(name, settings) for name in settings.agents]
         return (
-            settings_code(settings) + agents + model_code(split_model_names(texts), means._replace(settings=settings))
+            settings_code(settings)
+            + provider_code(settings)
+            + agents
+            + model_code(split_model_names(texts), means._replace(settings=settings))
         )
     if experiments.is_experiment(path):
         return experiment_code(experiments.load(path), path.parent, means)
@@ -166,6 +174,11 @@ def allow_path(path: str | Path, means: RunOptions = RunOptions()) -> list[str]:
     if problem := allow_code([one[:2] for one in code]):
         raise InputError(f"the agreement cannot be stored: {problem}")
     return [one.text for one in code]
+
+
+def is_plugin_allowed(kind: PluginKind, name: str) -> bool:
+    """Whether the user agreed to a part of another distribution."""
+    return {one.digest for one in _plugin_code(kind, name)} <= allowed_code()
 
 
 def note_own_code(code: Sequence[NamedCode], means: RunOptions) -> None:

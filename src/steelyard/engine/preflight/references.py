@@ -11,6 +11,7 @@ from steelyard.analysis.scoring import is_correct
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import run_concurrently, run_coroutine
 from steelyard.engine.preflight.named_code import case_code, require_allowed_code, settings_code
+from steelyard.engine.preflight.plugin_settings import check_case_settings
 from steelyard.engine.preflight.witnesses import fenced
 from steelyard.engine.verifiers import VerifierSet, problems_by_reason, with_python_env
 from steelyard.errors import ExitCode, Problem, VerifierError
@@ -45,6 +46,7 @@ def check_references(
     Code that the cases name is run if the user agreed to it; a refusal names the `paths` that they came from.
     """
     require_allowed_code(case_code(cases, means) + settings_code(means.settings), means, *paths)
+    check_case_settings(cases)
     return run_coroutine(_check_references(with_python_env(cases, means.python_env), means))
 
 
