@@ -1,10 +1,21 @@
-"""Answers to test commands that would end their tests, or change what these say: they fail, or their pass is `unproved`."""
+"""Answers to test commands that would end their tests, or change what these say: they fail, or their pass is `unproved`.
+
+Run as a program of its own, so that it can be run as another user:  python command_attacks.py LEVEL
+"""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import sys
 from typing import NamedTuple
 
-from steelyard.records import Case, Verify
+from steelyard.analysis.scoring import is_correct
+from steelyard.records import Answer, Case, Finding, Verify
+from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.text import verbatim_reply
+from steelyard.verifiers.command.verifier import CommandVerifier
 
 C_WRONG = "int add(int a, int b) { return a - b - 1; }\n"
 NODE_WRONG = "export const add = (a, b) => a - b;\n"
@@ -199,3 +210,35 @@ def attacks_of(scene: str) -> dict[str, str]:
     attacks = SCENES[scene].attacks
     sharing = [name for name, other in SCENES.items() if other.attacks is attacks]
     return {name: code for place, (name, code) in enumerate(attacks.items()) if sharing[place % len(sharing)] == scene}
+
+
+async def attacked(level: str) -> dict[str, int | list[str]]:
+    """What went wrong: wrong answers that pass as if they were proved, and honest ones that do not."""
+    wrong: list[str] = []
+    tried = 0
+    sandbox = ZygoteSandbox(ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(level)])
+    command = CommandVerifier(sandbox)
+
+    async def judged(case: Case, code: str) -> Finding:
+        return await command.verify(case, Answer(text=verbatim_reply(code, case.language)))
+
+    try:
+        for name, scene in SCENES.items():
+            for attack, code in attacks_of(name).items():
+                finding = await judged(scene.case, code)
+                tried += 1
+                if is_correct(scene.case, finding) and finding.trust != "unproved":
+                    wrong.append(f"{name}: {attack} passes as {finding.trust}")
+                after = await judged(SCENES["sh"].case, SCENES["sh"].honest)
+                if not is_correct(SCENES["sh"].case, after):
+                    wrong.append(f"{name}: after {attack}: {after.label}: {after.reason}")
+            honest = await judged(scene.case, scene.honest)
+            if not is_correct(scene.case, honest) or honest.trust != "in-process":
+                wrong.append(f"{name}: the honest answer: {honest.label}, {honest.trust}: {honest.reason}")
+    finally:
+        await sandbox.close()
+    return {"tried": tried, "wrong": wrong}
+
+
+if __name__ == "__main__":
+    json.dump(asyncio.run(attacked(sys.argv[1])), sys.stdout)

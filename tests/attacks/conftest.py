@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
-from attacks.scenes import DRIVER, LEVELS, USERS, Told, interpreter, told_once
+from attacks.scenes import DRIVER, LEVELS, USERS, Told, python_of, told_once
 from support.toolchains import unavailable
 
 FIRST_SCENE = (LEVELS[0], USERS[0])
@@ -32,9 +30,7 @@ def whole_scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 
 
 def attacked(factory: pytest.TempPathFactory, level: str, user: str, much: str) -> Told:
-    python = interpreter(user)
-    if not python:
-        unavailable(f"no Python {sys.version_info[0]}.{sys.version_info[1]} with our packages that {user} can read")
+    python = python_of(user)
     told = told_once(factory, f"{level}-{user}-{much}", user, [python, str(DRIVER), level, much])
     if "missing" in told:
         reason = f"{level} as {user} is not supported here: {told['missing']}"

@@ -1,6 +1,6 @@
 """Rust answers that want a pass without solving the task: rows 31 to 33, and the files of row 8.
 
-Run as a program of its own, so that it can be run as another user:  python rust_attacks.py
+Run as a program of its own, so that it can be run as another user:  python rust_attacks.py LEVEL
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Case, Expectations
-from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.text import verbatim_reply
 from steelyard.verifiers.rust.verifier import RustVerifier
@@ -115,9 +115,9 @@ ATTACKS: dict[str, str] = {
 }  # fmt: skip
 
 
-async def attacked() -> dict[str, Any]:
+async def attacked(level: str) -> dict[str, Any]:
     """What became of each attack, all of them side by side with honest answers."""
-    sandbox = ZygoteSandbox(strongest_isolation())
+    sandbox = ZygoteSandbox(ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(level)])
     rust = RustVerifier(sandbox)
     told: dict[str, Any] = {"level": sandbox.level}
     with tempfile.TemporaryDirectory() as folder:
@@ -156,4 +156,4 @@ async def attacked() -> dict[str, Any]:
 
 if __name__ == "__main__":
     os.environ["A_KEY"] = "SECRET"
-    json.dump(asyncio.run(attacked()), sys.stdout)
+    json.dump(asyncio.run(attacked(sys.argv[1])), sys.stdout)

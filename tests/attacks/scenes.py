@@ -20,12 +20,24 @@ import pytest
 import steelyard
 from attacks.hostile import Attack
 from attacks.level_attacks import EVERY_ATTACK
+from steelyard.sandbox.levels import probe_isolation
+from support.toolchains import unavailable
 
 NOBODY = 65534
 LEVELS = ("full", "bubblewrap", "landlock", "process")
 USERS = ("root", "nobody") if os.geteuid() == 0 else ("ourselves",)
 DRIVER = Path(__file__).with_name("driver.py")
 PATHS = (str(Path(steelyard.__file__).parents[1]), sysconfig.get_paths()["purelib"], str(Path(__file__).parents[1]))
+
+
+def scenes(always: tuple[str, ...] = USERS[:1]) -> list[Any]:
+    """Every level that protects more than the verdict, as every user; only the strongest, as these users, in every run of the tests."""
+    return [
+        pytest.param((level, user), id=f"{level} as {user}", marks=() if is_first else pytest.mark.slow)
+        for level in LEVELS[:-1]
+        for user in USERS
+        for is_first in [level == LEVELS[0] and user in always]
+    ]
 
 
 class Told(NamedTuple):
@@ -74,6 +86,22 @@ def run_as(user: str, command: list[str], *, uid: int = NOBODY, **more: Any) -> 
     return subprocess.run(
         command, env=environment, capture_output=True, text=True, cwd="/", check=False, **identity, **more
     )
+
+
+def needs_level(level: str) -> None:
+    """Skip where the kernel forbids a level; a program that is not installed is a hole."""
+    found = probe_isolation(level)
+    if not found.held:
+        reason = f"{level} is not supported here: {found.problem}"
+        unavailable(reason) if found.lacks_program else pytest.skip(reason)
+
+
+def python_of(user: str) -> str:
+    """An interpreter of our version that this user can run."""
+    python = interpreter(user)
+    if not python:
+        unavailable(f"no Python {sys.version_info[0]}.{sys.version_info[1]} with our packages that {user} can read")
+    return python
 
 
 def told_once(factory: pytest.TempPathFactory, name: str, user: str, command: list[str]) -> dict[str, Any]:

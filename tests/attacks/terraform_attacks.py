@@ -1,6 +1,6 @@
 """Terraform answers that want to run something, read something or call someone: row 34, with a real Terraform.
 
-Run as a program of its own, so that it can be run as another user:  python terraform_attacks.py TERRAFORM
+Run as a program of its own, so that it can be run as another user:  python terraform_attacks.py TERRAFORM LEVEL
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Case, Verify
-from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.text import verbatim_reply
 from steelyard.verifiers.terraform.program import TERRAFORM_PROGRAM_VARIABLE
@@ -147,8 +147,8 @@ class Listening:
             caller.close()
 
 
-async def attacked(bait: Path, server: Listening) -> dict[str, Any]:
-    sandbox = ZygoteSandbox(strongest_isolation())
+async def attacked(level: str, bait: Path, server: Listening) -> dict[str, Any]:
+    sandbox = ZygoteSandbox(ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(level)])
     verifier = TerraformVerifier(sandbox)
 
     def filled(text: str) -> str:
@@ -195,7 +195,7 @@ def main() -> None:
         (bait / "main.tf").write_text('output "secret" {\n  value = "SECRET"\n}\n')
         for path in bait.iterdir():
             path.chmod(0o666)
-        json.dump(asyncio.run(attacked(bait, Listening())), sys.stdout)
+        json.dump(asyncio.run(attacked(sys.argv[2], bait, Listening())), sys.stdout)
 
 
 if __name__ == "__main__":

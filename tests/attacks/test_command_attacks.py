@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
+import pytest
 
-from attacks.command_attacks import SCENES, attacks_of
+from attacks import command_attacks
+from attacks.command_attacks import SCENES
 from attacks.inside_attacks import FORGERIES
 from attacks.level_attacks import EVERY_ATTACK
 from attacks.rust_attacks import ATTACKS as RUST_ATTACKS
 from attacks.rust_types import SCENES as RUST_TYPES
+from attacks.scenes import needs_level, python_of, scenes, told_once
 from attacks.terraform_attacks import ATTACKS as TERRAFORM_ATTACKS
 from attacks.terraform_attacks import BOMBS as TERRAFORM_BOMBS
-from steelyard.analysis.scoring import is_correct
-from steelyard.records import Answer, Case, Finding
-from steelyard.sandbox.levels import strongest_isolation
-from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.text import verbatim_reply
-from steelyard.verifiers.command.verifier import CommandVerifier
 from support.toolchains import needs
 
 
@@ -24,33 +20,16 @@ from support.toolchains import needs
 @needs("g++")
 @needs("node")
 @needs("perl")
-def test_a_pass_that_an_answer_could_have_made_itself_is_unproved_and_the_next_honest_answer_passes() -> None:
-    wrong: list[str] = []
-
-    async def verify() -> None:
-        sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
-        command = CommandVerifier(sandbox)
-
-        async def judged(case: Case, code: str) -> Finding:
-            return await command.verify(case, Answer(text=verbatim_reply(code, case.language)))
-
-        try:
-            for name, scene in SCENES.items():
-                for attack, code in attacks_of(name).items():
-                    finding = await judged(scene.case, code)
-                    if is_correct(scene.case, finding) and finding.trust != "unproved":
-                        wrong.append(f"{name}: {attack} passes as {finding.trust}")
-                    after = await judged(SCENES["sh"].case, SCENES["sh"].honest)
-                    if not is_correct(SCENES["sh"].case, after):
-                        wrong.append(f"{name}: after {attack}: {after.label}: {after.reason}")
-                honest = await judged(scene.case, scene.honest)
-                if not is_correct(scene.case, honest) or honest.trust != "in-process":
-                    wrong.append(f"{name}: the honest answer: {honest.label}, {honest.trust}: {honest.reason}")
-        finally:
-            await sandbox.close()
-
-    asyncio.run(verify())
-    assert wrong == []
+@pytest.mark.parametrize("scene", scenes())
+def test_a_pass_that_an_answer_could_have_made_itself_is_unproved_and_the_next_honest_answer_passes(
+    scene: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    level, user = scene
+    needs_level(level)
+    command = [python_of(user), command_attacks.__file__, level]
+    told = told_once(tmp_path_factory, f"command-{level}-{user}", user, command)
+    assert told["wrong"] == []
+    assert told["tried"] >= len(command_attacks.C_ENDINGS)
 
 
 def test_the_tables_hold_more_than_600_different_attacks() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -13,23 +12,22 @@ from typing import Any
 import pytest
 
 from attacks import rust_attacks
-from attacks.scenes import NOBODY, USERS, interpreter, run_as, told_once
+from attacks.scenes import NOBODY, USERS, needs_level, python_of, run_as, scenes, told_once
 from support.toolchains import unavailable
 
 DRIVER = Path(rust_attacks.__file__)
 
 
-@pytest.fixture(scope="module", params=USERS)
+@pytest.fixture(scope="module", params=scenes(USERS))
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    user = request.param
+    level, user = request.param
+    needs_level(level)
     rustc = shutil.which("rustc")
     if rustc is None:
         unavailable("no Rust here")
-    python = interpreter(user)
-    if not python:
-        unavailable(f"no Python {sys.version_info[0]}.{sys.version_info[1]} with our packages that {user} can read")
+    python = python_of(user)
     if _runs(user, str(rustc)):
-        return told_once(tmp_path_factory, f"rust-{user}", user, [python, str(DRIVER)])
+        return told_once(tmp_path_factory, f"rust-{level}-{user}", user, [python, str(DRIVER), level])
     # root's toolchain, shown to an ordinary user in another place
     toolchain = subprocess.run([str(rustc), "--print", "sysroot"], check=True, capture_output=True, text=True)
     with tempfile.TemporaryDirectory() as place:
@@ -38,7 +36,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
             Path(place, folder).mkdir()
             os.chown(Path(place, folder), NOBODY, NOBODY)
         command = ["unshare", "--mount", "sh", "-c", SHOWN, "sh", toolchain.stdout.strip(), place, str(NOBODY)]
-        return told_once(tmp_path_factory, f"rust-{user}", "root", [*command, python, str(DRIVER)])
+        return told_once(tmp_path_factory, f"rust-{level}-{user}", "root", [*command, python, str(DRIVER), level])
 
 
 SHOWN = """

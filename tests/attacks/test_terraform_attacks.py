@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from attacks import terraform_attacks
-from attacks.scenes import USERS, interpreter, run_as, told_once
+from attacks.scenes import needs_level, python_of, run_as, scenes, told_once
 from support.toolchains import terraform, unavailable
 
 DRIVER = Path(terraform_attacks.__file__)
 
 
-@pytest.fixture(scope="module", params=[USERS[0], *(pytest.param(user, marks=pytest.mark.slow) for user in USERS[1:])])
+@pytest.fixture(scope="module", params=scenes())
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    user = request.param
+    level, user = request.param
+    needs_level(level)
     if not terraform().exists():
         unavailable("no Terraform here")
-    python = interpreter(user)
-    if not python:
-        unavailable(f"no Python {sys.version_info[0]}.{sys.version_info[1]} with our packages that {user} can read")
-    if run_as(user, ["test", "-x", str(terraform())]).returncode:
+    python = python_of(user)
+    if run_as(user, ["test", "-x", str(terraform()), level]).returncode:
         unavailable(f"no Terraform that {user} can run")
-    return told_once(tmp_path_factory, f"terraform-{user}", user, [python, str(DRIVER), str(terraform())])
+    return told_once(
+        tmp_path_factory, f"terraform-{level}-{user}", user, [python, str(DRIVER), str(terraform()), level]
+    )
 
 
 def test_row_34_nothing_is_run_and_nobody_is_called(told: dict[str, Any]) -> None:
