@@ -21,7 +21,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     if not terraform().exists():
         unavailable("no Terraform here")
     python = python_of(user)
-    if run_as(user, ["test", "-x", str(terraform()), level]).returncode:
+    if run_as(user, ["test", "-x", str(terraform())]).returncode:
         unavailable(f"no Terraform that {user} can run")
     return told_once(
         tmp_path_factory, f"terraform-{level}-{user}", user, [python, str(DRIVER), str(terraform()), level]
