@@ -2,7 +2,7 @@
 
     python -m benchmarks.nightly.fuzz [--minutes 10] [--seed 1] [--jobs 1] [--only JOB:NUMBER]
 
-Files of every kind are mutated and given to their readers, in processes that live long and have a memory limit; one input in two hundred
+Files of every kind are mutated and given to their readers, in processes that live long and have a memory limit; one input in four hundred
 goes through a whole command. Each input is made from the seed, the number of the job and its own number, so `--only` repeats one. Where
 atheris is installed, every other job looks for inputs by coverage instead. Counted are what was read and what was refused by kind,
 tracebacks, hangs, and workers that died. The exit code is 1 if there was any of the last three.
@@ -20,7 +20,6 @@ import random
 import resource
 import shutil
 import signal
-import struct
 import sys
 import tempfile
 import time
@@ -37,7 +36,7 @@ MEMORY_LIMIT_BYTES = 4 << 30
 """What a worker may allocate; address space that libraries only reserve does not count."""
 HANG_CPU_SECONDS, HANG_SECONDS = 20, 120
 """CPU seconds that one input may take, and seconds on a busy machine."""
-COMMAND_SHARE = 1 / 200
+COMMAND_SHARE = 1 / 400
 """How many inputs go through a whole command: those take a hundred times as long."""
 COVERAGE_SECONDS = 20
 """Seconds that one reader is explored by coverage before the next has its turn."""
@@ -56,15 +55,15 @@ class Progress:
     """The number of the input that a worker is at, and since when; its supervisor sees both."""
 
     def __init__(self) -> None:
-        self._shared = mmap.mmap(-1, 16)
+        # struct.pack_into writes zeros first, and who looks just then takes a worker for one that hangs since the machine was started
+        self._shared = memoryview(mmap.mmap(-1, 16)).cast("d")
 
     def begin(self, number: int) -> None:
-        struct.pack_into("qd", self._shared, 0, number, time.monotonic())
+        self._shared[0], self._shared[1] = number, time.monotonic()
 
     @property
     def current(self) -> tuple[int, float]:
-        number, since = struct.unpack_from("qd", self._shared, 0)
-        return number, since
+        return int(self._shared[0]), self._shared[1]
 
 
 class Findings:

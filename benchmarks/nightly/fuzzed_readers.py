@@ -14,6 +14,7 @@ from typing import NamedTuple
 import httpx2
 import msgspec
 from benchmarks.nightly.fuzzed_commands import OPTION_COMMANDS, ROOT, is_readable_here
+from benchmarks.nightly.fuzzed_recordings import label_files, recorded_files
 
 from steelyard import evalsets, outcomes, settings
 from steelyard.cli.main import COMMANDS, command_parser, parse_options
@@ -54,15 +55,22 @@ class Reader(NamedTuple):
 def readers(folder: Path) -> list[Reader]:
     """All readers; those of files write them below the folder, which holds the files of the commands."""
     every = [*_file_readers(folder), *_run_readers(folder), *_table_readers(folder), *_text_readers(folder)]
+    others = [
+        *recorded_files(folder / "damaged" / "recorded"),
+        *label_files(folder / "damaged", folder / "runs" / "experiment"),
+    ]
+    every += [Reader(name, [content], read) for name, content, read in others]
     return [reader for reader in every if is_readable_here(reader.name)]
 
 
 def _file_readers(folder: Path) -> list[Reader]:
-    def reader(name: str, file: str, read: Callable[[Path], object], seed: Path | bytes = b"") -> Reader:
+    def reader(
+        name: str, file: str, read: Callable[[Path], object], seed: Path | bytes = b"", weight: float = 1
+    ) -> Reader:
         content = (
             seed if isinstance(seed, bytes) and seed else _small(seed if isinstance(seed, Path) else folder / file)
         )
-        return Reader(name, [content], _from_file(folder / "damaged" / file, read))
+        return Reader(name, [content], _from_file(folder / "damaged" / file, read), weight)
 
     def tiers(path: Path) -> object:
         return experiments.load(path)
@@ -84,16 +92,22 @@ def _file_readers(folder: Path) -> list[Reader]:
         reader("eval set of responses in TOML", "desk.toml", _load_cases, ROOT / "examples" / "support-desk.toml"),
         reader("eval set in JSONL", "capitals.jsonl", _load_cases),
         reader("eval set in JSON", "cases.json", _load_cases),
-        reader("experiment", "experiment.toml", tiers),
-        reader("experiment with judges", "tiers/judged.toml", tiers, ROOT / "examples" / "tiers" / "experiment.toml"),
+        reader("experiment", "experiment.toml", tiers, weight=0.5),
+        reader(
+            "experiment with judges",
+            "tiers/judged.toml",
+            tiers,
+            ROOT / "examples" / "tiers" / "experiment.toml",
+            weight=0.3,
+        ),
         reader("rubric in TOML", "own_rubric.toml", rubrics.load, folder / "rubric.toml"),
-        reader("rubric in YAML", "own_rubric.yaml", rubrics.load, folder / "rubric.yaml"),
+        reader("rubric in YAML", "own_rubric.yaml", rubrics.load, folder / "rubric.yaml", weight=0.2),
         reader("rubric in JSON", "own_rubric.json", rubrics.load, json_rubric),
         reader("settings", "steelyard.toml", lambda path: settings.load(path, {})),
         reader("file of keys", "keys.env", lambda path: settings.read_env_file(path, {}), environment),
         reader("recording", "replies.jsonl", _replay),
         reader("packed recording", "replies.jsonl.gz", _replay, gzip.compress((folder / "replies.jsonl").read_bytes())),
-        reader("report in JSON", "report.json", gated),
+        reader("report in JSON", "report.json", gated, weight=0.2),
         reader(
             "baseline",
             "steelyard-baselines/main.json",

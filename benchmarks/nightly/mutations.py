@@ -127,11 +127,15 @@ def _swap_lines(content: bytes, chance: random.Random) -> bytes:
     return b"".join(lines)
 
 
+NESTING_DEPTHS = (*[2, 10] * 10, *[1000] * 4, 50_000)
+"""Few are deep: those take a hundred times as long."""
+
+
 def _nest(content: bytes, chance: random.Random) -> bytes:
     at = chance.randrange(len(content) + 1)
     return (
         content[:at]
-        + chance.choice((b"[", b'{"a":', b"(", b"- ", b"  ")) * chance.choice((2, 2, 10, 10, 1000, 1000, 50_000))
+        + chance.choice((b"[", b'{"a":', b"(", b"- ", b"  ")) * chance.choice(NESTING_DEPTHS)
         + content[at:]
     )
 

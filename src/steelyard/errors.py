@@ -201,6 +201,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     'known: python, rust; did you mean "python"?'
     """
     words = sorted(known)
-    close = difflib.get_close_matches(word, words, n=1)
+    close = difflib.get_close_matches(word[:200], words, n=1)
     listed = f"known: {', '.join(words)}"
     return f'{listed}; did you mean "{close[0]}"?' if close else listed

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from steelyard.errors import ExitCode, SteelyardError
 
-SMALL_ADDRESS_SPACE_BYTES = 2 << 30
-"""Address space in which libraries can fail to load or to start a thread."""
 SMALL_OPEN_FILES_LIMIT = 128
 """Open files with which a sandbox can fail to start, in many ways."""
 
@@ -69,14 +67,11 @@ def _machine_trouble(error: BaseException) -> str:
         Path.cwd()
     except OSError:
         return "the current folder no longer exists; change to another one, then do it again"
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if 0 <= files < SMALL_OPEN_FILES_LIMIT and isinstance(error, OSError | EOFError | RuntimeError):
         return f"{files} open files are too few; raise the limit with ulimit -n, then do it again"
     if isinstance(error, MemoryError):
         return "out of memory; make memory available, then do it again"
-    if 0 <= limit < SMALL_ADDRESS_SPACE_BYTES and isinstance(error, ImportError | OSError | RuntimeError | SystemError):
-        return f"{limit >> 20} MB of address space are too few; raise the limit with ulimit -v, then do it again"
     from steelyard.sandbox.process_room import process_shortage
 
     # Python and libraries raise whatever they like where no thread can be started

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from steelyard.cli.commands import gate, label, look, outcomes, run, setup, tiers
 from steelyard.cli.console import print_to_stderr
+from steelyard.cli.limits import check_memory_limits
 from steelyard.cli.options import Command
 from steelyard.cli.streams import guarded_output
 from steelyard.errors import ExitCode, SteelyardError
@@ -191,6 +192,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         except SystemExit as exit_:
             # how argparse ends --help
             ended = exit_
+        except OSError as error:
+            # not even a pipe could be opened
+            code = _conclude_unexpected(error)
         output.flush()
         if output.error is None:
             if ended is not None:
@@ -272,6 +276,7 @@ def _noted_signals() -> Iterator[Callable[[], bool]]:
 def _concluded(arguments: list[str], is_stopped: Callable[[], bool]) -> int:
     """The exit code of a command, whatever ends it."""
     try:
+        check_memory_limits()
         _check_arguments(arguments)
         commands = command_parser(COMMANDS)
         if {"-h", "--help"}.isdisjoint(arguments):
@@ -296,8 +301,13 @@ def _concluded(arguments: list[str], is_stopped: Callable[[], bool]) -> int:
             # libraries in C make an error of their own of an interrupt
             print_to_stderr("\ninterrupted")
             return ExitCode.INTERRUPTED
-        from steelyard.cli.last_resort import conclude_unexpected
+        return _conclude_unexpected(error)
 
-        unexpected, sentence = conclude_unexpected(error)
-        print_to_stderr(f"steelyard: {sentence}")
-        return unexpected
+
+def _conclude_unexpected(error: BaseException) -> int:
+    """Say in one sentence what nobody expected; returns the exit code."""
+    from steelyard.cli.last_resort import conclude_unexpected
+
+    code, sentence = conclude_unexpected(error)
+    print_to_stderr(f"steelyard: {sentence}")
+    return code
