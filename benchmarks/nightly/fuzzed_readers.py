@@ -31,7 +31,6 @@ from steelyard.providers import anthropic, openai, replay
 from steelyard.providers.bodies import sound_answer
 from steelyard.records import Answer, Attempt, Case
 from steelyard.store.journal import StoredRun, gate_looks
-from steelyard.store.responses import response_bodies
 from steelyard.tiers.rubrics import RubricScore
 from steelyard.verifiers.code.extract import extract
 from steelyard.verifiers.judge.answer import judgment, preference
@@ -121,15 +120,14 @@ def _file_readers(folder: Path) -> list[Reader]:
 def _run_readers(folder: Path) -> list[Reader]:
     """Each file of a run folder is damaged in a copy of its own."""
 
-    def reader(name: str, run: str, file: str, read: Callable[[Path], object], seed: bytes = b"") -> Reader:
+    def reader(name: str, run: str, file: str, read: Callable[[Path], object]) -> Reader:
         copy = folder / "damaged" / name / run
         shutil.copytree(folder / "runs" / run, copy)
         for derived in ("attempts.index", "headline.json", "copy.json"):
             (copy / derived).unlink(missing_ok=True)
         for path in copy.glob("*.jsonl"):
             path.write_bytes(_small(path))
-        content = seed or (copy / file).read_bytes()
-        return Reader(name, [content], _from_file(copy / file, lambda path: read(path.parent)))
+        return Reader(name, [(copy / file).read_bytes()], _from_file(copy / file, lambda path: read(path.parent)))
 
     def facts(run: Path) -> object:
         stored = StoredRun(run)
@@ -141,7 +139,6 @@ def _run_readers(folder: Path) -> list[Reader]:
     def tiers(run: Path) -> object:
         return tier_result(tier_experiment(StoredRun(run)))
 
-    body = {"key": "k", "model": "m", "case": "c", "number": 1, "at": "2026-01-01T00:00:00Z", "body": '{"a": 1}'}
     return [
         reader("journal", "whole", "attempts.jsonl", facts),
         reader("journal, scored", "whole", "attempts.jsonl", summary),
@@ -151,13 +148,6 @@ def _run_readers(folder: Path) -> list[Reader]:
         reader("run.json of an experiment, analysed", "experiment", "run.json", tiers),
         reader("cases.jsonl", "whole", "cases.jsonl", facts),
         reader("looks.jsonl", "whole", "looks.jsonl", gate_looks),
-        reader(
-            "responses.jsonl",
-            "whole",
-            "responses.jsonl",
-            lambda run: [each.content for each in response_bodies(run)],
-            json.dumps(body).encode() + b"\n",
-        ),
     ]
 
 

@@ -24,9 +24,8 @@ from steelyard.errors import InputError
 from steelyard.evalsets import experiments
 from steelyard.records import Answer, Attempt, Price, Reply, Verify
 from steelyard.settings import load as load_settings
-from steelyard.store.responses import response_bodies
 from support.asking import KEY
-from support.facts import facts
+from support.facts import facts, response_bodies
 from support.fault_server import (
     Behaviour,
     FaultServer,
@@ -302,7 +301,7 @@ def test_a_paid_reply_is_stored_whatever_its_accounting_says(server: FaultServer
             assert reply.answer.note, reply.case
         assert reply.answer.cost is None or 0 <= reply.answer.cost.usd < 1
     assert all(model.missing == 0 for model in done.summary.models)
-    kept = {(body.model, body.case): body.content for body in response_bodies(done.folder)}
+    kept = {(model, case): body for model, case, body in response_bodies(done.folder)}
     assert kept == {
         (model, name): PAID[key][0].replace(KEY.encode(), b"***") for model in BOTH for name, key in names.items()
     }
@@ -312,7 +311,7 @@ def test_a_response_that_no_answer_can_be_made_of_is_kept_too(server: FaultServe
     broken = b'{"choices": [{"message": {"content": "dear words"}, "finish_reason": "error"}]}'
     server.script = by_prompt({"prompt of broken": [sends(broken)]})
     done = run(server, tmp_path / "run", cases("broken"), "openai/m")
-    bodies = [body.content for body in response_bodies(done.folder)]
+    bodies = [body for _, _, body in response_bodies(done.folder)]
     assert bodies[0] == broken
     assert len(bodies) == 2
 

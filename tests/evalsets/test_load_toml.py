@@ -104,6 +104,15 @@ def test_unknown_keys_are_warned_of_at_every_level(file: Path) -> None:
     assert '"expectations.test_fil"' in warnings[12]
 
 
+def test_a_verifier_that_is_no_name_is_a_problem_of_its_line(file: Path) -> None:
+    file.write_text(f'{HEADER}[[cases]]\nid = "a"\nname = "A"\nprompt = "p"\nverify = {{ kind = ["x"] }}\n')
+    with pytest.raises(InputError) as refused:
+        load([file])
+    (problem,) = refused.value.problems
+    assert problem.line == 8
+    assert "verify.kind" in problem.what
+
+
 @pytest.mark.parametrize(
     ("verify", "unread"),
     [

@@ -388,6 +388,13 @@ def test_an_archive_that_unpacks_to_more_than_it_says_is_refused(tmp_path: Path)
         recorded_side(str(tmp_path / "absent.eval"))
 
 
+def test_a_database_whose_damage_cannot_be_named_is_refused_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "promptfoo.db"
+    raw = gzip.decompress((OTHER_TOOLS / "promptfoo" / "promptfoo.db.gz").read_bytes())
+    path.write_bytes(raw.replace(b"CREATE TABLE `evals`", b"CREATE TAB\xbbE `evals`"))
+    assert "not a database of promptfoo" in refusal(path)
+
+
 def test_what_reads_counts_is_no_reader_of_attempts(tmp_path: Path) -> None:
     assert '"fixes" reads counts, not attempts; name one of: ' in refusal(INSPECT / "better.eval", reader="fixes")
     assert 'unknown outcome reader "inspct"' in refusal(INSPECT / "better.eval", reader="inspct")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -48,3 +50,12 @@ def facts(folder: Path) -> Facts:
         [fact for fact in found if isinstance(fact, Verdict)],
         [fact for fact in found if isinstance(fact, Failure)],
     )
+
+
+def response_bodies(folder: Path) -> list[tuple[str, str, bytes]]:
+    """The model, the case and the body of every response that a run folder holds."""
+    lines = map(json.loads, (folder / "responses.jsonl").read_text("utf-8").splitlines())
+    return [
+        (line["model"], line["case"], line.get("body", "").encode() or base64.b64decode(line.get("base64", "")))
+        for line in lines
+    ]

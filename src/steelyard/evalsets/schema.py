@@ -168,7 +168,7 @@ def with_verifier_settings(draft: Draft, problems: ProblemCollector) -> Draft:
     if not isinstance(verify, dict):
         return draft
     kind = _verifier_name(draft.table, verify)
-    if kind in BUILT_IN_PLUGINS["verifiers"] and verify.keys() <= {*SHARED_VERIFY_KEYS}:
+    if isinstance(kind, str) and kind in BUILT_IN_PLUGINS["verifiers"] and verify.keys() <= {*SHARED_VERIFY_KEYS}:
         # a list of cases must not wait for their verifiers
         return draft
     shape = settings_type("verifiers", kind) if isinstance(kind, str) and kind else None

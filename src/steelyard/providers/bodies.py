@@ -10,10 +10,8 @@ from typing import Any
 import msgspec
 
 from steelyard.records import TOKEN_COUNT_FIELDS, Answer, Cost, ToolCall
+from steelyard.records.bounds import is_bounded
 
-MAX_TOKEN_COUNT = 10**12
-MAX_REPLY_COST_USD = 10**6
-MAX_LATENCY_SECONDS = 10**8
 MAX_INTEGER_DIGITS = 400
 """Digits of a number that are read at all; beyond that it is infinite to us."""
 STREAM_START_PATTERN = re.compile(rb"\s*(?:data|event|id|retry)?:")
@@ -124,28 +122,28 @@ class LenientNumbers:
 
     def tokens(self, name: str, value: Any) -> int | None:
         """A count of tokens."""
-        number = self._number(name, value, MAX_TOKEN_COUNT, "no count of tokens")
+        number = self._number(name, value, "no count of tokens")
         return None if number is None else int(number)
 
     def cost(self, name: str, value: Any, source: str) -> Cost | None:
         """A number of dollars."""
         if isinstance(value, dict) and "total_cost" in value:  # Perplexity
             value = value["total_cost"]
-        number = self._number(name, value, MAX_REPLY_COST_USD, "no cost")
+        number = self._number(name, value, "no cost")
         return None if number is None else Cost(usd=number, source=source)
 
     def seconds(self, name: str, value: Any) -> float | None:
         """A span of time; None where it is not known."""
-        return self._number(name, value, MAX_LATENCY_SECONDS, "no time")
+        return self._number(name, value, "no time")
 
-    def _number(self, name: str, value: Any, most: float, what: str) -> float | None:
+    def _number(self, name: str, value: Any, what: str) -> float | None:
         if value is None:
             return None
         try:
             number = math.nan if isinstance(value, bool) else float(value)
         except (TypeError, ValueError, OverflowError):
             number = math.nan
-        if 0 <= number <= most:
+        if is_bounded(number):
             return number
         self.notes.append(f"{name} is {str(value)[:40]}, which is {what}")
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -26,10 +25,6 @@ class ResponseBody(Record, frozen=True, kw_only=True):
     body: str = ""
     base64: str = ""
     """The body where it is no UTF-8."""
-
-    @property
-    def content(self) -> bytes:
-        return base64.b64decode(self.base64) if self.base64 else self.body.encode()
 
 
 def response_body(attempt: Attempt, at: str, content: bytes) -> ResponseBody:
@@ -90,14 +85,3 @@ def copy_response_bodies(source: Path, target: Path) -> None:
     for path in sorted(source.glob("responses*.jsonl")):
         with path.open("rb") as read, target.open("ab") as written:
             written.writelines(line for line in read if line.endswith(b"\n"))
-
-
-def response_bodies(folder: Path) -> Iterator[ResponseBody]:
-    """The bodies that a run folder holds, in the order they came; a line that is not whole is left out."""
-    for path in sorted(folder.glob("responses*.jsonl")):
-        with path.open("rb") as file:
-            for line in file:
-                try:
-                    yield msgspec.json.decode(line, type=ResponseBody)
-                except (msgspec.MsgspecError, UnicodeDecodeError):
-                    continue

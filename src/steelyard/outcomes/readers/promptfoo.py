@@ -101,7 +101,8 @@ class PromptfooReader:
         if is_database:
             try:
                 yield from _stored_attempts(path)
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
+                # the library cannot even say what is wrong where a damaged name is part of that
                 raise UnreadableOutcomesError(f"not a database of promptfoo: {str(error)[:200]}") from None
             return
         found = json_document(path, _ResultsFile, "results of promptfoo")
