@@ -264,7 +264,7 @@ def planned_columns(info: RunInfo) -> list[Column]:
     """Which models a run asks, each with its tier."""
     if info.experiment and info.experiment.tiers:
         return [Column(tier.model, tier.name) for tier in info.experiment.tiers]
-    return [Column(*pair) for pair in itertools.product(info.names, info.tiers or ("",))]
+    return [Column(*pair) for pair in itertools.product(() if info.recordings else info.names, info.tiers or ("",))]
 
 
 AttemptKey = tuple[int, str, str, int]

@@ -32,6 +32,12 @@ def warn(problems: Sequence[Problem]) -> None:
         print_to_stderr(f"warning: {problem}")
 
 
+def warn_of(notes: Sequence[str]) -> None:
+    """Print sentences as warnings."""
+    for note in notes:
+        print_to_stderr(f"warning: {note}")
+
+
 def is_color_wanted() -> bool:
     """Whether standard output takes colours."""
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ and "CI" not in os.environ

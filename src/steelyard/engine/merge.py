@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from steelyard.engine import plan
 from steelyard.engine.options import RunOptions
 from steelyard.engine.results.headline_cache import summarise_and_cache
+from steelyard.engine.results.merge_imports import merge_imported_runs
 from steelyard.engine.run import Run, run_id, write_parquet_copy
 from steelyard.errors import BoundedProblemList, InputError, Problem, SteelyardError
 from steelyard.records import Case, MergedRun, Reply, RunInfo, Shard, WitnessCounts
@@ -65,12 +66,14 @@ def merge(
     partial: bool = False,
     means: RunOptions = RunOptions(),
 ) -> Run:
-    """Join the shards of one plan, each in its run folder, to one ordinary run in a folder of its own.
+    """Join the shards of one plan, or runs imported from other tools' files, to one ordinary run in a folder of its own.
 
     Nothing is asked and nothing verified; the shards stay as they are. With `partial`, shards may be missing; what comes of
     it can be merged with them later.
     """
     root = Path(means.settings.output_dir)
+    if imported := _imported_runs(runs, root):
+        return merge_imported_runs(imported, output=output, root=root)
     parts = sorted(_shard_runs(runs, root), key=lambda part: part.shard.numbers)
     _check_same_plan(parts)
     _check_no_duplicate_shards(parts)
@@ -91,6 +94,15 @@ def merge(
         unprepared = (*unprepared, *write_parquet_copy(journal.folder))
         notes += [note.replace(str(journal.folder), str(folder)) for note in unprepared]
     return Run(folder, info, summary, (), tuple(notes))
+
+
+def _imported_runs(runs: Sequence[str | Path], root: Path) -> list[DeliveredRun]:
+    """The runs where all of them were imported; empty where one was not, or cannot be read."""
+    try:
+        found = [DeliveredRun(find_run(str(run), root).resolve()) for run in runs]
+        return found if all(run.info.recordings and run.info.shard is None for run in found) else []
+    except SteelyardError:
+        return []
 
 
 def _shard_runs(runs: Iterable[str | Path], root: Path) -> list[ShardRun]:

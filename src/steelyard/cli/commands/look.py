@@ -17,6 +17,7 @@ from steelyard.cli.console import (
     settings_and_run_options,
     terminal_width,
     warn,
+    warn_of,
 )
 from steelyard.cli.options import (
     Command,
@@ -117,6 +118,10 @@ def _show_options(sub: argparse.ArgumentParser) -> None:
 
 def report(options: argparse.Namespace) -> int:
     """Write reports of a run; the format follows from the file's suffix."""
+    from contextlib import ExitStack
+
+    from steelyard.engine.results.import_run import runs_of_recordings
+    from steelyard.engine.results.recordings import is_recorded
     from steelyard.engine.results.report_files import ScoringOverrides, check_report_paths, write_reports
     from steelyard.errors import InputError
     from steelyard.store.journal import StoredRun
@@ -127,25 +132,31 @@ def report(options: argparse.Namespace) -> int:
         )
     check_report_paths(options.report)
     settings, _ = settings_and_run_options(options)
-    folder = find_named_run(options.run, settings)
-    held = None
-    if options.baseline:
-        from steelyard.engine.results.report_files import baseline_comparison
+    with ExitStack() as files:
+        is_imported = is_recorded(options.run)
+        if is_imported:
+            (done,) = files.enter_context(runs_of_recordings([options.run]))
+            warn_of(done.notes)
+        folder = done.folder if is_imported else find_named_run(options.run, settings)
+        held = None
+        if options.baseline:
+            from steelyard.engine.results.report_files import baseline_comparison
 
-        if not any(path.endswith(".html") for path in options.report):
-            raise InputError("--baseline is for a page, -o FILE.html; steelyard gate and compare write other formats")
-        held = baseline_comparison(
-            options.baseline, str(folder.absolute()), rule=options.rule, root=Path(settings.output_dir)
-        )
-    stored = StoredRun(folder)
-    scoring = ScoringOverrides(options.pass_k, options.rule, arguments.suite_rule_of(folder, options, settings))
-    print_written(write_reports(options.report, stored, scoring, baseline=held))
-    warn(stored.damaged)
+            if not any(path.endswith(".html") for path in options.report):
+                raise InputError(
+                    "--baseline is for a page, -o FILE.html; steelyard gate and compare write other formats"
+                )
+            current = options.run if is_imported else str(folder.absolute())
+            held = baseline_comparison(options.baseline, current, rule=options.rule, root=Path(settings.output_dir))
+        stored = StoredRun(folder)
+        scoring = ScoringOverrides(options.pass_k, options.rule, arguments.suite_rule_of(folder, options, settings))
+        print_written(write_reports(options.report, stored, scoring, baseline=held))
+        warn(stored.damaged)
     return ExitCode.OK
 
 
 def _report_options(sub: argparse.ArgumentParser) -> None:
-    add_run_argument(sub)
+    sub.add_argument("run", metavar="RUN|FILE", help="a run folder, its name, latest, or a file of another tool")
     add_report_option(sub)
     sub.add_argument(
         "--baseline", metavar="A", help="for .html: compare the run with this, as steelyard gate and compare do"
@@ -158,7 +169,8 @@ def _report_options(sub: argparse.ArgumentParser) -> None:
 REPORT_EXAMPLES = """\
 examples:
   steelyard report latest -o report.html -o report.json
-  steelyard report latest --baseline main -o report.html"""
+  steelyard report latest --baseline main -o report.html
+  steelyard report logs/2026-01-05_gsm8k.eval -o report.html"""
 
 
 def query(options: argparse.Namespace) -> int:
@@ -210,25 +222,44 @@ examples:
 
 def view(options: argparse.Namespace) -> int:
     """Show the runs of a folder as web pages, even while they grow; on this machine only, until Ctrl-C."""
+    from contextlib import ExitStack
+
+    from steelyard.engine.results.import_run import runs_of_recordings
+    from steelyard.engine.results.recordings import is_recorded
     from steelyard.errors import InputError
     from steelyard.viewer.app import serve
 
     settings, _ = settings_and_run_options(options)
-    root = Path(options.folder or settings.output_dir)
-    if options.folder and not root.is_dir():
-        raise InputError(f"{root}: no such folder; name one that holds runs, or a run")
+    root = Path(options.path[0] if options.path else settings.output_dir)
+    are_files = [is_recorded(path) for path in options.path]
+    if len(options.path) > 1 and not all(are_files):
+        raise InputError("name one folder, or files of other tools; several folders are not shown together")
+    if options.path and not any(are_files) and not root.is_dir():
+        raise InputError(f"{root}: no such folder; name one that holds runs, a run, or a file of another tool")
+    shown = ", ".join(options.path) if any(are_files) else f"the runs of {root}"
 
     def tell(url: str) -> None:
         print(url, flush=True)
-        print_to_stderr(f"showing the runs of {root}; Ctrl-C ends it")
+        print_to_stderr(f"showing {shown}; Ctrl-C ends it")
 
     key = os.environ.get("STEELYARD_API_KEY", "")
-    serve(root, port=options.port, key=key, tell=tell, browser=not options.no_browser)
+    with ExitStack() as files:
+        if any(are_files):
+            done = files.enter_context(runs_of_recordings(options.path))
+            for each in done:
+                warn_of(each.notes)
+            root = done[0].folder if len(done) == 1 else done[0].folder.parent
+        serve(root, port=options.port, key=key, tell=tell, browser=not options.no_browser)
     return ExitCode.OK
 
 
 def _view_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("folder", nargs="?", metavar="DIR", help="a folder of runs, or one run (default: steelyard-runs)")
+    sub.add_argument(
+        "path",
+        nargs="*",
+        metavar="DIR|FILE",
+        help="a folder of runs, one run, or files of other tools (default: steelyard-runs)",
+    )
     sub.add_argument(
         "--port",
         type=port_number,
@@ -246,7 +277,8 @@ the port as well: open it as it is printed, and the browser keeps the key. With 
 
 examples:
   steelyard view
-  steelyard view evals/steelyard-runs --port 0 --no-browser"""
+  steelyard view evals/steelyard-runs --port 0 --no-browser
+  steelyard view logs/monday.eval logs/tuesday.eval"""
 
 DEFAULT_VIEWER_PORT = 7373
 

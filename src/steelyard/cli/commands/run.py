@@ -250,7 +250,7 @@ def _verify_options(sub: argparse.ArgumentParser) -> None:
 
 
 def merge(options: argparse.Namespace) -> int:
-    """Merge the shards of a run from several machines into one run, after checking that they have the same plan."""
+    """Merge the shards of a run from several machines into one run, after checking that they have the same plan; or imported runs."""
     from steelyard.engine.merge import merge as merged
     from steelyard.engine.results.report_files import check_report_paths
 
@@ -280,6 +280,8 @@ an interrupted shard still owes is owed by the merged run.
 Shards of different plans (other cases, tests, models, parameters, samples...) are refused with what differs, and so is a duplicate
 shard. When shards are missing, they are named and nothing is written, unless --partial is given; the partial
 run can be merged with them later.
+
+Runs that were imported from other tools' files are merged as if their files had been imported together.
 
 Exit codes: 0 fine, 1 under --fail-under, 2 shards that cannot be merged, 3 cannot tell because attempts are missing, or the disk
 is full.

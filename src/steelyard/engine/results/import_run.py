@@ -1,20 +1,24 @@
-"""Other tools' files as an ordinary run: replies, failures, and verdicts that are marked as recorded."""
+"""Other tools' files as ordinary runs: replies, failures, and verdicts that are marked as recorded."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol
 
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.results.recordings import RECORDED_VERSION, RecordedCases, RecordedFiles
 from steelyard.engine.run import Run, run_id, tool_versions, write_parquet_copy
 from steelyard.engine.steps import now
-from steelyard.errors import InputError
+from steelyard.errors import InputError, Problem
 from steelyard.records import (
     RECORDED_KIND,
     Answer,
     Case,
+    EvalSetFile,
     Failure,
     Finding,
     Finish,
@@ -31,13 +35,48 @@ from steelyard.text import printable
 MAX_REASON_CHARACTERS = 2000
 MAX_LABEL_CHARACTERS = 80
 MAX_TIMESTAMP_CHARACTERS = 40
+MISFIT_CHARACTERS = re.compile(r"[^\w.-]+")
+"""What the name of a run made of a file does not keep of the file's name."""
+
+
+class RecordedSource(Protocol):
+    """Where recorded attempts come from."""
+
+    problems: list[Problem]
+    """What a user should know, as warnings, once the attempts are read."""
+
+    @property
+    def files(self) -> tuple[EvalSetFile, ...]: ...
+
+    def attempts(self) -> Iterator[RecordedAttempt]: ...
 
 
 def import_recordings(
     paths: Sequence[str | Path], *, output: str | Path | None = None, reader: str = "", root: Path
 ) -> Run:
     """Make a run of the attempts in other tools' files; its verdicts are marked as recorded."""
-    recorded = RecordedFiles(paths, reader=reader)
+    return write_recorded_run(RecordedFiles(paths, reader=reader), output=output, root=root)
+
+
+@contextmanager
+def runs_of_recordings(paths: Sequence[str]) -> Iterator[list[Run]]:
+    """A run of each file of another tool, all in one folder that is removed afterwards."""
+    with TemporaryDirectory(prefix="steelyard-") as place:
+        names: dict[str, None] = {}
+        for path in paths:
+            plain = MISFIT_CHARACTERS.sub("-", Path(path).absolute().name).strip(".-") or "recorded"
+            name, number = plain, 1
+            while name in names:
+                name, number = f"{plain}-{number + 1}", number + 1
+            names[name] = None
+        yield [
+            import_recordings([path], output=Path(place) / name, root=Path(place))
+            for path, name in zip(paths, names, strict=True)
+        ]
+
+
+def write_recorded_run(recorded: RecordedSource, *, output: str | Path | None, root: Path) -> Run:
+    """Make a run of recorded attempts."""
     started_at = now()
     book = RecordedCases()
     names: dict[str, None] = {}
@@ -49,8 +88,7 @@ def import_recordings(
             case = book.case(attempt)
             model = printable(attempt.model) or "-"
             names[model], tools[attempt.tool] = None, None
-            if attempt.tier:
-                tiers[printable(attempt.tier)] = None
+            tiers[printable(attempt.tier)] = None
             for _ in range(attempt.times):
                 for fact in _facts(attempt, case, book, started_at):
                     journal.append(fact)
@@ -62,7 +100,7 @@ def import_recordings(
             ended_at=now(),
             recordings=recorded.files,
             names=tuple(names),
-            tiers=("", *tiers) if tiers else (),
+            tiers=tuple(tiers) if any(tiers) else (),
             rule="code",
             versions=tool_versions() | {"recorded by": ", ".join(filter(None, tools))},
         )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from steelyard.analysis.attempts import AttemptText, attempt_texts
+from steelyard.analysis.attempts import AttemptText, Column, attempt_texts
 from steelyard.analysis.summary import uncontained_warnings
 from steelyard.engine.results.conclusion import Conclusion
 from steelyard.errors import ExitCode, InputError, Problem
@@ -174,7 +174,7 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
         ratings=tuple(ratings),
         criteria=tuple(criteria),
         sources=(RunSource(name=str(stored.folder), digest=digest(runs, ratings, criteria)),),
-        order=tuple(tier.name for tier in info.experiment.tiers) if info.experiment else info.names,
+        order=tuple(tier for _, tier in _compared_tiers(info, tried)),
         weights=(info.experiment.pass_weight, info.experiment.impl_weight) if info.experiment else (0.5, 0.5),
         # a judge's own total is a claim
         impl_rate="points" if criteria else None,
@@ -207,21 +207,32 @@ def judgments_by_reply(panel: Panel, judgments: Iterable[Judgment]) -> dict[str,
     return found
 
 
+def _tier_name(info: RunInfo, tried: AttemptText) -> str:
+    """What an attempt is compared by: the tier if the run has tiers, the model otherwise, and both where others recorded several."""
+    if info.recordings and len(info.names) > 1:
+        return Column(tried.model, tried.tier).label
+    return tried.tier or tried.model
+
+
+def _compared_tiers(info: RunInfo, tried: Sequence[AttemptText]) -> list[tuple[str, str]]:
+    """The models and names of what is compared, the baseline first."""
+    if info.experiment:
+        return [(tier.model, tier.name) for tier in info.experiment.tiers]
+    if not info.recordings:
+        return [(name, name) for name in info.names]
+    names, tiers = list(info.names), list(info.tiers or ("",))
+    there = sorted({(names.index(one.model), tiers.index(one.tier), _tier_name(info, one)) for one in tried})
+    return [(names[model], name) for model, _, name in there]
+
+
 def _missing_runs(
     info: RunInfo, cases: Sequence[Case], tried: Sequence[AttemptText], runs: Sequence[TierRun]
 ) -> tuple[tuple[str, ...], bool]:
     """What each tier is missing, and whether its figures are conclusive all the same."""
     missing, conclusive = [], True
-    # by tier if the run has tiers, by model otherwise
-    compared = (
-        [(tier.model, tier.name) for tier in info.experiment.tiers]
-        if info.experiment
-        else [(name, "") for name in info.names]
-    )
     done = Counter((run.tier, run.case) for run in runs)
-    begun = Counter((one.tier or one.model, one.case.id) for one in tried)
-    for model, name in compared:
-        tier = name or model
+    begun = Counter((_tier_name(info, one), one.case.id) for one in tried)
+    for model, tier in _compared_tiers(info, tried):
         planned = {case.id: max(info.samples or 0, begun[tier, case.id]) for case in cases}
         if info.unrecorded.get(model):
             planned = {case: begun[tier, case] for case in planned}
@@ -229,7 +240,7 @@ def _missing_runs(
         if not owed:
             continue
         failures = Counter(
-            line(one.failure.message, 200) for one in tried if (one.tier or one.model) == tier and one.failure
+            line(one.failure.message, 200) for one in tried if _tier_name(info, one) == tier and one.failure
         )
         most = failures.most_common(1)
         why = f", most often: {most[0][0]}" if most else ""
@@ -260,7 +271,7 @@ def _tier_run(info: RunInfo, tried: AttemptText) -> TierRun:
     return TierRun(
         experiment=info.experiment.id if info.experiment else info.id,
         model=info.names[0] if len(info.names) == 1 else SEVERAL_MODELS,
-        tier=tried.tier or tried.model,
+        tier=_tier_name(info, tried),
         case=tried.case.id,
         number=tried.number,
         passed=tried.correct,
