@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import fcntl
+import gc
 import os
 import shutil
 import subprocess
@@ -36,6 +37,12 @@ COMMANDS = {
     "tiers": ("tiers", "examples/tiers/experiment.toml"),
 }
 """Runs by name, in the order in which they are made."""
+
+
+def pytest_collection_finish() -> None:
+    """What was collected lives until the end: the garbage collector need not walk it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from scipy import stats
 
 from steelyard.stats.bootstrap import bootstrap
 from steelyard.stats.cost import cost_interval
-from steelyard.stats.intervals import Interval, clopper_pearson, mean_interval, standard_error, wilson
+from steelyard.stats.intervals import Interval, binomial_tail_interval, mean_interval, standard_error, wilson
 from steelyard.stats.passk import pass_at_k
 
 PAGE = Path(__file__).parents[2] / "docs" / "intervals.md"
@@ -178,6 +178,9 @@ RATES: Floats = np.linspace(0.0005, 0.9995, 1999)
 
 @pytest.mark.parametrize("trials", [5, 10, 20, 50, 100, 200])
 def test_clopper_pearson_never_covers_less_than_it_promises(trials: int) -> None:
+    def clopper_pearson(successes: int, trials: int) -> Interval:
+        return binomial_tail_interval(successes, trials - successes, 0.025)
+
     assert proportion_coverage(clopper_pearson, trials, RATES).min() >= 0.95
 
 

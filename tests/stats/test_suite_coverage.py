@@ -17,7 +17,7 @@ from steelyard.stats.intervals import (
     Interval,
     Stratum,
     StratumDifferences,
-    clopper_pearson,
+    binomial_tail_interval,
     mean_interval,
     stratified_difference_interval,
     stratified_interval,
@@ -86,9 +86,7 @@ def too_low(settings: Iterator[Setting], repeats: int) -> dict[Setting, float]:
     low = {}
     for setting in settings:
         found = covered(setting, repeats)
-        most = clopper_pearson(found, repeats, level=0.998)
-        assert most is not None
-        if most.high < ENOUGH:
+        if binomial_tail_interval(found, repeats - found, 0.001).high < ENOUGH:
             low[setting] = found / repeats
     return low
 

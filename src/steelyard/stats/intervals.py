@@ -31,29 +31,12 @@ def wilson(successes: int, trials: int, *, level: float = 0.95) -> Interval | No
     >>> f"{low:.10f} {high:.10f}"
     '0.4901624715 0.9433178485'
     """
-    _check_counts(successes, trials)
+    if not 0 <= successes <= trials:
+        raise ValueError(f"successes must lie between 0 and the trials, got {successes} of {trials}")
     upper = upper_tail(level)
     if trials == 0:
         return None
     return score_interval(float(successes / trials), float(NormalDist().inv_cdf(upper) ** 2 / trials))
-
-
-def clopper_pearson(successes: int, trials: int, *, level: float = 0.95) -> Interval | None:
-    """Interval for a proportion that covers at least as often as it promises; None when nothing was tried.
-
-    Clopper and Pearson 1934, "The use of confidence or fiducial limits illustrated in the case of the binomial",
-    Biometrika 26, 404-413.
-
-    >>> low, high = clopper_pearson(8, 10)
-    >>> f"{low:.10f} {high:.10f}"
-    '0.4439045377 0.9747892737'
-    """
-    _check_counts(successes, trials)
-    tail = 1 - upper_tail(level)
-    if trials == 0:
-        return None
-    failures = trials - successes
-    return Interval(_least_rate(successes, failures, tail), 1 - _least_rate(failures, successes, tail))
 
 
 def independent_difference_interval(
@@ -323,13 +306,24 @@ def _tail_interval(spread: _MeanSpread, size: float, level: float) -> Interval:
         # so that yes and no of units count as whole units: the squared error divides by one less
         size = size * spread.units / (spread.units - 1)
     tail = min(1.5 * (1 - level), 0.5)
-    successes, failures = spread.mean * size, (1 - spread.mean) * size
-    return Interval(_least_rate(successes, failures, tail), 1 - _least_rate(failures, successes, tail))
+    return binomial_tail_interval(spread.mean * size, (1 - spread.mean) * size, tail)
 
 
-def _check_counts(successes: int, trials: int) -> None:
-    if not 0 <= successes <= trials:
-        raise ValueError(f"successes must lie between 0 and the trials, got {successes} of {trials}")
+def binomial_tail_interval(successes: float, failures: float, tail: float) -> Interval:
+    """The rates at which a binomial tail beyond what was seen has the chance `tail`.
+
+    With half of what a level leaves out as `tail` it never covers less than the level: Clopper and Pearson 1934, "The use
+    of confidence or fiducial limits illustrated in the case of the binomial", Biometrika 26, 404-413.
+
+    >>> low, high = binomial_tail_interval(8, 2, 0.025)
+    >>> f"{low:.10f} {high:.10f}"
+    '0.4439045377 0.9747892737'
+    """
+
+    def low(successes: float, failures: float) -> float:
+        return beta_quantile(successes, failures + 1, tail) if successes > 0 else 0.0
+
+    return Interval(low(successes, failures), 1 - low(failures, successes))
 
 
 def score_interval(mean: float, spread: float) -> Interval:
@@ -339,8 +333,3 @@ def score_interval(mean: float, spread: float) -> Interval:
         return mean**2 / (mean + spread / 2 + math.sqrt(spread * mean * (1 - mean) + spread**2 / 4))
 
     return Interval(low(mean), 1 - low(1 - mean))
-
-
-def _least_rate(successes: float, failures: float, tail: float) -> float:
-    """The rate at which this many successes or more have the chance `tail`; 0 without successes."""
-    return beta_quantile(successes, failures + 1, tail) if successes > 0 else 0.0

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.stats.intervals import Interval
-from steelyard.stats.special import beta_cdf, student_quantile
+from steelyard.stats.special import student_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -102,15 +101,6 @@ class ScorePermutationTest(NamedTuple):
     """What becomes of the smallest of them when no case got worse."""
 
 
-class McNemarTest(NamedTuple):
-    """The p-values of McNemar's test."""
-
-    two_sided: float
-    """That the sides differ."""
-    one_sided: float
-    """That the current side is worse."""
-
-
 def fisher_worse(case: PairedCaseCounts) -> float:
     """The one-sided p-value that the current side is worse on this case: Fisher's exact test, correctly rounded.
 
@@ -155,30 +145,16 @@ def stratified_worse(cases: Iterable[PairedCaseCounts] | Mapping[PairedCaseCount
     )
 
 
-def minimum_p(cases: Sequence[PairedCaseCounts]) -> list[float]:
-    """For each case the chance that any case at all looks as bad as this one does when none got worse.
-
-    Fisher's p-values, adjusted for looking at many cases by the exact distribution of the smallest: `1 - prod_j(1 -
-    F_j(p))`, where F_j(p) is the largest p-value up to p that case j can attain. A case that cannot attain a small one
-    costs nothing: Tarone 1990, "A modified Bonferroni method for discrete data", Biometrics 46, 515-522; Westfall and
-    Young 1993, "Resampling-Based Multiple Testing", Wiley. Naming every case whose value is at most alpha names a case
-    that did not get worse with a chance of at most alpha.
-
-    >>> sides = zip([10, 9, 10, 4, 0, 7], [10, 7, 6, 5, 0, 5], strict=True)
-    >>> f"{min(minimum_p([PairedCaseCounts(10, before, 10, after) for before, after in sides])):.12f}"
-    '0.125468521647'
-    """
-    smallest = smallest_p_distribution(cases)
-    found = {case: smallest.chance(fisher_worse(case)) for case in set(cases)}
-    return [found[case] for case in cases]
-
-
 def smallest_p_distribution(
     cases: Iterable[PairedCaseCounts] | Mapping[PairedCaseCounts, int],
 ) -> SmallestPDistribution:
     """How small the smallest of Fisher's p-values can be over these cases, whichever side their passes fell on.
 
-    Cases may be given as how many there are of each kind.
+    Its `chance` adjusts a case's p-value for looking at many cases: `1 - prod_j(1 - F_j(p))`, where F_j(p) is the largest
+    p-value up to p that case j can attain. A case that cannot attain a small one costs nothing: Tarone 1990, "A modified
+    Bonferroni method for discrete data", Biometrics 46, 515-522; Westfall and Young 1993, "Resampling-Based Multiple
+    Testing", Wiley. Naming every case whose value is at most alpha names a case that did not get worse with a chance of
+    at most alpha. Cases may be given as how many there are of each kind.
 
     >>> smallest_p_distribution([PairedCaseCounts(3, 3, 3, 0), PairedCaseCounts(3, 1, 3, 1)]).p
     [0.05, 0.2, 0.5, 0.8, 0.95]
@@ -208,7 +184,7 @@ def scores_worse(cases: Sequence[PairedCaseScores], *, seed: int, replicates: in
     current side's scores is compared with all its shares: Fisher 1935, "The Design of Experiments", section 21, and
     Pitman 1937, "Significance tests which may be applied to samples from any populations", Supplement to the Journal
     of the Royal Statistical Society 4, 119-130, within each case. Scores of 0 and 1 give `stratified_worse` and
-    `minimum_p`. Where scores have 3 decimals at most and the suite is not too large, every share is counted; else
+    `smallest_p_distribution`. Where scores have 3 decimals at most and the suite is not too large, every share is counted; else
     `replicates` shares are drawn, and p is (1 + those as low as what was seen) / (1 + all): Phipson and Smyth 2010,
     "Permutation p-values should never be zero", Statistical Applications in Genetics and Molecular Biology 9, 39.
     Cases alone are always counted out, on scores rounded as far as their number asks: a permutation test holds its
@@ -262,20 +238,6 @@ def scores_worse(cases: Sequence[PairedCaseScores], *, seed: int, replicates: in
     return ScorePermutationTest(
         overall, exact, p, _smallest_score_p_distribution([(share, strata[key]) for key, share in shares.items()])
     )
-
-
-def mcnemar(worse: int, better: int) -> McNemarTest:
-    """Whether of the cases that changed sides too many got worse; both p-values are 1 when none changed.
-
-    The exact form of McNemar 1947, "Note on the sampling error of the difference between correlated proportions or
-    percentages", Psychometrika 12, 153-157: each change goes either way with chance one half.
-
-    >>> mcnemar(5, 1)
-    McNemarTest(two_sided=0.21875, one_sided=0.109375)
-    """
-    if worse < 0 or better < 0:
-        raise ValueError(f"cases are counted from 0, got {worse} worse and {better} better")
-    return McNemarTest(min(1.0, 2 * _fair_tail(max(worse, better), min(worse, better))), _fair_tail(worse, better))
 
 
 def difference_interval(
@@ -442,14 +404,6 @@ def _log_share(way: int, total: int) -> float:
     """The logarithm of a share that may be too small for a float."""
     share = way / total
     return math.log(share) if share > 1e-300 else math.log(way) - math.log(total)
-
-
-def _fair_tail(heads: int, tails: int) -> float:
-    """The chance that a fair coin, tossed `heads + tails` times, shows at least `heads` heads."""
-    tosses = heads + tails
-    if tosses > 1000:
-        return beta_cdf(heads, tails + 1, 0.5) if heads else 1.0
-    return float(Fraction(sum(math.comb(tosses, fewer) for fewer in range(tails + 1)), 2**tosses))
 
 
 class _PooledScores(NamedTuple):

@@ -65,30 +65,6 @@ def pass_hat_k(n: int, c: int, k: int) -> float | None:
     return missed / every
 
 
-def pass_at_k_variance(n: int, c: int, k: int) -> float | None:
-    """The unbiased estimate of the variance of one case's pass@k, never below 0; None when 2k > n.
-
-    `V_k^2 - V_2k` with `V_j = C(n-c, j) / C(n, j)`, the unbiased estimate of q^j for the chance q to fail once
-    (Hoeffding 1948, "A class of statistics with asymptotically normal distribution", Annals of Mathematical
-    Statistics 19, 293-325). For k = 1 it is p (1 - p) / (n - 1). The difference is taken before anything is rounded
-    to a float, so nothing cancels: the float nearest to the true value.
-
-    >>> pass_at_k_variance(10, 3, 5) == 1 / 144
-    True
-    >>> pass_at_k_variance(10, 3, 6) is None
-    True
-    """
-    n, c, k = _checked("the variance of pass@k", n, c, k)
-    if 2 * k > n:
-        return None
-    # a V_k below exp(-373) has a square below every float but 0
-    if n - c < k or c * k > 373 * n:
-        return 0.0
-    once, every_once = _misses(n, c, k)
-    twice, every_twice = _misses(n, c, 2 * k)
-    return (once**2 * every_twice - twice * every_once**2) / (every_once**2 * every_twice)
-
-
 def histogram(
     tried: Sequence[int] | NDArray[np.integer], passed: Sequence[int] | NDArray[np.integer]
 ) -> dict[tuple[int, int], int]:

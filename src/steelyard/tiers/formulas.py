@@ -22,19 +22,6 @@ def pass_rate(passed: bool) -> float:
     return 1.0 if passed else 0.0
 
 
-def token_cost(
-    input_tokens: int, output_tokens: int, *, input_price: float | None, output_price: float | None
-) -> float | None:
-    """What a run cost, from prices per million tokens (section "Cost (USD)"); None when a price is unknown.
-
-    >>> token_cost(1234, 567, input_price=15, output_price=75)
-    0.061035
-    """
-    if input_price is None or output_price is None:
-        return None
-    return (input_tokens * input_price + output_tokens * output_price) / 1_000_000
-
-
 def composite(pass_rate: float, impl_rate: float, *, pass_weight: float = 0.5, impl_weight: float = 0.5) -> float:
     """Pass rate and the judge's score as one number (section "Composite Score").
 
