@@ -30,8 +30,10 @@ check: .venv/ready
 test: .venv/ready .venv/system
 	$(BIN)/ruff format --check --quiet src tests benchmarks docs
 	$(BIN)/ruff check --quiet src tests benchmarks docs
-	$(BIN)/mypy
-	$(BIN)/pytest -q -n $(WORKERS) -m "not slow"
+	@# mypy has one process and takes minutes without its cache: the tests need not wait for it
+	@$(BIN)/mypy > .venv/types.txt & types=$$!; \
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not slow"; ended=$$?; \
+	wait $$types || ended=1; cat .venv/types.txt; exit $$ended
 
 test-slow: .venv/ready .venv/system
 	$(BIN)/pytest -q -m slow
