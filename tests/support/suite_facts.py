@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from steelyard.records import Answer, Case, Evidence, Fact, Failure, Finding, Reply, RunInfo, Verdict, Verify
+from steelyard.records.cases import ExpectedClassification
 
 
-def case(name: str, suite: str, expected: str = "", **fields: Any) -> Case:
+def case(name: str, suite: str, expected: ExpectedClassification = "", **fields: Any) -> Case:
     verify = Verify(expect={"type": "contains", "value": "yes"})
     return Case(
         id=name, prompt=f"Say yes to {name}.", suite=suite, expected_classification=expected, verify=verify, **fields

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from steelyard.analysis.suites import RESPONSE_CLASSES, SuiteCase, SuiteScores, suite_scores
 from steelyard.records import Answer, Record, SuiteRule
+from steelyard.records.cases import ExpectedClassification
 from steelyard.stats.descriptive import percentile
 
 
@@ -69,7 +70,7 @@ class RecordedSuites(Record, frozen=True, kw_only=True):
 def recorded_suites(
     responses: Sequence[RecordedResponse],
     ours: Mapping[int, OurClass] | None = None,
-    expected: Mapping[str, str] | None = None,
+    expected: Mapping[str, ExpectedClassification] | None = None,
 ) -> list[RecordedSuites]:
     """The scores of each model in each run, and where we differ.
 
@@ -89,7 +90,7 @@ def _one_run(
     model: str,
     responses: Mapping[int, RecordedResponse],
     ours: Mapping[int, OurClass] | None,
-    expected: Mapping[str, str],
+    expected: Mapping[str, ExpectedClassification],
 ) -> RecordedSuites:
     theirs = {place: response.primary for place, response in responses.items()}
     our_classes = (
@@ -135,7 +136,9 @@ def _differ(they: str, we: str, is_detailed: bool) -> bool:
 
 
 def _suite_cases(
-    responses: Mapping[int, RecordedResponse], classes: Mapping[int, str], expected: Mapping[str, str]
+    responses: Mapping[int, RecordedResponse],
+    classes: Mapping[int, str],
+    expected: Mapping[str, ExpectedClassification],
 ) -> Iterable[SuiteCase]:
     by_case: dict[tuple[str, str], list[int]] = {}
     for place, response in responses.items():

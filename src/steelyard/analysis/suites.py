@@ -15,6 +15,7 @@ from typing import NamedTuple
 from steelyard.analysis.estimates import Estimate, mean
 from steelyard.errors import InputError, did_you_mean
 from steelyard.records import Record, SuiteRule
+from steelyard.records.cases import ExpectedClassification
 from steelyard.stats.intervals import Interval, Stratum, mean_interval, stratified_interval
 from steelyard.text import short_quote
 
@@ -209,7 +210,7 @@ class SuiteCase(NamedTuple):
     suite: str
     group: str
     """Cases of one group vary together; one without a group has one of its own."""
-    expected: str
+    expected: ExpectedClassification
     """How its author expects attempts to come out, `pass` or `fail`; empty where nothing is expected."""
     classes: Mapping[str, int]
     """How many judged attempts are of each class."""

@@ -360,9 +360,6 @@ class _CaseCompletion(NamedTuple):
             if _is_deeper(value, MAX_CASE_NESTING_DEPTH):
                 what = f"nested more than {MAX_CASE_NESTING_DEPTH} levels deep; nest lists and tables less deeply"
                 self.wrong(what, *keys)
-        if case.expected_classification not in ("", "pass", "fail"):
-            what = f'{short_quote(case.expected_classification)} is neither "pass" nor "fail"'
-            self.wrong(what, "expected_classification")
         if case.max_tokens is not None and not 0 < case.max_tokens < 1 << 31:
             self.wrong("must be a number of tokens from 1 up", "max_tokens")
 

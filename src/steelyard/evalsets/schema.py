@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import ModuleType, UnionType
-from typing import Any, NamedTuple, TypeVar, get_args, get_origin
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -159,7 +159,10 @@ def _value(kind: Any, value: Any, keys: KeyPath, draft: Draft, problems: Problem
         problems.error(draft.path, draft.line(keys), f"{draft.subject}: {dotted_key_path(keys)}: {what}")
     except msgspec.ValidationError as error:
         key = draft.spelled.get(dotted_key_path(keys), dotted_key_path(keys))
-        problems.error(draft.path, draft.line(keys), f"{draft.subject}: {key}{_plain_validation_message(str(error))}")
+        what = _plain_validation_message(str(error))
+        if get_origin(kind) is Literal and isinstance(value, str):
+            what = f": unknown value {short_quote(value)} ({did_you_mean(value[:80], filter(None, get_args(kind)))})"
+        problems.error(draft.path, draft.line(keys), f"{draft.subject}: {key}{what}")
 
 
 def with_verifier_settings(draft: Draft, problems: ProblemCollector) -> Draft:

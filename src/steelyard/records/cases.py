@@ -7,12 +7,14 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 AnyStruct = TypeVar("AnyStruct", bound=msgspec.Struct)
 StructType = type[AnyStruct]
+ExpectedClassification = Literal["", "pass", "fail"]
+TargetSeverity = Literal["error", "warning"]
 
 SECRET_NAME_PATTERN = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 MIN_SECRET_CHARACTERS = 8
@@ -110,8 +112,7 @@ class Target(Record, frozen=True, kw_only=True):
     """The file it speaks of, empty where it speaks of none; the answer's own when left out."""
     detail: str = ""
     """More of what it says, where the summary alone does not tell it from others."""
-    severity: str = "error"
-    """`error` or `warning`."""
+    severity: TargetSeverity = "error"
 
 
 class Verify(Record, frozen=True, kw_only=True):
@@ -215,7 +216,7 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
     """Cases of one group are not independent: variants of one template, for example."""
     suite: str = ""
     """The suite that the case belongs to; each suite has a score of its own."""
-    expected_classification: str = ""
+    expected_classification: ExpectedClassification = ""
     """How its author expects models to come out, `pass` or `fail`: what is reported beside the score, and never is part of it."""
     critical: bool = False
     metadata: dict[str, Any] = {}

@@ -10,14 +10,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
 from steelyard.outcomes.cells import BOOLEAN_CODES, EXPECTED_BOOLEAN_TEXT, FALSE_CODE
 from steelyard.outcomes.columns import OutcomeCsvReader
-from steelyard.outcomes.files import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError, collect_file_errors
+from steelyard.outcomes.files import OutcomeFile, OutcomeProblemCollector, collect_file_errors
 from steelyard.records import Target, Verdict, digest
+from steelyard.records.cases import TargetSeverity
 from steelyard.reports.tables import cell
 from steelyard.text import printable, short_quote
 from steelyard.verifiers.terraform.verifier import REPAIR_FIGURES, REPAIR_LEVELS
@@ -37,7 +38,7 @@ COPIED_COLUMNS = ("benchmark_oid", "llm_name")
 """What is copied to the outcomes."""
 CLONES_FOLDER = "clones"
 """The name of the folder of clones in paths that begin above it, whatever its name is now."""
-SEVERITIES = ("error", "warning")
+SEVERITIES: tuple[TargetSeverity, ...] = get_args(TargetSeverity)
 LINE_NUMBER = re.compile(r"(\d{1,9})(?:\.0+)?")
 """A line number; a table with gaps in the column writes it as a float."""
 ALL_LINES = (1, (1 << 31) - 1)
@@ -58,6 +59,14 @@ class FixRow(NamedTuple):
     @property
     def problem(self) -> str:
         return self.specific or self.oid
+
+
+class UnusableCellError(Exception):
+    """A cell of a row that cannot be used."""
+
+    def __init__(self, column: str, what: str) -> None:
+        super().__init__(f"{column} {what}")
+        self.column = column
 
 
 class FixesFile(NamedTuple):
@@ -212,8 +221,8 @@ class RepairReader:
             listed = self._problems.cells[name]
         try:
             return self._repair(row.cells, listed, row)
-        except UnreadableOutcomesError as error:
-            self._complaints.add(fixes.file, error.what.partition(" ")[0], error.what, [row.line])
+        except UnusableCellError as error:
+            self._complaints.add(fixes.file, error.column, str(error), [row.line])
             return None
 
     def _listed(self, fixes: FixesFile, row: FixRow, problems: ProblemList) -> str | None:
@@ -241,8 +250,8 @@ class RepairReader:
         part = next((cells[name] for name in parts if cells.get(name, "").strip()), "")
         is_part = bool(part) and not whole.strip()
         if is_part and not (block or own or theirs):
-            raise UnreadableOutcomesError(
-                f"{LINE_COLUMNS[0]} and {LINE_COLUMNS[1]} are empty; they say which lines the repair replaces"
+            raise UnusableCellError(
+                LINE_COLUMNS[0], f"and {LINE_COLUMNS[1]} are empty; they say which lines the repair replaces"
             )
         target = _target(cells, listed, theirs or own or block or ALL_LINES)
         if target is not None:
@@ -259,20 +268,20 @@ class RepairReader:
         """The module of these names, and the file's name as seen from it or from the clone."""
         for name, value in (("project_name", project), ("filename", filename)):
             if not value:
-                raise UnreadableOutcomesError(f"{name} is not given, neither here nor in the list of problems")
+                raise UnusableCellError(name, "is not given, neither here nor in the list of problems")
         if not _is_below(project) or ".." in project.split("/"):
-            raise UnreadableOutcomesError(
-                f"project_name is {short_quote(project)}; expected the name of a folder in {CLONES_FOLDER}_dir"
+            raise UnusableCellError(
+                "project_name", f"is {short_quote(project)}; expected the name of a folder in {CLONES_FOLDER}_dir"
             )
         inside = self._inside(project, filename)
         if inside.startswith("/") or not (folder or _is_below(inside)):
-            raise UnreadableOutcomesError(f"filename is {short_quote(filename)}; expected a file of the clone")
+            raise UnusableCellError("filename", f"is {short_quote(filename)}; expected a file of the clone")
         folder = self._inside(project, folder) if folder else posixpath.dirname(inside) or "."
         if not _is_below(posixpath.join(folder, "_")) or ".." in folder.split("/"):
-            raise UnreadableOutcomesError(f"working_directory is {short_quote(folder)}; expected a folder of the clone")
+            raise UnusableCellError("working_directory", f"is {short_quote(folder)}; expected a folder of the clone")
         folder = posixpath.normpath(folder)
         if not _is_below(posixpath.join(folder, inside)):
-            raise UnreadableOutcomesError(f"filename is {short_quote(filename)}; expected a file of the clone")
+            raise UnusableCellError("filename", f"is {short_quote(filename)}; expected a file of the clone")
         root = self._clones / project
         self._hold("project_name", project, root, self._clones)
         self._hold("working_directory", folder, root / folder, root)
@@ -292,12 +301,10 @@ class RepairReader:
         try:
             is_held = place.resolve().is_relative_to(inside.resolve())
         except (OSError, RuntimeError, ValueError) as error:
-            raise UnreadableOutcomesError(
-                f"{column} is {short_quote(name)}, which cannot be looked for: {error}"
-            ) from None
+            raise UnusableCellError(column, f"is {short_quote(name)}, which cannot be looked for: {error}") from None
         if not is_held:
-            raise UnreadableOutcomesError(
-                f"{column} is {short_quote(name)}, which a link leads out of {printable(str(inside))}"
+            raise UnusableCellError(
+                column, f"is {short_quote(name)}, which a link leads out of {printable(str(inside))}"
             )
 
 
@@ -315,12 +322,11 @@ def _lines(cells: Mapping[str, str], names: tuple[str, str]) -> tuple[int, int] 
     numbers = [LINE_NUMBER.fullmatch(text) for text in texts]
     for name, text, number in zip(names, texts, numbers, strict=True):
         if number is None or not int(number[1]):
-            raise UnreadableOutcomesError(
-                f"{name} is {short_quote(text) if text else 'empty'}; expected the number of a line, from 1"
-            )
+            said = short_quote(text) if text else "empty"
+            raise UnusableCellError(name, f"is {said}; expected the number of a line, from 1")
     first, last = (int(number[1]) for number in numbers if number)
     if last < first:
-        raise UnreadableOutcomesError(f"{names[1]} is {last}, before {names[0]}, which is {first}")
+        raise UnusableCellError(names[1], f"is {last}, before {names[0]}, which is {first}")
     return first, last
 
 
@@ -330,9 +336,10 @@ def _target(cells: Mapping[str, str], listed: Mapping[str, str], lines: tuple[in
     summary = source.get("summary", "").strip()
     if not summary:
         return None
-    severity = source.get("severity", "").strip().lower() or SEVERITIES[0]
-    if severity not in SEVERITIES:
-        raise UnreadableOutcomesError(f"severity is {short_quote(severity)}; expected {' or '.join(SEVERITIES)}")
+    said = source.get("severity", "").strip().lower() or SEVERITIES[0]
+    severity = next((known for known in SEVERITIES if known == said), None)
+    if severity is None:
+        raise UnusableCellError("severity", f"is {short_quote(said)}; expected {' or '.join(SEVERITIES)}")
     filename, detail = (source.get(name, "").strip() for name in ("filename", "detail"))
     first, last = lines
     return Target(file=filename, line_start=first, line_end=last, summary=summary, detail=detail, severity=severity)

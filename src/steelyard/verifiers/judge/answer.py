@@ -397,7 +397,7 @@ class PairwiseJudgment(Record, frozen=True, kw_only=True):
     """An answer wins that is preferred in both orders; all else is a tie."""
     swayed: bool
     """Whether the two orders came out differently: a tie that only the order of the answers made."""
-    favoured: str = ""
+    favoured: Literal["", "first", "second"] = ""
     """`first` or `second` when the same place won both times, whichever answer stood there."""
 
 
@@ -459,11 +459,11 @@ def combined_preference(a_first: Preference, b_first: Preference) -> PairwiseJud
         return PairwiseJudgment(winner="a", swayed=False)
     if a_first.winner == "second" and b_first.winner == "first":
         return PairwiseJudgment(winner="b", swayed=False)
-    is_placed = a_first.winner == b_first.winner != "tie"
+    favoured = a_first.winner
     return PairwiseJudgment(
         winner="tie",
-        swayed=a_first.winner != "tie" or b_first.winner != "tie",
-        favoured=a_first.winner if is_placed else "",
+        swayed=favoured != "tie" or b_first.winner != "tie",
+        favoured=favoured if favoured != "tie" and favoured == b_first.winner else "",
     )
 
 
