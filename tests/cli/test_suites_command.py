@@ -10,7 +10,7 @@ import pytest
 
 from steelyard.cli.main import main
 from steelyard.evalsets import load
-from steelyard.evalsets.loader import SHIPPED_SUITE_NAMES
+from steelyard.evalsets.suites import SHIPPED_SUITE_NAMES
 
 
 def test_it_lists_what_comes_with_us(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from steelyard.evalsets import load
 from steelyard.evalsets.jsonl import case_json_lines
-from steelyard.evalsets.loader import SHIPPED_SUITE_NAMES
+from steelyard.evalsets.suites import SHIPPED_SUITE_NAMES
 from steelyard.records import Case, Dependency, Expectations, Message, Pair, Verify
 
 ROOT = Path(__file__).parents[2]

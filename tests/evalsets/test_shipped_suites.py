@@ -10,7 +10,7 @@ import pytest
 
 from steelyard.errors import InputError
 from steelyard.evalsets import load
-from steelyard.evalsets.loader import SHIPPED_SUITE_NAMES
+from steelyard.evalsets.suites import SHIPPED_SUITE_NAMES
 from steelyard.records import Answer, Case, Finding
 from steelyard.sandbox.levels import ISOLATION_LEVELS
 from steelyard.sandbox.sandbox import ZygoteSandbox

@@ -13,7 +13,8 @@ from steelyard.analysis.summary import RunResults, run_results
 from steelyard.records import Evidence, SuiteRule
 from steelyard.reports import html, markdown
 from steelyard.reports import json as json_report
-from steelyard.reports.terminal import attempt_text, summary_text
+from steelyard.reports.terminal import summary_text
+from steelyard.reports.terminal_attempt import attempt_text
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 from support.suite_facts import attempt, both, case, info, suite
 

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from steelyard.analysis.summary import RunResults, Summary
 from steelyard.reports.figures import money
 from steelyard.reports.lists import health_text
-from steelyard.reports.terminal import attempt_text, case_text, summary_text
+from steelyard.reports.terminal import case_text, summary_text
+from steelyard.reports.terminal_attempt import attempt_text
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN, line, plain
 
 if TYPE_CHECKING:

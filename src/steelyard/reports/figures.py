@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from steelyard.analysis.estimates import Estimate
-from steelyard.analysis.suites import SuiteScores, classify_response, ordered_class_counts
+from steelyard.analysis.suites import classify_response
 from steelyard.analysis.summary import AttemptText, CaseSummary, Flag, ModelSummary, Summary
 from steelyard.records import Cost, Evidence
 from steelyard.text import MAX_REASON_LINE_CHARACTERS, SCANNED_CHARACTERS_PER_SHOWN, counted, line
@@ -223,64 +223,6 @@ def footnotes(rows: Sequence[MetricRow]) -> list[str]:
         for note in row.notes:
             names_by_note.setdefault(note, []).append(row.name.rstrip("*"))
     return [f"{line(model)} ({share}): {', '.join(names)}" for (model, share), names in names_by_note.items()]
-
-
-class SuiteTable(NamedTuple):
-    """The suites under one model."""
-
-    model: str
-    head: tuple[str, ...]
-    """What stands in the columns between the name of a suite and its counts by class."""
-    classes: tuple[str, ...]
-    """The classes that occur, a column each."""
-    rows: tuple[tuple[str, ...], ...]
-    """A row per suite, and the last one for all of them."""
-    beneath: tuple[tuple[str, str], ...]
-    """What else there is to say of all of them, by name."""
-
-
-def suite_tables(models: Sequence[ModelSummary]) -> list[SuiteTable]:
-    """What the suites score, a table per model; none where there are no suites."""
-    return [_suite_table(model_label(model.model, model.tier), model.suites) for model in models if model.suites]
-
-
-def _suite_table(model: str, scores: SuiteScores) -> SuiteTable:
-    together: Counter[str] = Counter()
-    for suite in scores.suites:
-        together.update(suite.classes)
-    classes = tuple(ordered_class_counts(together))
-    missing = sum(suite.missing for suite in scores.suites)
-    rows = [
-        (
-            line(suite.suite),
-            rate(suite.score),
-            f"{suite.cases:,}",
-            *([f"{suite.missing:,}"] if missing else []),
-            *(f"{suite.classes.get(name, 0):,}" for name in classes),
-        )
-        for suite in scores.suites
-    ]
-    last = (
-        "overall",
-        rate(scores.overall),
-        f"{sum(suite.cases for suite in scores.suites):,}",
-        *([f"{missing:,}"] if missing else []),
-        *(f"{together[name]:,}" for name in classes),
-    )
-    beneath = [
-        ("micro pass rate", scores.micro),
-        ("weighted", scores.weighted),
-        ("penalised", scores.penalised),
-        ("latency score", scores.latency if scores.latency.value is not None else None),
-        ("as expected", scores.agreement),
-    ]
-    return SuiteTable(
-        model=model,
-        head=("score", "cases", *(["missing"] if missing else [])),
-        classes=tuple(map(line, classes)),
-        rows=(*rows, last),
-        beneath=tuple((name, rate(estimate)) for name, estimate in beneath if estimate is not None),
-    )
 
 
 class FlaggedAttempts(NamedTuple):

@@ -30,6 +30,7 @@ from steelyard.reports.page import (
     shown_attempts,
     style,
 )
+from steelyard.reports.suite_tables import suite_tables
 from steelyard.stats.paired import difference_interval
 from steelyard.text import counted, line
 from steelyard.tiers.results import ExperimentAnalysis
@@ -165,7 +166,7 @@ def page(material: HtmlReportData) -> str:
         "footnotes": figures.footnotes(all_figures),
         "verified": figures.verification_text(models),
         "witnesses": figures.witness_text(material.summary),
-        "suites": figures.suite_tables(models),
+        "suites": suite_tables(models),
         "judged": labels.judged_table(summary.judged) if summary.judged else [],
         "judged_sentences": labels.judged_sentences(summary.judged) if summary.judged else [],
         "tier_tables": list(tiers.tier_tables(material.tiers)) if material.tiers else [],

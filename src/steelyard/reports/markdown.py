@@ -10,11 +10,11 @@ from steelyard.reports.figures import (
     footnotes,
     metric_rows,
     model_label,
-    suite_tables,
     verification_text,
     witness_text,
 )
 from steelyard.reports.labels import judged_sentences, judged_table
+from steelyard.reports.suite_tables import suite_tables
 from steelyard.reports.tables import bullets, code, escaped, markdown_table, warning_parts
 from steelyard.text import counted, line
 

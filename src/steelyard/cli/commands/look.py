@@ -65,6 +65,7 @@ def show(options: argparse.Namespace) -> int:
     from steelyard.engine.results.tier_runs import reply_judgments
     from steelyard.errors import InputError, did_you_mean
     from steelyard.reports import terminal
+    from steelyard.reports.terminal_attempt import attempt_text
     from steelyard.store.journal import StoredRun
 
     results, folder = _results(options)
@@ -96,9 +97,7 @@ def show(options: argparse.Namespace) -> int:
     if not chosen:
         raise InputError(f'{folder}: case "{options.case}" has no attempt {options.number} of that kind')
     judged = reply_judgments(StoredRun(folder), {tried.reply.key for tried in chosen if tried.reply})
-    texts = (
-        terminal.attempt_text(tried, judged.get(tried.reply.key, ()) if tried.reply else (), **look) for tried in chosen
-    )
+    texts = (attempt_text(tried, judged.get(tried.reply.key, ()) if tried.reply else (), **look) for tried in chosen)
     print("\n".join(texts), end="")
     return ExitCode.OK
 

@@ -10,6 +10,7 @@ from steelyard.analysis.suites import RESPONSE_CLASSES, SuiteScore
 from steelyard.analysis.summary import AttemptText, ModelSummary, Summary
 from steelyard.records import Case
 from steelyard.reports import figures as reports
+from steelyard.reports.suite_tables import suite_tables
 from steelyard.reports.tiers import tier_tables
 from steelyard.text import line
 from steelyard.tiers.rubrics import JudgingResult
@@ -351,7 +352,7 @@ def suites(run_cache: RunCache, name: str) -> str:
     opened = run_cache.run(name)
     models = [model for model in run_cache.summary(opened).models if model.suites]
     views = []
-    for model, table in zip(models, reports.suite_tables(models), strict=True):
+    for model, table in zip(models, suite_tables(models), strict=True):
         if model.suites is not None:
             rows = tuple(_suite_row(score) for score in model.suites.suites)
             views.append(SuiteView(table.model, reports.rate(model.suites.overall), rows, table.beneath))

@@ -1,0 +1,159 @@
+"""What a person reads in a terminal about one attempt: what was asked, what came back, and what was found out about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.text import Text
+
+from steelyard.analysis.attempts import AttemptText
+from steelyard.records import Answer, Diagnostic, Finding, MessageRole
+from steelyard.reports.figures import (
+    attempt_failure_reason,
+    evidence_text,
+    missing_reason,
+    model_label,
+    outcome,
+    price,
+    response_class,
+    seconds,
+    tests_passed,
+)
+from steelyard.reports.terminal import OUTCOME_STYLES, TerminalPage
+from steelyard.text import line
+from steelyard.tiers.rubrics import JudgingResult
+
+
+def attempt_text(tried: AttemptText, judged: Iterable[JudgingResult] = (), *, width: int, color: bool) -> str:
+    """All about one attempt: what was asked, what came back, what was found out about it, and what judges say."""
+    page = TerminalPage(width, color)
+    state = outcome(tried)
+    score = "" if tried.score is None else f", score {tried.score:.3f}"
+    page.say(
+        Text(f"{line(tried.case.id)} · {line(model_label(tried.model, tried.tier))} · attempt {tried.number}", "bold")
+    )
+    page.fit(
+        Text.assemble(
+            (state, OUTCOME_STYLES[state]),
+            score,
+            f": {attempt_failure_reason(tried)}" if attempt_failure_reason(tried) else "",
+        )
+    )
+    for message in tried.case.messages:
+        page.section(
+            "Prompt" if message.role == MessageRole.USER else f"Prompt ({line(message.role)})", message.content
+        )
+    if tried.reply is not None:
+        _put_answer(page, tried.reply.answer)
+    if tried.verdict is None:
+        page.section("Missing", ": ".join(missing_reason(tried)))
+    elif primary := response_class(tried):
+        page.head(f"Classification  {line(primary)}")
+        for evidence in tried.verdict.found.evidence:
+            page.verbatim(evidence_text(evidence), indent="  ")
+    else:
+        _put_finding(page, tried, tried.verdict.found)
+    for each in judged:
+        _put_judgment(page, each)
+    facts = _attempt_facts(tried)
+    if facts:
+        page.head("Numbers")
+    for name, value in facts:
+        page.say(Text(f"  {name:<18} {line(value)}"))
+    return page.text()
+
+
+def _put_answer(page: TerminalPage, answer: Answer) -> None:
+    if answer.reasoning:
+        page.section("Reasoning", answer.reasoning)
+    if answer.transcript:
+        page.section("Transcript", answer.transcript)
+    page.section("Reply", answer.text, nothing="(only tool calls)" if answer.tool_calls else "(empty)")
+    if answer.tool_calls:
+        page.section("Tool calls", "\n".join(f"{call.name}({call.arguments})" for call in answer.tool_calls))
+    for number, choice in enumerate(answer.other_choices, 2):
+        page.section(f"Choice {number}, not an attempt", choice, nothing="(empty)")
+
+
+def _put_finding(page: TerminalPage, tried: AttemptText, found: Finding) -> None:
+    """What running the code of a reply brought to light."""
+    page.section("Code", found.code or "", nothing="(none found in the reply)")
+    if found.missing:
+        page.section("Not defined", ", ".join(found.missing))
+    page.head(f"Tests  {tests_passed(tried)}" if found.tests else "Tests  none were run")
+    for test in found.tests:
+        result = (f"{line(test.outcome):<7}", OUTCOME_STYLES.get(test.outcome, ""))
+        page.fit(Text.assemble("  ", result, f"  {line(test.name)}"))
+        if test.message:
+            page.verbatim(test.message, indent="      ")
+    if found.output:
+        page.section("Output", found.output)
+    if found.diagnostics:
+        page.head("Diagnostics")
+    for diagnostic in found.diagnostics:
+        page.verbatim(_diagnostic_text(diagnostic), indent="  ")
+
+
+def _attempt_facts(tried: AttemptText) -> list[tuple[str, str]]:
+    """The numbers of an attempt by their names."""
+    facts = _answer_facts(tried.reply.answer) if tried.reply else []
+    if tried.verdict is None:
+        return facts
+    found = tried.verdict.found
+    if not response_class(tried):
+        facts += [("compiling", seconds(found.compile_seconds)), ("testing", seconds(found.test_seconds))]
+        facts.append(("lint warnings", "-" if found.warnings is None else str(found.warnings)))
+        facts.append(("sandbox", " · ".join(filter(None, (found.isolation, found.trust))) or "-"))
+    if found.note:
+        facts.append(("note", found.note))
+    if tried.verdict.node:
+        facts.append(("verified on", tried.verdict.node))
+    if found.rechecked:
+        facts.append(("verified again", f"{found.rechecked}x, {found.disagreed}x with another outcome"))
+    return facts
+
+
+def _answer_facts(answer: Answer) -> list[tuple[str, str]]:
+    facts = [("finish", answer.finish), ("cost", price(answer.cost))]
+    if answer.note:
+        facts.append(("note", answer.note))
+    if answer.exit_code is not None:
+        facts.append(("exit code", str(answer.exit_code)))
+    tokens = (
+        ("input tokens", answer.input_tokens, True),
+        ("of them cached", answer.cached_tokens, False),
+        ("output tokens", answer.output_tokens, True),
+        ("of them reasoning", answer.reasoning_tokens, False),
+    )
+    facts += [
+        (name, "-" if count is None else f"{count:,}") for name, count, always in tokens if always or count is not None
+    ]
+    if answer.recorded_at:
+        facts.append(("recorded at", answer.recorded_at))
+    return [*facts, ("latency", "unknown" if answer.latency is None else seconds(answer.latency))]
+
+
+def _put_judgment(page: TerminalPage, result: JudgingResult) -> None:
+    """One judge's marks with their reasons; a judge without a judgment says why."""
+    judge = f"Judge  {line(result.judge)}{f', asked again ({result.repeat})' if result.repeat > 1 else ''}"
+    if result.judgment is None:
+        page.head(f"{judge}  no judgment")
+        page.verbatim(result.unusable, indent="  ")
+        return
+    score, passed = result.judgment.score, result.judgment.passed
+    word = "" if passed is None else ", passes" if passed else ", does not pass"
+    page.head(f"{judge}  {'nothing applies' if score is None else f'{score:.3f}'}{word}")
+    for name, marks in result.judgment.categories.items():
+        given = "N/A" if marks.score is None else f"{marks.score:.2f}"
+        reasons = [marks.reason, *(f"{item}: {mark.reason}" for item, mark in marks.items.items() if mark.reason)]
+        page.verbatim(
+            ": ".join(filter(None, (f"{given:>4}  {line(name)}", "; ".join(filter(None, reasons))))), indent="  "
+        )
+    if result.judgment.reasoning:
+        page.verbatim(result.judgment.reasoning, indent="  ")
+
+
+def _diagnostic_text(diagnostic: Diagnostic) -> str:
+    code = f"[{diagnostic.code}]" if diagnostic.code else ""
+    places = "".join(f"\n  at {span.file}:{span.line_start}:{span.column_start}" for span in diagnostic.spans)
+    return f"{diagnostic.level}{code}: {diagnostic.message}{places}"
