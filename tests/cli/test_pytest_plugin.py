@@ -14,6 +14,7 @@ import time
 from contextlib import chdir
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -121,12 +122,14 @@ def test_thin_evidence_passes_with_a_warning_of_its_own_class(place: Path) -> No
         assert "pytest_plugin.py:" not in strict.stdout, "where a warning is an error, it is one of the test"
 
 
-@pytest.mark.parametrize("module", ["steelyard", "steelyard.pytest_plugin", "steelyard.cli.pytest_plugin"])
-def test_a_test_may_name_the_type_of_its_fixture(place: Path, module: str) -> None:
-    annotated = f"from {module} import Steelyard\n{GATE.replace('(steelyard)', '(steelyard: Steelyard)')}"
-    annotated += "    assert type(steelyard) is Steelyard\n"
+def test_a_test_may_name_the_type_of_its_fixture(place: Path) -> None:
+    annotated = ""
+    for number, module in enumerate(("steelyard", "steelyard.pytest_plugin", "steelyard.cli.pytest_plugin")):
+        test = GATE.replace("test_model(steelyard)", f"test_{number}(steelyard: Steelyard)")
+        annotated += f"from {module} import Steelyard\n{test}    assert type(steelyard) is Steelyard\n\n"
     ran = suite(place, annotated, models="replay:same.jsonl")
     assert ran.returncode == 0, ran.stdout
+    assert "3 passed" in ran.stdout
 
 
 def test_thin_evidence_fails_where_that_is_asked_for(place: Path) -> None:
@@ -203,17 +206,22 @@ def test_an_outage_fails_with_its_own_reason_and_is_no_regression(place: Path, s
 def test_models_and_samples_come_from_test_option_environment_and_settings_file_in_this_order(place: Path) -> None:
     (place / "steelyard.toml").write_text('models = "replay:good.jsonl"\nsamples = 4\ntemperature = 0.5\n')
     show = """
-def test_model(steelyard):
-    done = steelyard.run("evals/"{given})
+import pytest
+
+@pytest.mark.parametrize("given", {given})
+def test_model(steelyard, given):
+    done = steelyard.run("evals/", **given)
     print("asked", done.run.info.models, done.run.info.samples, done.run.info.parameters)
     assert (done.folder / "run.json").exists() and done.summary.models[0].pass_at[1].value is not None
 """
-    ways: list[tuple[str, list[str], dict[str, str]]] = [
-        ("", [], {}),
-        ("", [], {"STEELYARD_MODELS": "replay:same.jsonl", "STEELYARD_SAMPLES": "5"}),
-        ("", ["--steelyard-models=replay:thin.jsonl", "--steelyard-samples=3"], {"STEELYARD_SAMPLES": "5"}),
-        (', models="replay:same.jsonl", samples=2', ["--steelyard-models=x/y", "--steelyard-samples=3"], {}),
-        (', parameters={"max_tokens": 9}', [], {}),
+    ways: list[tuple[list[dict[str, Any]], list[str], dict[str, str]]] = [
+        ([{}, {"parameters": {"max_tokens": 9}}], [], {}),
+        ([{}], [], {"STEELYARD_MODELS": "replay:same.jsonl", "STEELYARD_SAMPLES": "5"}),
+        (
+            [{}, {"models": "replay:same.jsonl", "samples": 2}],
+            ["--steelyard-models=replay:thin.jsonl", "--steelyard-samples=3"],
+            {"STEELYARD_SAMPLES": "5"},
+        ),
     ]
     asked = []
     for given, arguments, environment in ways:
@@ -221,10 +229,10 @@ def test_model(steelyard):
         asked += re.findall("^asked (.*)$", ran.stdout, re.MULTILINE)
     assert asked == [
         "('replay:good.jsonl',) 4 {'temperature': 0.5}",
+        "('replay:good.jsonl',) 4 {'temperature': 0.5, 'max_tokens': 9}",
         "('replay:same.jsonl',) 5 {'temperature': 0.5}",
         "('replay:thin.jsonl',) 3 {'temperature': 0.5}",
         "('replay:same.jsonl',) 2 {'temperature': 0.5}",
-        "('replay:good.jsonl',) 4 {'temperature': 0.5, 'max_tokens': 9}",
     ]
 
 
@@ -250,8 +258,8 @@ def test_a_session_asks_once_however_many_tests_and_workers_want_the_run(place: 
     assert ran.returncode == 0, ran.stdout
     assert "8 passed in" in ran.stdout
     assert len(runs(place)) == 2
-    suite(place, SEVERAL, *workers, models="replay:same.jsonl")
-    assert len(runs(place)) == 4, "the next session asks anew"
+    suite(place, GATE, *workers, models="replay:same.jsonl")
+    assert len(runs(place)) == 3, "the next session asks again"
 
 
 def test_another_address_of_the_models_is_another_run(place: Path) -> None:
