@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import csv
-import subprocess
-import sys
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
+from genai_prices import Usage, calc_price
 
 from steelyard.errors import InputError
-from steelyard.providers.prices import Prices, price_table
+from steelyard.providers.agent.usage import token_dollars
+from steelyard.providers.price_list import listed_price, price_list
+from steelyard.providers.prices import Prices, price_table, token_prices
 from steelyard.records import Answer, Price
 
 SEED = price_table("worked-examples")
@@ -116,12 +120,48 @@ def test_what_a_provider_says_goes_before_every_table_and_what_nobody_says_is_un
     assert Prices(SEED).cost("openai/gpt-4o", Answer(text="", input_tokens=10)) is None
 
 
-def test_the_list_is_not_loaded_for_what_has_no_list_price() -> None:
-    script = """
-import sys
-from steelyard.providers.prices import Prices
-for model in ("replay:recordings/monday.jsonl.gz", "command:bin/model --fast", "python:models/one.py:ask", "ollama/a/b"):
-    assert Prices({}).price(model) is None
-print("genai_prices" in sys.modules)
-"""
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "False\n"
+def test_what_has_no_list_price_has_none() -> None:
+    for model in (
+        "replay:recordings/monday.jsonl.gz",
+        "command:bin/model --fast",
+        "python:models/one.py:ask",
+        "ollama/a/b",
+    ):
+        assert Prices({}).price(model) is None
+
+
+def names_of(rule: object) -> Iterator[str]:
+    """Names that a rule of the price list takes."""
+    match rule:
+        case ["or" | "and", *rules]:
+            for each in rules:
+                yield from names_of(each)
+        case ["equals" | "starts_with" | "ends_with" | "contains", str(text)]:
+            yield from (text, f"{text}-20251211", f"{text.upper()}-x")
+
+
+def test_models_cost_what_the_package_says_that_the_list_was_made_from() -> None:
+    """Whatever kind of tokens, however long the prompt, on any day and at any hour; every fourth model, by chance."""
+    chance, compared = random.Random(5), 0
+    now = datetime.now(UTC)
+    for provider in price_list().providers:
+        for model in provider.models:
+            names = list(names_of(model.match))
+            for name in names[:1] if chance.random() < 0.25 else ():
+                given = chance.choice((50, 150_000, 250_000, 900_000))
+                read, written = (chance.randrange(given // 3) for _ in range(2))
+                counts = {
+                    "input_tokens": given,
+                    "output_tokens": 70,
+                    "cached_tokens": read,
+                    "cache_write_tokens": written,
+                }
+                at = now - timedelta(minutes=chance.randrange(800 * 24 * 60))
+                price = listed_price(provider.id, name, input_tokens=given, at=at)
+                if price is None:
+                    continue
+                usage = Usage(input_tokens=given, output_tokens=70, cache_read_tokens=read, cache_write_tokens=written)
+                expected = calc_price(usage, name, provider_id=provider.id, genai_request_timestamp=at).total_price
+                assert token_dollars(counts, token_prices(price)) == pytest.approx(float(expected), rel=1e-9), name
+                compared += 1
+    assert compared > 150
