@@ -321,6 +321,14 @@ class HasWitness(Protocol):
         ...
 
 
+class CompilesTogether(Protocol):
+    """An optional method of a verifier whose compiler runs nothing, so that witnesses of syntax errors are cheap."""
+
+    async def compiling(self, replies: Sequence[tuple[Case, str]]) -> list[bool]:
+        """Which of these replies, to cases with one environment and one limit, bring code that compiles in the sandbox."""
+        ...
+
+
 class HasStub(Protocol):
     """An optional method of a verifier, so that `validate` finds tests that no answer fits, where a case has no reference."""
 

@@ -18,12 +18,16 @@ from steelyard.errors import ExitCode
 from steelyard.protocols import FailureLabel
 from steelyard.records import Answer, Case, Expectations, Finding, Verify
 from steelyard.reports.terminal import summary_text
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.store.journal import StoredRun
 from steelyard.store.witnesses import witness_results
+from steelyard.verifiers.python.verifier import PythonVerifier
 from support.facts import facts
 
 RIGHT = "def double(number):\n    return 2 * number\n"
 BROKEN = "def double(number:\n"
+DIES = "import os\n\ndef double(number):\n    os._exit(3)\n"
 TESTS = Expectations(test_file="assert double(2) == 4\nassert double(3) == 6\n")
 
 
@@ -51,7 +55,7 @@ def test_a_broken_answer_is_wrong_where_a_right_one_passes(tmp_path: Path) -> No
 
 
 def test_where_the_reference_fails_the_case_is_at_fault_and_no_attempt_at_it_counts(tmp_path: Path) -> None:
-    done = run(tmp_path, python_case("def double(number):\n    return 3 * number\n"), BROKEN, RIGHT, RIGHT)
+    done = run(tmp_path, python_case("def double(number):\n    return 3 * number\n"), DIES, RIGHT, RIGHT)
     found = facts(done.folder)
     (model,) = done.summary.models
     assert (model.attempts, model.missing, model.unscored) == (0, 3, ("double",))
@@ -63,13 +67,37 @@ def test_where_the_reference_fails_the_case_is_at_fault_and_no_attempt_at_it_cou
 
 
 def test_what_came_of_witnesses_is_stored_and_shown(tmp_path: Path) -> None:
-    done = run(tmp_path, python_case(RIGHT), RIGHT, BROKEN, BROKEN)
+    done = run(tmp_path, python_case(RIGHT), RIGHT, DIES, DIES)
     (result,) = witness_results(StoredRun(done.folder))
     assert (result.case, result.source, result.problem) == ("double", "reference", "")
     assert result.verifier.startswith("python")
     assert done.info.witnesses == done.summary.witnesses == records.WitnessCounts(tried=1, passed=1)
     shown = summary_text(done.summary, title="", next_commands=(), width=80, color=False)
     assert "witnesses: 1 of 1 passed" in shown
+
+
+def test_a_syntax_error_is_believed_where_the_reference_compiles(tmp_path: Path) -> None:
+    done = run(tmp_path / "compiles", python_case(RIGHT), BROKEN, BROKEN)
+    assert [verdict.found.label for verdict in facts(done.folder).verdicts] == ["does not compile"] * 2
+    (result,) = witness_results(StoredRun(done.folder))
+    assert (result.case, result.source, result.problem) == ("double", "compiled reference", "")
+    newer = "def double(number):\n    unless number:\n        return 2 * number\n"
+    done = run(tmp_path / "newer", python_case(newer), BROKEN, RIGHT)
+    assert not facts(done.folder).verdicts, "this Python may be too old for the case"
+    assert all(failure.message.startswith("the case's own reference") for failure in facts(done.folder).failures)
+
+
+def test_references_are_compiled_together_and_each_is_told_apart() -> None:
+    async def compiled() -> list[bool]:
+        sandbox = ZygoteSandbox(strongest_isolation())
+        case = python_case("")
+        texts = [f"```python\n{text}\n```" for text in (RIGHT, BROKEN, DIES, "x = 1\nx = = 2")]
+        try:
+            return await PythonVerifier(sandbox).compiling([(case, text) for text in texts])
+        finally:
+            await sandbox.close()
+
+    assert asyncio.run(compiled()) == [True, False, True, False]
 
 
 def test_a_run_in_which_all_pass_needs_no_witness(tmp_path: Path) -> None:
@@ -113,12 +141,12 @@ class ScriptedVerifier:
         pass
 
 
-def problems(verifier: ScriptedVerifier, *cases: Case, afresh: bool = False) -> list[str]:
+def problems(verifier: ScriptedVerifier, *cases: Case) -> list[str]:
     """What witnesses say of cases that are asked about at the same time."""
 
     async def together() -> list[str]:
         witnesses = WitnessSet(lambda case: verifier, "full")
-        return list(await asyncio.gather(*(witnesses.problem(case, afresh=afresh) for case in cases)))
+        return list(await asyncio.gather(*(witnesses.problem(case, Finding()) for case in cases)))
 
     return asyncio.run(together())
 

@@ -57,7 +57,7 @@ class VerifierSet:
         self._recheck = means.recheck
         self._share = 1.0 if cpus is None else cpus / processor_count()
         self._turns: dict[str, asyncio.Semaphore] = {}
-        self._witnesses = WitnessSet(self.of, self._sandbox.level, share_witnesses)
+        self._witnesses = WitnessSet(self.of, self._sandbox.level, share_witnesses, cases)
         self._verifiers: dict[str, Verifier] = {kind: _verifier(kind, self._sandbox) for kind in kinds}
 
     def check(self, cases: Sequence[Case]) -> None:
@@ -164,7 +164,7 @@ class VerifierSet:
         if isinstance(fact, Failure) or (is_verified_again_alone(fact.found) and not alone):
             return fact
         if could_come_from_machine(case, fact.found):
-            await witnesses.problem(case, afresh=bool(fact.found.trouble))
+            await witnesses.problem(case, fact.found)
         # a witness that others waited for meanwhile speaks about this answer as well, even if it passed
         if problem := witnesses.known_problem(case):
             return failure(reply, VerifierError(problem))

@@ -12,7 +12,7 @@ from steelyard.records.cases import Record
 
 FailureStage = Literal["ask", "verify", "judge"]
 """The step of ours that broke."""
-WitnessSource = Literal["reference", "built-in"]
+WitnessSource = Literal["reference", "compiled reference", "built-in"]
 """The case's own reference, or a tiny answer of ours in the same language and style."""
 TestOutcome = Literal["passed", "failed", "ignored"]
 TestFailureCause = Literal["", "comparison", "computation", "exception", "memory", "cpu", "death"]

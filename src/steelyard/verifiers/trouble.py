@@ -6,8 +6,8 @@ import re
 import signal
 from collections.abc import Sequence
 
-from steelyard.protocols import ProcessResult
-from steelyard.records import Test
+from steelyard.protocols import FailureLabel, ProcessResult
+from steelyard.records import Finding, Test
 
 CANNOT_START_EXIT_CODES = (126, 127)
 """What a shell says of a program that could not be started."""
@@ -20,6 +20,9 @@ TROUBLE_PATTERN = re.compile(
     re.IGNORECASE,
 )
 """What programs print when a machine runs out of something, or lacks a part of them."""
+
+SYNTAX_ERROR_NAMES = ("SyntaxError", "IndentationError", "TabError")
+"""What Python's parser says of a text; whether a machine is short of memory is none of that."""
 
 
 def trouble_sign(outcome: ProcessResult) -> str:
@@ -47,3 +50,9 @@ def is_own_exception(tests: Sequence[Test]) -> bool:
     """Whether the first failed test raised what no machine brings about."""
     failed = next((test for test in tests if test.outcome == "failed"), None)
     return failed is not None and failed.cause == "computation"
+
+
+def is_syntax_error(finding: Finding) -> bool:
+    """Whether Python refused the text of an answer, before anything of it ran."""
+    does_not_compile = finding.compiled is False and finding.label == FailureLabel.DOES_NOT_COMPILE
+    return does_not_compile and finding.reason.partition(":")[0] in SYNTAX_ERROR_NAMES

@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.steps import now, verify
 from steelyard.protocols import FailureLabel, Verifier
-from steelyard.records import Answer, Case, Finding, Reply, Verdict, WitnessResult, digest
-from steelyard.verifiers.trouble import is_own_exception
+from steelyard.records import Answer, Case, Finding, Reply, Verdict, WitnessResult, WitnessSource, digest
+from steelyard.verifiers.trouble import is_own_exception, is_syntax_error
 
 LABELS_OF_RAN_CODE = ("", FailureLabel.WRONG_ANSWER, FailureLabel.EXCEPTION)
 """What a finding is called when the code ran to its end; after a passed test that is the code's own doing."""
 WITNESS_TRIES = 2
 """How often a witness is tried before the machine or the case is at fault."""
+MAX_COMPILED_TOGETHER = 100
+"""References that are compiled in one process."""
 
 
 def could_come_from_machine(case: Case, finding: Finding) -> bool:
@@ -73,14 +76,25 @@ class WitnessSet:
     """The witnesses of a run on this machine, each tried once and only when a verdict needs it."""
 
     def __init__(
-        self, verifier_of: Callable[[Case], Verifier], level: str, share: WitnessSharing = share_with_nobody
+        self,
+        verifier_of: Callable[[Case], Verifier],
+        level: str,
+        share: WitnessSharing = share_with_nobody,
+        cases: Sequence[Case] = (),
     ) -> None:
+        """`cases` are those of the run: what is cheaper to try together is tried for several of them at once."""
         self._verifier_of = verifier_of
         self._level = level
         self._share = share
         self._problems: dict[str, str] = {}
         """Why answers to a case, or a built-in witness, cannot pass here; empty where the witness passed."""
         self._turns: dict[str, asyncio.Lock] = {}
+        self._groups: dict[str, list[Case]] = defaultdict(list)
+        """The cases that are verified alike."""
+        for case in cases:
+            self._groups[_group_key(case)].append(case)
+        self._compiling: dict[str, bool] = {}
+        """Whether the reference of a case compiles here, by the key of the case."""
         self.results: list[WitnessResult] = []
         """What came of the witnesses of each case, in order."""
 
@@ -88,11 +102,15 @@ class WitnessSet:
         """Why no answer to this case counts here, as far as that is known without trying."""
         return self._problems.get(_case_key(case), "")
 
-    async def problem(self, case: Case, *, afresh: bool = False) -> str:
-        """Why no answer to this case counts here; empty when its witness passed.
+    async def problem(self, case: Case, finding: Finding) -> str:
+        """Why no answer to this case counts here, once this was found of one; empty when its witness passed.
 
-        Whoever asks while the witness is being tried waits for it. With `afresh` it is tried again.
+        Whoever asks while the witness is being tried waits for it. After a sign of trouble it is tried again. A syntax error
+        is found before any test is run: the reference must compile there, and need not pass its tests.
         """
+        afresh = bool(finding.trouble)
+        if not afresh and is_syntax_error(finding) and await self._does_reference_compile(case):
+            return ""
         return await self._once(_case_key(case), lambda: self._recorded_problem(case, afresh=afresh), afresh=afresh)
 
     async def _once(self, key: str, attempt: Callable[[], Awaitable[str]], *, afresh: bool) -> str:
@@ -104,18 +122,53 @@ class WitnessSet:
     async def _recorded_problem(self, case: Case, *, afresh: bool) -> str:
         began = time.monotonic()
         problem = await self._case_problem(case, afresh=afresh)
+        self._record(case, "reference" if case.reference else "built-in", problem, began)
+        return problem
+
+    def _record(self, case: Case, source: WitnessSource, problem: str, began: float) -> None:
         self.results.append(
             WitnessResult(
                 at=now(),
                 case=case.id,
-                source="reference" if case.reference else "built-in",
+                source=source,
                 verifier=self._verifier_of(case).version,
                 isolation=self._level,
                 problem=problem,
                 seconds=round(time.monotonic() - began, 3),
             )
         )
-        return problem
+
+    async def _does_reference_compile(self, case: Case) -> bool:
+        """Whether the reference of a case compiles in the sandbox, where the built-in witness passes all its tests."""
+        compiling = getattr(self._verifier_of(case), "compiling", None)
+        if compiling is None or not case.reference or not case.expectations.should_compile:
+            return False
+
+        async def attempt() -> str:
+            began = time.monotonic()
+            problem = await self._machine_problem(case, afresh=False)
+            if problem:
+                return problem
+            group = _group_key(case)
+            async with self._turns.setdefault(group, asyncio.Lock()):
+                if _case_key(case) not in self._compiling:
+                    cases = self._neighbours(case)
+                    compiled = await compiling([(one, reference_answer(one).text) for one in cases])
+                    self._compiling |= zip(map(_case_key, cases), compiled, strict=True)
+            if not self._compiling[_case_key(case)]:
+                return "its reference does not compile"
+            self._record(case, "compiled reference", "", began)
+            return ""
+
+        return not await self._once(digest("compiles", _case_key(case)), attempt, afresh=False)
+
+    def _neighbours(self, case: Case) -> Sequence[Case]:
+        """A case and others with references that are verified alike."""
+        group = [one for one in self._groups.get(_group_key(case), ()) if one.reference]
+        if case not in group:
+            return [case]
+        first = group.index(case) // MAX_COMPILED_TOGETHER * MAX_COMPILED_TOGETHER
+        return group[first : first + MAX_COMPILED_TOGETHER]
 
     async def _case_problem(self, case: Case, *, afresh: bool) -> str:
         wrong = await self.fault(case) if case.reference else ""
@@ -154,6 +207,11 @@ class WitnessSet:
             else:
                 fault = fact.message
         return fault
+
+
+def _group_key(case: Case) -> str:
+    """Equal for cases whose answers run in the same environment, with the same limits."""
+    return digest("group", case.kind, case.verify.python_env, case.verify.style, str(case.timeout_secs))
 
 
 def _case_key(case: Case) -> str:

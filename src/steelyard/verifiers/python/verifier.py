@@ -25,6 +25,7 @@ from steelyard.verifiers.python.findings import MAX_ANSWER_OUTPUT_CHARS, compile
 from steelyard.verifiers.python.guests import (
     GuestChannel,
     RefereeProcess,
+    compiled_together,
     exit_description,
     finish_call,
     installed_packages,
@@ -45,7 +46,7 @@ from steelyard.verifiers.trouble import trouble_sign
 from steelyard.verifiers.witnesses import python_witness
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from steelyard.protocols import GuestHost, Sandbox
 
@@ -105,6 +106,15 @@ class PythonVerifier:
 
     def witness(self, case: Case) -> Case:
         return python_witness(case, self._plan(case).style)
+
+    async def compiling(self, replies: Sequence[tuple[Case, str]]) -> list[bool]:
+        """Which replies to cases with one environment and one limit bring code that compiles, tried in one process."""
+        first, _ = replies[0]
+        found = [code_from_reply(case, text).code for case, text in replies]
+        guest = python_guest("candidate", first.verify.python_env, self._plan(first).style)
+        async with self._sandbox.host(guest) as candidate:
+            compiled = await compiled_together(candidate, [code or "" for code in found], _limits(first))
+        return [code is not None and is_compiled for code, is_compiled in zip(found, compiled, strict=True)]
 
     def _plan(self, case: Case) -> PythonTestPlan:
         """The case's tests, taken apart once for all its attempts."""

@@ -10,7 +10,11 @@ import os
 import socket
 import sys
 
-from steelyard.verifiers.python.guest.candidate_peer import ANSWER_MODULE_NAMES, CandidatePeer
+from steelyard.verifiers.python.guest.candidate_peer import (
+    ANSWER_MODULE_NAMES,
+    CandidatePeer,
+    is_compilable,
+)
 from steelyard.verifiers.python.guest.wire import REHEARSALS, MessageSocket, PeerGone, begin_random, load_random
 
 PRELOADED_ANSWER_MODULES = ("bisect", "copy", "functools", "heapq", "itertools", "math", "re", "string", "typing")
@@ -48,6 +52,9 @@ def main(fds: list[int]) -> None:
     candidate.begin(fds[0])
     try:
         job = candidate.receive()
+        if job[0] == "compile":
+            candidate.send([is_compilable(code) for code in job[1]])
+            os._exit(0)
         _, code, names, threads, *calls = job
         if candidate.load(code, names) is not None:
             if calls:

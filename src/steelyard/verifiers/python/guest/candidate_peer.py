@@ -90,6 +90,7 @@ def awaited(thing: Any) -> Any:
 
 _LOOPS: list[Any] = []
 """The one event loop in which everything is awaited, once there is one."""
+COMPILE_ERRORS = (SyntaxError, ValueError, MemoryError, RecursionError)
 REMOTE_OPERATIONS: dict[str, Callable[..., Any]] = {
     "call": call,
     "getattr": getattr,
@@ -140,6 +141,20 @@ REMOTE_OPERATIONS: dict[str, Callable[..., Any]] = {
     },
     **{name: getattr(operator, name) for name in ("and_", "or_", "xor", "iand", "ior", "ixor")},
 }
+
+
+def compiled_answer(code: str) -> types.CodeType:
+    """The code of an answer, ready to run."""
+    return compile(code, "answer.py", "exec", dont_inherit=True)
+
+
+def is_compilable(code: str) -> bool:
+    """Whether an answer compiles; nothing of it is run."""
+    try:
+        compiled_answer(code)
+    except COMPILE_ERRORS:
+        return False
+    return True
 
 
 class CandidatePeer(ObjectPeer):
@@ -265,8 +280,8 @@ class CandidatePeer(ObjectPeer):
         """Run the answer, and tell what it gave these names to; None when there is nothing to be called."""
         began = time.perf_counter()
         try:
-            compiled = compile(code, "answer.py", "exec", dont_inherit=True)
-        except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+            compiled = compiled_answer(code)
+        except COMPILE_ERRORS as error:
             self.send(["not compiled", exception_text(error), getattr(error, "lineno", None)])
             return None
         self.send(["compiled", time.perf_counter() - began])
