@@ -13,7 +13,8 @@ import msgspec
 import pytest
 
 from steelyard.errors import VerifierError
-from steelyard.verifiers.response.checks import CHECK_TYPES, declared_check, expected_response_check
+from steelyard.records import ToolCall
+from steelyard.verifiers.response.checks import CHECK_TYPES, declared_check, expected_response_check, with_tool_calls
 from steelyard.verifiers.response.judged import ResponseCheckResult
 from steelyard.verifiers.response.language import language_of, language_tables
 from steelyard.verifiers.response.schema import quick_predicate
@@ -811,6 +812,7 @@ EVERY = {
     "refusal": {"type": "refusal"},
     "max_length": {"type": "max_length", "words": 10, "lines": 2},
     "normalised": {"type": "normalised", "form": "NFKC", "no_bidi": True, "no_zero_width": True},
+    "tool_call": {"type": "tool_call", "name": "f", "schema": {"anyOf": [{"type": "array", "items": {"$ref": "#"}}, {"type": "object"}]}},
     "not": {"type": "not", "check": {"type": "json", "fenced": True}},
     "all": {"type": "all", "checks": [{"type": "json"}, {"type": "csv", "columns": ["a"], "strict_no_extra_text": True}]},
     "any": {"type": "any", "checks": [{"type": "json", "weight": 0.1}, {"type": "number", "value": 1}]},
@@ -829,7 +831,7 @@ PIECES = [
 
 
 def hold(name: str, text: str) -> ResponseCheckResult:
-    found = declared_check(EVERY[name]).judge(text)
+    found = with_tool_calls(declared_check(EVERY[name]), (ToolCall(name="f", arguments=text),)).judge(text)
     assert found.primary in ("pass", "fail", "wrong_format", "policy_violation")
     assert 0 <= found.score <= 1
     assert (found.score == 1) >= (found.primary == "pass" and name != "any")

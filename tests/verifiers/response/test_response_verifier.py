@@ -9,7 +9,7 @@ import pytest
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.errors import VerifierError
-from steelyard.records import Answer, Case, Finding, Verify
+from steelyard.records import Answer, Case, Finding, ToolCall, Verify
 from steelyard.sandbox.levels import ISOLATION_LEVELS
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.verifiers.response.verifier import RESPONSE_CLASS_ORDER, ResponseVerifier
@@ -213,3 +213,56 @@ def test_a_case_that_cannot_be_judged_is_found_out_before_anything_is_asked(of: 
     assert message in str(error.value)
     with pytest.raises(VerifierError):
         judge("Paris", of)
+
+
+CALLED = Answer(
+    text="",
+    finish="tool_calls",
+    tool_calls=(
+        ToolCall(name="now", arguments=""),
+        ToolCall(name="weather", arguments='{"city": "Rome"}'),
+        ToolCall(name="weather", arguments='{"city": "Paris", "days": 2}'),
+        ToolCall(name="broken", arguments='{"city": '),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("check", "ends", "why"),
+    [
+        ({"name": "weather"}, "pass", 'calls "weather"'),
+        ({"name": "now", "arguments": {}}, "pass", 'calls "now"'),
+        ({"name": "weather", "arguments": {"city": "Paris"}}, "pass", 'calls "weather"'),
+        ({"name": "weather", "arguments": {"city": "Oslo"}}, "fail", "of its arguments"),
+        ({"name": "weather", "schema": {"required": ["days"]}}, "pass", 'calls "weather"'),
+        ({"name": "weather", "schema": {"required": ["hours"]}}, "fail", "of its arguments"),
+        ({"name": "broken"}, "wrong_format", "no JSON"),
+        ({"name": "mail"}, "fail", 'does not call "mail" but "now", "weather"'),
+    ],
+)
+def test_a_reply_that_is_only_tool_calls_is_checked_by_them(check: dict[str, Any], ends: str, why: str) -> None:
+    expect = {"type": "tool_call", **check}
+    assert primary(CALLED, expect) == ends
+    assert why in judge(CALLED, case(expect=expect)).evidence[0].what
+    # an answer in words calls nothing, and what a call says is no text of the reply
+    assert primary("weather in Paris", expect) == "fail"
+    assert primary(CALLED, {"type": "contains", "value": "Paris"}) == "fail"
+    both = {"type": "all", "checks": [expect, {"type": "not", "check": {"type": "tool_call", "name": "mail"}}]}
+    assert primary(CALLED, both) == ends
+    forbidden = {"type": "not", "check": expect, "policy": "no calls"}
+    assert primary(CALLED, forbidden) == ("policy_violation" if ends == "pass" else "pass")
+
+
+@pytest.mark.parametrize(
+    ("check", "says"),
+    [
+        ({}, "name is missing"),
+        ({"name": "f", "arguments": "x"}, "expected a table"),
+        ({"name": "f", "arguments": {}, "schema": {}}, "keep one of them"),
+        ({"name": "f", "schema": 5}, "expected a JSON Schema"),
+        ({"name": "f", "argument": {}}, "unknown key"),
+    ],
+)
+def test_a_check_of_tool_calls_that_is_wrong_is_refused(check: dict[str, Any], says: str) -> None:
+    with pytest.raises(VerifierError, match=says):
+        ResponseVerifier(NOWHERE).check(case(expect={"type": "tool_call", **check}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any, ClassVar
 from msgspec.structs import replace
 
 from steelyard.errors import VerifierError, did_you_mean
-from steelyard.records import Evidence
+from steelyard.records import Evidence, ToolCall
 from steelyard.text import short_quote
 from steelyard.verifiers.response.csv import csv_check
 from steelyard.verifiers.response.json import json_check
@@ -41,6 +42,7 @@ from steelyard.verifiers.response.text import (
     one_of_check,
     regex_check,
 )
+from steelyard.verifiers.response.tool_calls import ToolCallCheck, tool_call_check
 from steelyard.verifiers.response.unicode import printable_excerpt
 
 MAX_CHECK_NESTING = 32
@@ -142,6 +144,7 @@ LEAF_CHECKS: dict[str, Callable[[CheckTable], ResponseCheck]] = {
     "one_of": one_of_check,
     "refusal": refusal_check,
     "regex": regex_check,
+    "tool_call": tool_call_check,
     "xml": xml_check,
 }
 CHECK_TYPES = (*LEAF_CHECKS, "all", "any", "not")
@@ -150,6 +153,19 @@ CHECK_TYPES = (*LEAF_CHECKS, "all", "any", "not")
 def declared_check(data: object, path: str = "expect") -> ResponseCheck:
     """The check that a table declares; VerifierError with one sentence, and the path, for anything else."""
     return _check(CheckTable(data, path), 1, [MAX_CHECKS_PER_CASE])
+
+
+def with_tool_calls(check: ResponseCheck, calls: tuple[ToolCall, ...]) -> ResponseCheck:
+    """The check for a reply that calls tools, which its text does not show."""
+    if isinstance(check, ToolCallCheck):
+        return dataclasses.replace(check, calls=calls)
+    if isinstance(check, AllOfCheck | AnyOfCheck):
+        return dataclasses.replace(
+            check, parts=tuple((weight, with_tool_calls(part, calls)) for weight, part in check.parts)
+        )
+    if isinstance(check, NotCheck):
+        return dataclasses.replace(check, part=with_tool_calls(check.part, calls))
+    return check
 
 
 def expected_response_check(text: str) -> ResponseCheck:

@@ -14,7 +14,7 @@ from steelyard.protocols import Sandbox
 from steelyard.records import Answer, Case, Evidence, Finding, verify_settings
 from steelyard.sandbox.processors import processor_count
 from steelyard.text import short_quote
-from steelyard.verifiers.response.checks import declared_check, expected_response_check
+from steelyard.verifiers.response.checks import declared_check, expected_response_check, with_tool_calls
 from steelyard.verifiers.response.judged import (
     MAX_EVIDENCE_PIECES,
     POLICY_VIOLATION,
@@ -71,6 +71,8 @@ def classify_answer(answer: Answer, check: ResponseCheck) -> ResponseCheckResult
         primary, what = failure
         what = f"{what}: {printable_excerpt(answer.error)}" if answer.error else what
         return ResponseCheckResult(primary=primary, score=0.0, details=(Evidence(rule="finish", what=what),))
+    if answer.tool_calls:
+        check = with_tool_calls(check, answer.tool_calls)
     start = answer_start(answer.text)
     if start is None:
         found = check.judge(answer.text)
