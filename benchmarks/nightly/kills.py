@@ -32,6 +32,8 @@ from steelyard.records import Judgment, Reply, Verdict
 from steelyard.store.journal import StoredRun
 
 CASES, SAMPLES, IN_FLIGHT = 10, 8, 2
+LABELS = 5
+RECORDED, RECORDED_ATTEMPTS = ROOT / "examples" / "other-tools" / "inspect" / "better.eval", 12
 HANG_SECONDS = 60
 """Seconds after a signal in which a command must have ended, on a machine that may be busy; others have twice as long."""
 MODEL = """
@@ -91,6 +93,9 @@ def prepare(folder: Path) -> None:
             _command([*asking, *further]), cwd=folder, env=_environment(folder), capture_output=True, check=False
         )
         assert ended.returncode == 0, ended.stderr
+    shutil.copytree(folder / "done", folder / "labelled")
+    rows = [f"c{number},yes,1,ada" for number in range(LABELS)]
+    (folder / "labels.csv").write_text("\n".join(["case,passed,number,by", *rows]) + "\n")
 
 
 def _command(arguments: Sequence[str]) -> list[str]:
@@ -180,6 +185,39 @@ def merged(folder: Path) -> str:
     return "" if count == CASES * SAMPLES else f"the merged run has {count} replies"
 
 
+def imported(folder: Path) -> str:
+    """An imported run is absent or whole; it is put away."""
+    if not (folder / "imported").exists():
+        return ""
+    count = len(stored(folder / "imported")[1])
+    shutil.rmtree(folder / "imported")
+    return "" if count == RECORDED_ATTEMPTS else f"the imported run has {count} verdicts"
+
+
+class KeptLabels:
+    """Whether labels only grow, by whole lines, and those that were written out are whole."""
+
+    def __init__(self, run: Path, written: Path) -> None:
+        self._labels, self._written = run / "labels-ada.jsonl", written
+        self._before = b""
+
+    def check(self) -> str:
+        content = self._labels.read_bytes() if self._labels.exists() else b""
+        if not content.startswith(self._before):
+            return "labels were lost"
+        # half a line at the end is left out when it is read, and the next one begins on a line of its own
+        self._before = content[: content.rfind(b"\n") + 1]
+        for line in self._before.splitlines():
+            try:
+                json.loads(line)
+            except ValueError:
+                if not line.startswith(b"{"):
+                    return f"a line of labels begins in the midst: {line[:80]!r}"
+        if self._written.exists() and len(self._written.read_text().splitlines()) not in (1, 1 + LABELS):
+            return f"{self._written.name} is cut"
+        return ""
+
+
 def commands(folder: Path) -> list[Command]:
     """All commands that write something, and some that only read."""
     run, experiment = KeptReplies(folder / "run", CASES * SAMPLES), KeptReplies(folder / "experiment", CASES * 8)
@@ -211,6 +249,7 @@ def commands(folder: Path) -> list[Command]:
 
     judged = KeptReplies(folder / "judged")
     nothing = KeptFiles(folder)
+    labels = KeptLabels(folder / "labelled", folder / "out.csv")
     query = ("query", "SELECT count(*) FROM attempts", "-o", "q.json")
     gate = "gate --baseline done --current done -o gate.json"
     return [
@@ -222,6 +261,8 @@ def commands(folder: Path) -> list[Command]:
         fixed("bless", "bless done --as main", KeptFiles(folder, "steelyard-baselines/*").check),
         fixed("report", "report done -o r.json -o r.csv", KeptFiles(folder, "r.json", "r.csv").check),
         fixed("gate", gate, KeptFiles(folder, "gate.json").check),
+        fixed("import", f"import {RECORDED} --output imported", lambda: imported(folder)),
+        fixed("label", "label labelled --import labels.csv --export out.csv", labels.check),
         Command("query", lambda: query, KeptFiles(folder, "q.json").check),
         fixed(
             "repairs", "repairs --config repairs/evaluation_config.json", KeptFiles(folder, "repairs/results/*").check

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
 import secrets
@@ -96,6 +97,18 @@ def explain_write_errors(folder: Path) -> Iterator[None]:
         if error.errno in DISK_BROKEN_ERRNOS:
             raise DiskError(f"{where}: {error.strerror}; check the disk and try again") from None
         raise InputError(f"{where}: cannot be written: {error.strerror}") from None
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Add a line to a file; when this returns it is on the disk. A last line that is cut off is dropped: nobody was told of it."""
+    with explain_write_errors(path), path.open("a+b") as file:
+        with suppress(OSError):  # some network disks know no locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
+        file.write(line + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 Content = TypeVar("Content")

@@ -16,7 +16,7 @@ import msgspec
 
 from steelyard.errors import DiskError, DiskFullError, InputError, Problem, StoreError, check_format
 from steelyard.records import Attempt, Case, Fact, Failure, GateLook, Judgment, Reply, RunInfo, Verdict
-from steelyard.store.files import DISK_BROKEN_ERRNOS, DISK_FULL_ERRNOS, TolerantDecoder, format_number
+from steelyard.store.files import DISK_BROKEN_ERRNOS, DISK_FULL_ERRNOS, TolerantDecoder, append_line, format_number
 from steelyard.store.responses import ResponseLog, response_body
 
 USUAL_JOURNAL_LINE_BYTES, MAX_JOURNAL_LINE_BYTES = 4 << 20, 128 << 20
@@ -562,11 +562,4 @@ def gate_looks(folder: Path) -> list[GateLook]:
 
 def record_gate_look(folder: Path, look: GateLook) -> None:
     """Record a look before its verdict is shown."""
-    path = folder / "looks.jsonl"
-    try:
-        with path.open("ab") as file:
-            file.write(msgspec.json.encode(look) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise StoreError(f"{path}: {error.strerror}; a gate must be able to count its looks") from None
+    append_line(folder / "looks.jsonl", msgspec.json.encode(look))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.errors import InputError, Problem, StoreError
+from steelyard.errors import DiskFullError, InputError, Problem
 from steelyard.records import Label
-from steelyard.store.files import TolerantDecoder
+from steelyard.store.files import TolerantDecoder, explain_write_errors
 from steelyard.store.journal import DECODE_ERRORS, StoredRun
 from steelyard.store.run_folders import UntrustedRun
 
@@ -29,7 +29,7 @@ def append_labels(folder: Path, labels: Iterable[Label]) -> None:
     for person, theirs in by_person.items():
         path = folder / f"labels-{person}.jsonl"
         content = b"".join(msgspec.json.encode(label) + b"\n" for label in theirs)
-        try:
+        with explain_write_errors(path):
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
             try:
                 size = os.fstat(file).st_size
@@ -39,12 +39,10 @@ def append_labels(folder: Path, labels: Iterable[Label]) -> None:
                 # in one piece, because the same person may have two windows open
                 written = os.write(file, content)
                 if written < len(content):
-                    raise StoreError(f"{path}: no room left; make room and label again")
+                    raise DiskFullError(f"{path}: no room left; make room and label again")
                 os.fsync(file)
             finally:
                 os.close(file)
-        except OSError as error:
-            raise StoreError(f"{path}: {error.strerror}; the label is not kept") from None
 
 
 def read_labels(folder: Path, damaged: Callable[[Problem], None]) -> list[Label]:

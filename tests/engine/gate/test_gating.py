@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from steelyard.comparison.sides import Side, Trials
 from steelyard.engine.gate.gate import gate_sides
-from steelyard.errors import InputError, StoreError
+from steelyard.errors import DiskFullError, InputError, StoreError
 from steelyard.store.journal import gate_looks
+from support.disks import full_disk
 
 
 def side(
@@ -108,6 +109,11 @@ def test_a_look_that_was_cut_off_was_never_answered_and_a_damaged_list_is_refuse
     whole = path.read_bytes()
     path.write_bytes(whole + whole[:40])
     assert len(gate_looks(tmp_path)) == 1
+    gate_sides(SURE, side(*[(6, 6)] * 40), folder=tmp_path)
+    assert len(gate_looks(tmp_path)) == 2, "what was cut off must not spoil the next look"
+    with full_disk(path), pytest.raises(DiskFullError, match="no room left"):
+        gate_sides(SURE, side(*[(7, 7)] * 40), folder=tmp_path)
+    assert len(gate_looks(tmp_path)) == 2
     path.write_bytes(b"nonsense\n")
     with pytest.raises(InputError, match="delete it to start over"):
         gate_looks(tmp_path)

@@ -21,10 +21,11 @@ from steelyard.analysis.judged_rates import (
 )
 from steelyard.cli.main import main
 from steelyard.engine.results.labels import LabelledRun, export_labels, import_labels
-from steelyard.errors import InputError, Problem, StoreError
+from steelyard.errors import DiskFullError, InputError, Problem
 from steelyard.records import Label
 from steelyard.store.journal import StoredRun
 from steelyard.store.labels import MAX_LABEL_LINE_BYTES, append_labels, read_labels
+from support.disks import full_disk
 from support.labelled import AT, JUDGES, MODELS, judged_run
 
 
@@ -100,9 +101,16 @@ def test_what_a_stranger_put_there_is_bounded(folder: Path, tmp_path: Path) -> N
     (folder / "labels-eve.jsonl").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(InputError, match="a link, which is not followed"):
         read(folder)
-    with pytest.raises(StoreError, match="the label is not kept"):
+    with pytest.raises(InputError, match="cannot be written"):
         append_labels(folder, [label(1, by="eve")])
     assert (tmp_path / "elsewhere").read_text() == ""
+
+
+def test_labels_that_find_no_room_are_no_mistake_of_the_user(folder: Path) -> None:
+    append_labels(folder, [label(1, by="ada")])
+    with full_disk(folder / "labels-ada.jsonl"), pytest.raises(DiskFullError, match="no room left"):
+        append_labels(folder, [label(2, by="ada")])
+    assert len(read(folder)[0]) == 1
 
 
 def test_the_last_mark_counts_and_one_that_was_taken_back_does_not() -> None:
@@ -124,6 +132,10 @@ def test_labels_travel_as_csv_and_bad_rows_are_all_named(folder: Path, tmp_path:
     (tmp_path / "labels.csv").write_text(written)
     assert import_labels(StoredRun(other), tmp_path / "labels.csv", "grace") == 2
     assert export_labels(StoredRun(other), lambda _: None) == written
+
+    (tmp_path / "long.csv").write_text(f'case,passed\n"{"x" * 200_000}",true\n')
+    with pytest.raises(InputError, match=r"long\.csv: not CSV"):
+        import_labels(StoredRun(other), tmp_path / "long.csv", "grace")
 
     bad = "case,model,passed,criterion,number\n"
     bad += f"case-1,{MODELS[0]},true,,1\ncase-01,{MODELS[0]},maybe,,1\ncase-01,{MODELS[0]},true,kidn,1\ncase-01,{MODELS[0]},true,,7\n"

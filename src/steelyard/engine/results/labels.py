@@ -196,16 +196,21 @@ def import_labels(stored: StoredRun, path: Path, person: str) -> int:
     Only `case` and `passed` are needed; a run of one model needs no `model`, and `person` is who labelled where no row says so.
     """
     try:
-        content = path.read_bytes()
-        text = content.decode("utf-8-sig")
+        with path.open("rb") as file:
+            content = file.read(MAX_LABEL_FILE_BYTES + 1)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8; save the table as CSV in UTF-8") from None
     if len(content) > MAX_LABEL_FILE_BYTES:
         raise InputError(f"{path}: larger than {MAX_LABEL_FILE_BYTES >> 20} MB, which is too much to be read")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8; save the table as CSV in UTF-8") from None
     problems: list[Problem] = []
-    labels = list(_read_rows(stored, path, text, person, problems))
+    try:
+        labels = list(_read_rows(stored, path, text, person, problems))
+    except csv.Error as error:
+        raise InputError(f"{path}: not CSV: {error}") from None
     if problems:
         raise InputError(problems)
     append_labels(stored.folder, labels)
