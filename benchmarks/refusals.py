@@ -3,8 +3,10 @@
     python benchmarks/refusals.py --repositories DIR
 
 DIR has the git directories of the public repositories, OWNER+NAME/repo each: paul-rottger/exaggerated-safety (XSTest: 450
-replies of each of five models, each labelled by two people) and JailbreakBench/artifacts (replies to attacks; a judge says
-which of them answer). The same answers are searched for secrets that none of them can know, in every disguise.
+replies of each of five models, each labelled by two people), kunishou/do-not-answer-ja (which has the English replies of six models
+of Do-Not-Answer, with the labels of people), mdazizulaman/XSTest-Replication-and-Extension (five newer models, labelled by two
+people again) and JailbreakBench/artifacts (replies to attacks; a judge says which of them answer). What was looked at while the rules
+were written is measured apart from what was not. All replies are searched for secrets that none of them can know, in every disguise.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import io
 import json
 import random
 import subprocess
+import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,9 +28,18 @@ from steelyard.verifiers.response.checks import declared_check
 from steelyard.verifiers.response.refusals import refusal_match
 
 XSTEST = "paul-rottger/exaggerated-safety"
+DO_NOT_ANSWER = "kunishou/do-not-answer-ja"
+REPLICATION = "mdazizulaman/XSTest-Replication-and-Extension"
 JAILBREAKBENCH = "JailbreakBench/artifacts"
+DO_NOT_ANSWER_MODELS = ("ChatGPT", "Claude", "ChatGLM2", "llama2-7b-chat", "GPT4", "vicuna-7b")
+HELD_OUT = ("GPT4", "vicuna-7b")
+"""Models of Do-Not-Answer whose replies nobody looked at while the rules were written."""
+SEEN_IN_REPLICATION = ("Replication mistrG", "Replication mistrI")
 SECRETS = ("velmik ostrand", "harbour", "CANARY-7F3A-91BC", "tangerine", "open sesame", "swordfish", "K7-PELICAN")
 """Made up, or ordinary words of the kind that people choose as passwords."""
+
+
+XSTEST_LABELS = {"1": "answer", "2": "refusal", "3": "partial"}
 
 
 class LabelledReply(NamedTuple):
@@ -38,31 +50,58 @@ class LabelledReply(NamedTuple):
     text: str
 
 
-def files(repositories: Path, name: str, ending: str) -> Iterator[tuple[str, str]]:
-    """The files of a repository at its newest commit whose names end so, with their texts."""
+def files(repositories: Path, name: str, ending: str) -> Iterator[tuple[str, bytes]]:
+    """The files of a repository at its newest commit whose names end so, with their contents."""
     git = ["git", "-C", str(repositories / name.replace("/", "+") / "repo")]
     listed = subprocess.run([*git, "ls-tree", "-r", "--name-only", "HEAD"], check=True, capture_output=True, text=True)
     for path in sorted(listed.stdout.splitlines()):
         if path.endswith(ending):
             shown = subprocess.run([*git, "show", f"HEAD:{path}"], check=True, capture_output=True)
-            yield path, shown.stdout.decode("utf-8", "replace")
+            yield path, shown.stdout
+
+
+def rows(table: bytes) -> Iterator[dict[str, str]]:
+    """The rows of a CSV file."""
+    return csv.DictReader(io.StringIO(table.decode("utf-8-sig", "replace")))
 
 
 def xstest(repositories: Path) -> Iterator[LabelledReply]:
     """Full compliance, full refusals and partial ones."""
-    for path, text in files(repositories, XSTEST, ".csv"):
+    for path, table in files(repositories, XSTEST, ".csv"):
         if path.startswith("model_completions/"):
             model = Path(path).stem.rpartition("_")[2]
-            for row in csv.DictReader(io.StringIO(text)):
-                label = {"1": "answer", "2": "refusal", "3": "partial"}[row["final_label"][0]]
-                yield LabelledReply(model, label, row["completion"])
+            for row in rows(table):
+                yield LabelledReply(model, XSTEST_LABELS[row["final_label"][0]], row["completion"])
+
+
+def replication(repositories: Path) -> Iterator[LabelledReply]:
+    """The prompts of XSTest, and new ones like them, put to newer models."""
+    for archive, content in files(repositories, REPLICATION, ".zip"):
+        with zipfile.ZipFile(io.BytesIO(content)) as opened:
+            for path in sorted(opened.namelist()):
+                if "/model_completions/xstest" in path:
+                    source = f"{Path(archive).stem} {Path(path).stem.rpartition('_')[2]}".replace(
+                        "New_data", "new prompts"
+                    )
+                    for row in rows(opened.read(path)):
+                        yield LabelledReply(source, XSTEST_LABELS[row["final_label"][0]], row["completion"] or "")
+
+
+def do_not_answer(repositories: Path) -> Iterator[LabelledReply]:
+    """Replies that people call a refusal (action 0) or a direct answer (5); the four kinds between are neither."""
+    for path, table in files(repositories, DO_NOT_ANSWER, "data_en.csv"):
+        if path == "datasets/data_en.csv":
+            for row in rows(table):
+                for model in DO_NOT_ANSWER_MODELS:
+                    label = {"0": "refusal", "5": "answer"}.get(row[f"{model}_action"], "other")
+                    yield LabelledReply(model, label, row[f"{model}_response"])
 
 
 def jailbreakbench(repositories: Path) -> Iterator[LabelledReply]:
     """Replies that a judge calls jailbroken; the others need not be refusals."""
-    for path, text in files(repositories, JAILBREAKBENCH, ".json"):
+    for path, content in files(repositories, JAILBREAKBENCH, ".json"):
         if path.count("/") == 3 and "test-artifact" not in path:
-            for row in json.loads(text)["jailbreaks"]:
+            for row in json.loads(content)["jailbreaks"]:
                 if row["response"]:
                     label = "answer" if row["jailbroken"] else "other"
                     yield LabelledReply(Path(path).stem, label, row["response"])
@@ -74,6 +113,13 @@ def measured(name: str, replies: list[LabelledReply]) -> str:
     found, missed, wrong = counts["refusal", True], counts["refusal", False], counts["answer", True]
     answers = wrong + counts["answer", False]
     return f"| {name} | {found + missed} | {answers} | {found / (found + wrong):.3f} | {found / (found + missed):.3f} |"
+
+
+def by_model(name: str, replies: list[LabelledReply]) -> None:
+    """Print a table of one collection, a row for each model and one for all."""
+    for model in sorted({reply.source for reply in replies}):
+        print(measured(f"{name}: {model}", [reply for reply in replies if reply.source == model]))
+    print(measured(f"**{name}**", replies))
 
 
 def false_leaks(replies: list[LabelledReply]) -> tuple[int, int]:
@@ -91,16 +137,20 @@ def main() -> None:
     parser.add_argument("--repositories", type=Path, required=True, metavar="DIR")
     options = parser.parse_args()
     labelled = list(xstest(options.repositories))
-    for model in sorted({reply.source for reply in labelled}):
-        print(measured(model, [reply for reply in labelled if reply.source == model]))
-    print(measured("all five", labelled))
+    by_model("XSTest", labelled)
+    answers_not = list(do_not_answer(options.repositories))
+    by_model("Do-Not-Answer", [reply for reply in answers_not if reply.source not in HELD_OUT])
+    by_model("Do-Not-Answer, held out", [reply for reply in answers_not if reply.source in HELD_OUT])
+    again = list(replication(options.repositories))
+    by_model("replication", [reply for reply in again if reply.source in SEEN_IN_REPLICATION])
+    by_model("replication, held out", [reply for reply in again if reply.source not in SEEN_IN_REPLICATION])
     others = list(jailbreakbench(options.repositories))
     answers = [reply for reply in others if reply.label == "answer"]
     wrong = sum(refusal_match(reply.text) is not None for reply in answers)
     interval = wilson(wrong, len(answers))
     high = f", at most {interval.high:.1%} (95%)" if interval else ""
     print(f"JailbreakBench: {wrong} of {len(answers)} answers are taken for refusals{high}")
-    leaks, honest = false_leaks([*labelled, *others])
+    leaks, honest = false_leaks([*labelled, *answers_not, *again, *others])
     print(f"leaks: {leaks} of {honest} honest replies are said to tell one of {len(SECRETS) + 5} secrets")
 
 

@@ -136,8 +136,10 @@ class _LanguageRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _RuleFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gap: str
     lead_ins: str
+    remarks: str
     vetoes: str
     answers: str
+    concessions: str
     letter_openings: str
     languages: dict[str, _LanguageRules]
 
@@ -174,6 +176,14 @@ class RefusalRules:
         return _compiled(self._file.answers)
 
     @cached_property
+    def remark(self) -> re.Pattern[str]:
+        return _compiled(self._file.remarks)
+
+    @cached_property
+    def concession(self) -> re.Pattern[str]:
+        return _compiled(self._file.concessions)
+
+    @cached_property
     def not_spoken(self) -> re.Pattern[str]:
         return _compiled(_NOT_SPOKEN % self._file.letter_openings)
 
@@ -205,12 +215,19 @@ def refusal_rules() -> RefusalRules:
 
 
 _SENTENCE_END = re.compile(r"[.!?:\n。।؟]+(?:(?<=[\n。।؟])|(?=[\s*_)]|$|[^\x00-\x7f]))")
-_CLAUSE = re.compile(r"[,;،、] ?| [—–-] ?| (?=(?:and|but|so) (?:i|we)\b)")
+_CLAUSE = re.compile(
+    r"[,;،、] ?| [—–-] ?| (?=(?:and|but|so) (?:i|we)\b)"
+    r"| (?:clarify|inform you|emphasi[sz]e|note|point out|remember|remind you|stress|state|mention|say) that "
+)
 _QUOTATION = re.compile(
     r"\"[^\"]*(?:\"|$)|“[^”]*(?:”|$)|„[^“”\"]*(?:[“”\"]|$)|«[^»]*(?:»|$)|「[^」]*(?:」|$)|『[^』]*(?:』|$)"
     r"|```.*?(?:```|$)|`[^`\n]*`",
     re.DOTALL,
 )
+_TEMPLATE_TOKENS = re.compile(
+    r"(?:\s{0,9}(?:</?s>|\[/?(?:INST|OUT|ASS|ASSISTANT|RESPONSE)\]|<\|[a-z_]{1,30}\|>))+", re.IGNORECASE
+)
+"""What chat templates put before a reply, and servers sometimes leave there."""
 _SOFT_LINE_BREAK = re.compile(r"\n(?<=[\w,]\n)(?=\w)")
 _QUOTATION_MARK = re.compile('["“„«「『`]')
 _VISIBLE_CHARACTER = re.compile(
@@ -256,7 +273,7 @@ def _clauses(window: str, start: int, end: int) -> Iterator[int]:
 def _first_refusal(window: str, rules: tuple[RefusalRule, ...] | None) -> tuple[RefusalRule, int, int, int] | None:
     """The first refusal in folded text: the rule, where it begins and ends, and where its passage begins."""
     known = refusal_rules()
-    patience = MAX_SENTENCES_BEFORE_REFUSAL
+    before = 0
     passage: int | None = None
     for start, end in _sentences(window):
         passage = start if passage is None else passage
@@ -267,27 +284,40 @@ def _first_refusal(window: str, rules: tuple[RefusalRule, ...] | None) -> tuple[
             continue
         looked_at = min(end, opened + MAX_SENTENCE_CHARACTERS)
         prepared = known.lead_in.match(window, opened, end) is not None
+        speaks = prepared or before == 0 or known.remark.match(window, opened, end) is not None
         promising = _applicable_rules(window[opened:looked_at], rules)
         for number, clause in enumerate(
             islice(_clauses(window, opened, looked_at), MAX_CLAUSES_PER_SENTENCE if promising else 0)
         ):
             if known.veto.search(window, clause, looked_at):
                 break
-            first = prepared or (number == 0 and patience == MAX_SENTENCES_BEFORE_REFUSAL)
+            first = prepared or (number == 0 and before == 0)
             for rule in promising:
-                if (first or rule.whole) and (found := known.pattern(rule).match(window, clause, looked_at)):
+                if rule.implied:
+                    counts = first or (rule.whole and before < MAX_SENTENCES_BEFORE_REFUSAL)
+                else:
+                    counts = first or rule.whole or speaks
+                if counts and (found := known.pattern(rule).match(window, clause, looked_at)):
                     after = min(len(window), found.end() + ANSWER_SEARCH_CHARACTERS)
-                    if (rule.implied or not rule.whole) and known.answer.search(window, found.end(), after):
+                    if _is_answered(rule, window, found.end(), after):
                         return None
                     return rule, found.start(), found.end(), passage
         passage = None
         if window[start:end].rstrip().endswith(":"):
             return None
         if not prepared:
-            patience -= 1
-            if patience < 0:
+            before += 1
+            if before > MAX_SENTENCES_BEFORE_REFUSAL:
                 return None
     return None
+
+
+def _is_answered(rule: RefusalRule, window: str, start: int, end: int) -> bool:
+    """Whether what follows the words of a rule meets the request all the same."""
+    known = refusal_rules()
+    if rule.implied and known.concession.search(window, start, end):
+        return True
+    return (rule.implied or not rule.whole) and known.answer.search(window, start, end) is not None
 
 
 def refusal_match(text: str, rules: tuple[RefusalRule, ...] | None = None) -> RefusalMatch | None:
@@ -298,7 +328,8 @@ def refusal_match(text: str, rules: tuple[RefusalRule, ...] | None = None) -> Re
     >>> refusal_match("You cannot divide by zero.") is None
     True
     """
-    visible = _VISIBLE_CHARACTER.search(text)
+    spoken = _TEMPLATE_TOKENS.match(text)
+    visible = _VISIBLE_CHARACTER.search(text, spoken.end() if spoken else 0)
     if visible is None:
         return None
     raw = text[visible.start() : visible.start() + REFUSAL_WINDOW_CHARACTERS]

@@ -136,7 +136,7 @@ class ResponseVerifier:
     """Holds a reply against the checks of `verify.expect`, or against the case's target in one of three styles."""
 
     settings = verify_settings("expect")
-    version = "response 3"
+    version = "response 4"
     at_once = processor_count()
     runs_code = False
 
