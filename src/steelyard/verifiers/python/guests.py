@@ -27,7 +27,7 @@ MAX_GUEST_MESSAGE_BYTES = 64 << 20
 """Bytes of one message of a guest."""
 GUEST_PARTS = {
     "candidate": ("wire", "values", "objects", "candidate_peer", "candidate"),
-    "inside": ("wire", "fairness", "introspection", "runners", "inside"),
+    "inside": ("wire", "fairness", "genuine_code", "introspection", "runners", "inside"),
     "referee": ("wire", "values", "objects", "remote", "referee"),
     "file_referee": ("wire", "values", "objects", "remote", "referee", "fairness", "runners", "file_referee"),
     "program": ("program",),

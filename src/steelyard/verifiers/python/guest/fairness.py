@@ -84,15 +84,15 @@ COMPARISON_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "In": lambda item, container: item in container,
     "NotIn": lambda item, container: item not in container,
 }
-LIBRARY_FOLDERS = tuple(
-    {os.path.realpath(os.path.dirname(os.__file__)) + os.sep, *(os.path.realpath(p) + os.sep for p in sys.path if p)}
-)
-"""Where code lies that no answer has written."""
+_LIBRARY_PATHS = [os.path.dirname(os.__file__), *filter(os.path.isabs, sys.path)]
+LIBRARY_FOLDERS = tuple({path + os.sep for known in _LIBRARY_PATHS for path in (known, os.path.realpath(known))})
+"""Where code lies that no answer has written; names are not resolved later, because an answer can make links."""
 SKIPPING_FILES = (os.path.join("unittest", "case.py"), os.path.join("_pytest", "outcomes.py"))
 """Where the functions are by which a test skips itself."""
 TESTS_FILE = "test_answer.py"
 """The file name in the code of tests; there is no such file."""
 COMPARE, ENTER, HOLDS, LEAVE, SAME, TRUTH = "\0compare", "\0enter", "\0holds", "\0leave", "\0same", "\0truth"
+CHAIN = "\0chain"
 """Constants that stand for our functions in the code of tests until it is compiled: a name could be given to something else."""
 
 
@@ -135,6 +135,7 @@ class ComparisonJudge:
         """Modules with objects that equal anything; in tests that do not use them they can only come from the answer."""
         self.own_word = False
         """Whether an object of the answer's said that it equals plain data."""
+        self._test_words = frozenset(re.findall(r"\w+", tests))
         self._may_catch = bool(CATCHING_TESTS_PATTERN.search(tests))
         self._failure = ""
         self._open_tests = 0
@@ -147,6 +148,7 @@ class ComparisonJudge:
     def functions(self) -> dict[str, Any]:
         """Our functions by the constants that stand for them."""
         return {
+            CHAIN: bare(_chain, self),
             COMPARE: bare(_compare, self),
             ENTER: bare(_enter, self),
             HOLDS: bare(_holds, self),
@@ -244,14 +246,34 @@ class ComparisonJudge:
         return (how in ("Eq", "In") and result is not False) or (how in ("NotEq", "NotIn") and result is not True)
 
     def _is_own_word(self, how: str, left: Any, right: Any, ran: Iterable[Any]) -> bool:
+        is_left, is_right = self._is_answers(left), self._is_answers(right)
         if how in ("In", "NotIn"):
             # what a container of the answer's holds is a fact of its own; what equals an item of the tests' is not
-            if not self.is_plain(right):
+            if is_right or not (is_left or self.is_plain(right)):
                 return False
-        elif self.is_plain(left) == self.is_plain(right):
-            return self.is_plain(left) and any(self._is_answers_code(code) for code in ran)
-        other = left if how in ("In", "NotIn") or self.is_plain(right) else right
-        return self._decides(other) or any(self._is_answers_code(code) for code in ran)
+            others = [left]
+        elif is_left and is_right:
+            return False
+        elif self.is_plain(left) and self.is_plain(right):
+            return any(self._is_answers_code(code) for code in ran)
+        elif is_left or is_right:
+            others = [left if is_left else right]
+        elif self.is_plain(left) or self.is_plain(right):
+            others = [right if self.is_plain(left) else left]
+        else:  # both are the library's: one may equal anything
+            return self._decides(left) or self._decides(right)
+        return any(map(self._decides, others)) or any(self._is_answers_code(code) for code in ran)
+
+    def _is_answers(self, value: Any, depth: int = 0) -> bool:
+        """Whether a value is, or holds, an object of a class that is neither the interpreter's nor the library's."""
+        kind = type(value)
+        if _is_among(kind, PLAIN_SCALAR_TYPES) or depth > MAX_PLAIN_DEPTH:
+            return False
+        if kind is dict:
+            return any(self._is_answers(item, depth + 1) for pair in _some(value.items()) for item in pair)
+        if _is_among(kind, PLAIN_CONTAINER_TYPES):
+            return any(self._is_answers(item, depth + 1) for item in _some(value))
+        return id(kind) not in self._known_types and not self._is_of_library(kind)
 
     def _decides(self, value: Any, depth: int = 0) -> bool:
         """Whether a value is, or holds, an object whose class was written for this answer and has an `__eq__` of its own."""
@@ -263,7 +285,17 @@ class ComparisonJudge:
         if _is_among(kind, PLAIN_CONTAINER_TYPES):
             return any(self._decides(item, depth + 1) for item in _some(value))
         owner = equality_owner(kind)
-        return owner is not object and not self._is_known(owner)
+        return owner is not object and (not self._is_known(owner) or self._equals_anything(value, owner))
+
+    def _equals_anything(self, value: Any, owner: type) -> bool:
+        """Whether an object of the library's is no value at all, such as those that its own tests are made with."""
+        is_python = type(_class_attributes(owner).get("__eq__")) is types.FunctionType
+        if not is_python or not self._test_words.isdisjoint((_class_name(type(value)).strip("_"), "ANY")):
+            return False
+        try:
+            return (value == object()) is True
+        except Exception:
+            return False
 
     def _is_known(self, kind: type) -> bool:
         """Whether a class is no answer's, and has the `__eq__` that it was made with."""
@@ -277,11 +309,15 @@ class ComparisonJudge:
             is_made_so = not self._is_answers_code(equality.__code__)
         else:  # any other callable can be put there, and may agree to everything
             is_made_so = type(equality) is types.WrapperDescriptorType and equality.__objclass__ is kind
-        home = sys.modules.get(module)
+        return is_made_so and self._is_of_library(kind)
+
+    @staticmethod
+    def _is_of_library(kind: type) -> bool:
+        """Whether a class is found in a module of the library; one that only says so is not found there."""
+        home = sys.modules.get(str(_class_module(kind)))
         file = getattr(home, "__file__", None)
-        # a class that only says so is not found there
         is_there = getattr(home, kind.__qualname__, None) is kind
-        return is_made_so and is_there and file is not None and os.path.realpath(file).startswith(LIBRARY_FOLDERS)
+        return is_there and file is not None and os.path.realpath(file).startswith(LIBRARY_FOLDERS)
 
     def has_answers_code(self, trace: Any) -> bool:
         """Whether an exception came out of the answer."""
@@ -302,7 +338,7 @@ class ComparisonJudge:
         file: str = code.co_filename
         if file == TESTS_FILE or file.startswith(("steelyard.", "<frozen ")):
             return False
-        if file.startswith(LIBRARY_FOLDERS) or os.path.realpath(file).startswith(LIBRARY_FOLDERS):
+        if file.startswith(LIBRARY_FOLDERS):
             return any(os.sep + name.replace(".", os.sep) + ".py" in file for name in self._foreign)
         return True
 
@@ -335,9 +371,24 @@ class ComparisonJudge:
             for one, other in [(one, other) for one in _some(left) for other in _some(right)][:MAX_PLAIN_ITEMS]:
                 if not (self.is_plain(one) and self.is_plain(other)):
                     self.compare("Eq", one, other)
+        elif name == "assertAlmostEqual":
+            left, right = _as_number(left), _as_number(right)
+            if self._is_answers(left) != self._is_answers(right):
+                # it is subtracted and rounded, and would say itself what comes of that
+                self.own_word = True
+                if not self._is_allowed:
+                    self.fail(OWN_WORD_MESSAGE)
         elif not (self.is_plain(left) and self.is_plain(right)):
             self.compare("Eq", left, right)
         return left, right
+
+
+def _as_number(value: Any) -> Any:
+    """The number that an object is, without what its class makes of it."""
+    for kind, plain in ((float, float.__pos__), (int, int.__pos__), (complex, complex.__pos__)):
+        if kind in _ancestors(type(value)) and type(value) is not bool:
+            return plain(value)
+    return value
 
 
 def _is_among(kind: type, kinds: tuple[type, ...]) -> bool:
@@ -352,6 +403,7 @@ _class_attributes: Callable[[type], Any] = type.__dict__["__dict__"].__get__
 """What a class itself defines, whatever its metaclass says that it does."""
 _class_module: Callable[[type], Any] = type.__dict__["__module__"].__get__
 """The module of a class; one that is written in C may have it in its name alone."""
+_class_name: Callable[[type], str] = type.__dict__["__name__"].__get__
 
 
 def equality_owner(kind: type) -> type:
@@ -381,6 +433,15 @@ def bare(function: Any, judge: ComparisonJudge) -> Any:
 
 def _compare(how: str, left: Any, right: Any, judge: Any = None) -> Any:
     return judge.compare(how, left, right)
+
+
+def _chain(steps: tuple[tuple[str, int], ...], operands: tuple[Any, ...], judge: Any = None) -> Any:
+    result = None
+    for how, place in steps:
+        result = judge.compare(how, operands[place], operands[place + 1])
+        if not result:
+            break
+    return result
 
 
 def _enter(name: str, judge: Any = None) -> None:
@@ -432,17 +493,27 @@ class _AssertionRewriter(ast.NodeTransformer):
             return ast.copy_location(
                 ast.Expr(_call(HOLDS, ast.Constant(type(test.ops[0]).__name__), left, right)), node
             )
-        node.test = _call(TRUTH, self.visit(test))
+        # an assert fails where a chain ends early, so what comes later may be computed
+        is_chain = isinstance(test, ast.Compare) and len(test.ops) > 1
+        node.test = _call(TRUTH, self._chained(test) if is_chain else self.visit(test))  # type: ignore[arg-type]
         if node.msg is not None:
             node.msg = self.visit(node.msg)
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        self.generic_visit(node)
         if len(node.ops) > 1:
-            return node
+            later = node.comparators[1:]
+            is_plain = all(isinstance(one, ast.Constant | ast.Name | ast.UnaryOp | ast.Attribute) for one in later)
+            return self._chained(node) if is_plain else self.generic_visit(node)
+        self.generic_visit(node)
         how = ast.Constant(type(node.ops[0]).__name__)
         return ast.copy_location(_call(COMPARE, how, node.left, node.comparators[0]), node)
+
+    def _chained(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        steps = ast.Constant(tuple((type(one).__name__, place) for place, one in enumerate(node.ops)))
+        operands = ast.Tuple([node.left, *node.comparators], ast.Load())
+        return ast.copy_location(_call(CHAIN, steps, operands), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)

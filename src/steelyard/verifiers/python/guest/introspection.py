@@ -11,13 +11,21 @@ import _imp
 import _thread
 import asyncio.coroutines
 import builtins
+import gc
 import importlib
 import inspect
+import re
 import sys
 import traceback
 import types
 
 from steelyard.verifiers.python.guest.fairness import LIBRARY_FOLDERS, TESTS_FILE, ComparisonJudge
+from steelyard.verifiers.python.guest.genuine_code import (
+    is_forged_bytecode,
+    is_forged_name,
+    is_forged_source,
+    is_library_file,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +35,12 @@ if TYPE_CHECKING:
 FORBIDDEN_EVENTS = {
     *("sys._current_frames", "sys._current_exceptions", "sys.settrace", "sys.setprofile"),
     *("sys.monitoring.register_callback", "gc.get_objects", "gc.get_referrers", "gc.get_referents", "code.__new__"),
+    *("sys.addaudithook", "marshal.load"),
 }
-"""What shows an answer other code than its own; none of it has a use in an answer."""
+"""What shows an answer other code than its own, or makes some; none of it has a use in an answer."""
+EVENT_NAMES = {"code.__new__": ("CodeType", "__code__"), "marshal.load": ("marshal",)}
+"""What tests say that want this, where it is not the name of the event."""
+BUILTIN_COMPILE_PATTERN = re.compile(r"(?<![\w.])compile\(")
 FRAME_ATTRIBUTES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
 CODE_ATTRIBUTES = ("__code__", "__defaults__", "__kwdefaults__")
 MEMORY_MODULES = ("ctypes", "_ctypes", "_testcapi", "_testinternalcapi", "_xxsubinterpreters", "_interpreters", "cffi")
@@ -36,6 +48,8 @@ MEMORY_MODULES = ("ctypes", "_ctypes", "_testcapi", "_testinternalcapi", "_xxsub
 GUARDED_MODULES = ("_imp", "_signal", "gc", "sys")
 """Modules of which there must be no second copy: some of their functions are replaced here."""
 HARNESS_FOLDERS = ("unittest", "_pytest", "pluggy", "pytest")
+CALLED_UNNAMED = ("__call__", "__enter__", "__exit__", "__aenter__", "__aexit__")
+"""Methods that are called without being named."""
 _LEAVES = (
     traceback.TracebackException.__init__,
     getattr(traceback, "_compute_suggestion_error", inspect.getgeneratorstate),
@@ -43,6 +57,7 @@ _LEAVES = (
     inspect.getcoroutinestate,
     asyncio.coroutines.__dict__["_format_coroutine"],
     types.coroutine,
+    traceback.clear_frames,
 )
 LEAF_CODES = frozenset(id(function.__code__) for function in _LEAVES)
 """Functions of the library that look at a frame or a code and hand none out."""
@@ -107,8 +122,11 @@ class IntrospectionGuard:
         self._thread = _thread.get_ident
         self._busy: set[int] = set()
         self._tests = tests
+        self._test_words = frozenset(re.findall(r"\w+", tests))
         self._allows_memory = "ctypes" in tests
         self._ours = {id(_frame_source.__code__), id(ComparisonJudge.enter.__code__)}
+        self._ours.add(id(IntrospectionGuard._rename.__code__))
+        self._rename_code = vars(_imp)["_fix_co_filename"]
 
     def begin(self) -> None:
         """From now on answers may run."""
@@ -121,6 +139,10 @@ class IntrospectionGuard:
         setting = _started(_calls(vars(_signal)["signal"]))
         vars(_signal)["signal"] = _handed_out(_set_handler, setting, see)
         _imp.create_builtin = _handed_out(_create_builtin, _started(_calls(_imp.create_builtin)))
+        vars(_imp)["_fix_co_filename"] = _handed_out(_fix_filename, _started(_calls(self._rename)))
+        vars(_imp)["get_frozen_object"] = _handed_out(_frozen_object, _started(_calls(vars(_imp)["get_frozen_object"])))
+        # what it keeps of garbage has frames in it
+        gc.set_debug = _handed_out(_ignored)  # type: ignore[assignment]
         if not self._allows_memory:
             for name in [name for name in sys.modules if name.partition(".")[0] in MEMORY_MODULES]:
                 del sys.modules[name]
@@ -144,32 +166,37 @@ class IntrospectionGuard:
 
     def _problem(self, event: str, arguments: tuple[Any, ...]) -> str:
         caller = self._getframe(2)
+        if event in ("code.__new__", "marshal.loads") and caller.f_code.co_filename.startswith("steelyard."):
+            return ""
         if event == "sys._getframe":
             return "" if id(caller.f_code) in self._ours else "frames are not available here"
         if event == "import":
-            name = str(arguments[0]).partition(".")[0]
+            name, file = str(arguments[0]).partition(".")[0], arguments[1]
             refused = (name in MEMORY_MODULES and not self._allows_memory) or name in GUARDED_MODULES
+            if file is not None and not is_library_file(file):
+                self.refused.append(f"loaded machine code from {str(file)[:100]}")
+                refused = True
             return f"{name} is not available to code that is judged beside its tests" if refused else ""
         if event == "open":
             return "/proc is not available here" if str(arguments[0]).startswith("/proc") else ""
-        if event == "compile":
-            file = str(arguments[1])
-            is_ours = file == TESTS_FILE or file.startswith(("steelyard.", *LIBRARY_FOLDERS, "<frozen "))
-            if not is_ours or caller.f_code.co_filename.startswith("<frozen importlib"):
+        if event == "compile" and not is_forged_source(arguments[0], arguments[1], caller):
+            return ""
+        if event == "marshal.loads":
+            if not is_forged_bytecode(arguments[0], caller):
                 return ""
         elif event.startswith("object."):
             if arguments[1] in FRAME_ATTRIBUTES:
-                is_leaf = id(caller.f_code) in LEAF_CODES
-                allowed = is_leaf or (self._names(caller.f_code, arguments[1]) and self._is_trusted(caller))
+                allowed = id(caller.f_code) in LEAF_CODES or self._is_asked_for(caller, (arguments[1],))
                 return "" if allowed else "frames are not available here"
             if not self._is_guarded(event, arguments):
                 return ""
         if event == "code.__new__" and id(caller.f_code) in LEAF_CODES:
             return ""
-        is_named = event.startswith("object.") or event in ("compile", "code.__new__")
-        if (is_named or self._names(caller.f_code, event.rpartition(".")[2])) and self._is_trusted(caller):
+        is_attribute = event.startswith("object.")
+        names = (arguments[1],) if is_attribute else EVENT_NAMES.get(event, (event.rpartition(".")[2],))
+        if event != "marshal.loads" and self._is_asked_for(caller, names):
             return ""
-        what = f" {arguments[1]}" if event.startswith("object.") else ""
+        what = f" {arguments[1]}" if is_attribute else ""
         self.refused.append(f"{event}{what}")
         return f"{event}{what} is not available to code that is judged beside its tests"
 
@@ -184,26 +211,72 @@ class IntrospectionGuard:
             return event == "object.__setattr__" or function.__name__.startswith("test")
         return file.startswith("steelyard.") or (event == "object.__setattr__" and file.startswith(LIBRARY_FOLDERS))
 
-    def _names(self, code: types.CodeType, name: str) -> bool:
+    def _names(self, code: types.CodeType, names: tuple[str, ...]) -> bool:
         """Whether the code that runs asks for this itself: what an answer returns can call functions while tests read it."""
         if code.co_filename == TESTS_FILE:
-            return name in self._tests
-        return name in code.co_names or f"_{name}" in code.co_names or name in code.co_consts
+            if names == ("compile",):
+                return BUILTIN_COMPILE_PATTERN.search(self._tests) is not None
+            return any(name in self._tests for name in names)
+        named = {*code.co_names, *(constant for constant in code.co_consts if type(constant) is str)}
+        return any(name in named or f"_{name}" in named for name in names)
 
-    def _is_trusted(self, frame: Any) -> bool:
-        """Whether tests, or what runs them, ask, through the library or not."""
-        while frame is not None:
-            file = frame.f_code.co_filename
-            if file == TESTS_FILE or file.startswith("steelyard."):
-                return True
-            if not file.startswith((*LIBRARY_FOLDERS, "<frozen ")):
+    def _is_asked_for(self, frame: Any, names: tuple[str, ...]) -> bool:
+        """Whether tests, or what runs them, ask for this by its name, or call by its name the function of the library that does.
+
+        What an answer returns is called by code that does not name it.
+        """
+        code = frame.f_code
+        if not self._names(code, names):
+            return False
+        is_first = True
+        while not _is_tests_or_ours(code.co_filename):
+            is_harness = _is_harness(code.co_filename)
+            below = frame.f_back
+            if below is None or not code.co_filename.startswith((*LIBRARY_FOLDERS, "<frozen ")):
                 return False
-            frame = frame.f_back
-        return False
+            caller = below.f_code
+            is_checked = caller.co_filename == TESTS_FILE
+            if _is_hidden(caller.co_filename):  # what runs tests calls its own parts in many ways
+                is_checked |= is_first or not is_harness
+            if is_checked and not self._calls_by_name(caller, code):
+                return False
+            frame, code, is_first = below, caller, False
+        return True
+
+    def _calls_by_name(self, caller: types.CodeType, called: types.CodeType) -> bool:
+        is_harness = _is_harness(caller.co_filename)
+        if called.co_name in CALLED_UNNAMED or (is_harness and "/pluggy/" in caller.co_filename):
+            return True
+        if is_harness and called.co_name.startswith(("<", "__")):
+            return True
+        words = self._test_words if caller.co_filename == TESTS_FILE else caller.co_names
+        return any(part in words for part in called.co_qualname.split("."))
+
+    def _rename(self, code: Any, file: Any) -> None:
+        """Give code the name of its file, as the import system does; the name of another is not given."""
+        if not is_forged_name(code, file, self._getframe(3)):
+            self._rename_code(code, file)
+
+
+def _is_tests_or_ours(file: str) -> bool:
+    return file == TESTS_FILE or file.startswith("steelyard.")
+
+
+def _is_harness(file: str) -> bool:
+    return file.startswith(LIBRARY_FOLDERS) and any(f"/{folder}/" in file for folder in HARNESS_FOLDERS)
 
 
 _WATCHED_EVENTS = frozenset(
-    {*FORBIDDEN_EVENTS, "sys._getframe", "import", "open", "compile", "object.__getattr__", "object.__setattr__"}
+    {
+        *FORBIDDEN_EVENTS,
+        "sys._getframe",
+        "import",
+        "open",
+        "compile",
+        "marshal.loads",
+        "object.__getattr__",
+        "object.__setattr__",
+    }
 )
 
 
@@ -241,6 +314,9 @@ def _calls(function: Callable[..., Any]) -> Generator[Any, Any, None]:
         given = yield result
 
 
+_BLANK_CODE = compile("", "", "exec", dont_inherit=True)
+
+
 def _view(frame: Any) -> Any:
     """A frame with those behind it, as far as the first one that is not the answer's; of that only the name is seen."""
     first = FrameView()
@@ -252,13 +328,11 @@ def _view(frame: Any) -> Any:
             f_lineno=frame.f_lineno, f_lasti=frame.f_lasti, f_trace=None, f_back=None, f_builtins=vars(builtins)
         )
         if is_hidden or frame.f_back is None:
-            names = {
-                key: getattr(code, key)
-                for key in ("co_name", "co_filename", "co_firstlineno", "co_flags", "co_varnames")
-            }
-            shown = types.SimpleNamespace(**names, co_qualname=code.co_name) if is_hidden else code
+            if is_hidden:
+                code = _BLANK_CODE.replace(co_filename=code.co_filename, co_name=code.co_name)
+                view.__dict__.update(f_lasti=-1)
             scope = {"__name__": "tests"} if is_hidden else frame.f_globals
-            view.__dict__.update(f_code=shown, f_globals=scope, f_locals={} if is_hidden else frame.f_locals)
+            view.__dict__.update(f_code=code, f_globals=scope, f_locals={} if is_hidden else frame.f_locals)
             return first
         behind = FrameView()
         view.__dict__.update(f_code=code, f_globals=frame.f_globals, f_locals=frame.f_locals, f_back=behind)
@@ -266,9 +340,7 @@ def _view(frame: Any) -> Any:
 
 
 def _is_hidden(file: str) -> bool:
-    if file == TESTS_FILE or file.startswith("steelyard."):
-        return True
-    return file.startswith(LIBRARY_FOLDERS) and any(f"/{folder}/" in file for folder in HARNESS_FOLDERS)
+    return _is_tests_or_ours(file) or _is_harness(file)
 
 
 def _handed_out(function: Any, *asking: Any) -> Any:
@@ -336,3 +408,29 @@ def _create_builtin(create: Any) -> Any:
         return result
 
     return create_builtin
+
+
+def _fix_filename(rename: Any) -> Any:
+    def _fix_co_filename(code: Any, path: Any) -> None:
+        result = rename((code, path))
+        if isinstance(result, BaseException):
+            raise result
+
+    return _fix_co_filename
+
+
+def _frozen_object(load: Any) -> Any:
+    def get_frozen_object(name: Any) -> Any:
+        result = load((name,))
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    return get_frozen_object
+
+
+def _ignored() -> Any:
+    def set_debug(flags: Any) -> None:
+        pass
+
+    return set_debug

@@ -177,13 +177,13 @@ class ObjectPeer(RpcPeer):
         self._fresh.append(number)
         return {"k": [number, *description]}
 
-    def twin(self, held: list[Any], make: Callable[..., Any]) -> Any:
-        """Our class for one of the other side's."""
+    def twin(self, held: list[Any], make: Callable[..., Any], kinds: tuple[type, ...]) -> Any:
+        """Our class for one of the other side's; a number that stands for a class of another kind is no value."""
         number, *description = held
         if number not in self._twins:
             self._twins[number] = made = make(*description)
             _TWIN_NUMBERS[id(made)] = number
-        return self._twins[number]
+        return class_of_kind(self._twins[number], kinds)
 
     def lent_exception(self, error: BaseException, encoder: ValueEncoder, depth: int) -> dict[str, Any]:
         """An exception: its class, its arguments and attributes, its words and its causes."""
@@ -234,7 +234,7 @@ class ObjectPeer(RpcPeer):
         if mark == "X":
             return standard_exception(str(held))
         if mark == "K":
-            kind: type[BaseException] = self._kept[held]
+            kind: type[BaseException] = class_of_kind(self._kept[held], (BaseException,))
             return kind
 
         def make(name: str, bases: list[Any]) -> type[BaseException]:
@@ -245,7 +245,7 @@ class ObjectPeer(RpcPeer):
                 str(name)[:MAX_TWIN_NAME_CHARS], above or (Exception,), {"__str__": said_by, "__module__": "answer"}
             )
 
-        made: type[BaseException] = self.twin(held, make)
+        made: type[BaseException] = self.twin(held, make, (BaseException,))
         return made
 
     def borrowed_exception(self, held: list[Any], decoder: ValueDecoder) -> BaseException:
@@ -301,7 +301,7 @@ class ObjectPeer(RpcPeer):
         """Our class of named tuples, or our enumeration, for one of the other side's."""
         ((mark, held),) = reference.items()
         if mark == "K":
-            return self._kept[held]
+            return class_of_kind(self._kept[held], (tuple, enum.Enum))
 
         def make(name: str, base: str, more: Any, items: list[Any]) -> Any:
             pairs = [(str(key), decoder.decode(value)) for key, value in items]
@@ -309,11 +309,13 @@ class ObjectPeer(RpcPeer):
             if base == "tuple":
                 defaults = [dict(pairs)[field] for field in more if field in dict(pairs)]
                 return collections.namedtuple(title, more, defaults=defaults, module="answer")
+            if any(key[:1] == key[-1:] == "_" or type(value) not in PLAIN_ENUM_VALUES for key, value in pairs):
+                raise ValueError("an enumeration with more than members")  # such a name would give its class a method
             kind: Any = next(one for one in ENUM_KINDS if one.__name__ == base)
             mixed = {"": None, "str": str, "int": int, "float": float}[more]
             return kind(title, pairs, module="answer", **({"type": mixed} if mixed else {}))
 
-        return self.twin(held, make)
+        return self.twin(held, make, (tuple, enum.Enum))
 
     def borrowed_record(self, mark: str, held: list[Any], decoder: ValueDecoder) -> Any:
         """A named tuple or a member of an enumeration."""
@@ -325,6 +327,13 @@ class ObjectPeer(RpcPeer):
 
 _TWIN_NUMBERS: dict[int, int] = {}
 """The classes of the other side that classes here stand for, by the addresses of these, which are never collected."""
+
+
+def class_of_kind(found: Any, kinds: tuple[type, ...]) -> Any:
+    """A class that the other side named by its number, if it is of one of these kinds."""
+    if not (isinstance(found, type) and issubclass(found, kinds)):
+        raise ValueError("a number of something else")
+    return found
 
 
 def is_twin(kind: type) -> bool:

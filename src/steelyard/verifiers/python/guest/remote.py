@@ -145,7 +145,7 @@ class RefereePeer(ObjectPeer):
         self.crossed = False
         known = self._handles.get(number)
         if known is None:
-            known = self.twin(kind, remote_class)(self, int(number))
+            known = self.twin(kind, remote_class, (RemoteObject,))(self, int(number))
             self._handles[number] = known
             self.has_met_objects |= not about(known, "_is_function")
             self._released.discard(number)

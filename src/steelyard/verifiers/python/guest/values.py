@@ -397,7 +397,8 @@ def is_standard_module(module: types.ModuleType) -> bool:
 
 def _names_standard_module(name: str) -> bool:
     first = name.partition(".")[0]
-    return first in sys.stdlib_module_names and first not in MODULES_WITH_EFFECTS
+    is_program = name.rpartition(".")[2] == "__main__"
+    return first in sys.stdlib_module_names and first not in MODULES_WITH_EFFECTS and not is_program
 
 
 def standard_module(name: str) -> Any:

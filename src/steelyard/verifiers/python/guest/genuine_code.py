@@ -1,0 +1,90 @@
+"""Code that says it lies in a file of the library's, of the tests or of ours: whether it does.
+
+What code an exception or a comparison came through is known by the names of files, so an answer must not be able to make
+code with such a name: compiled, unmarshalled, renamed, or loaded from a file that it wrote.
+"""
+
+from __future__ import annotations
+
+import io
+import marshal
+import os
+import types
+
+from steelyard.verifiers.python.guest.fairness import LIBRARY_FOLDERS, TESTS_FILE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+PYC_HEADER_BYTES = 16
+IMPORT_SYSTEM = "<frozen importlib"
+_open, _loads, _realpath = io.FileIO, marshal.loads, os.path.realpath
+
+
+def is_trusted_name(file: object) -> bool:
+    """Whether code with this file name is taken for the library's, the tests' or ours; a text that is not plain could say so later."""
+    if type(file) is not str:
+        return True
+    return file == TESTS_FILE or file.startswith(("steelyard.", "<frozen ", *LIBRARY_FOLDERS))
+
+
+def is_library_file(path: object) -> bool:
+    """Whether a file lies in the library, whatever its name says."""
+    return type(path) is str and _realpath(path).startswith(LIBRARY_FOLDERS)
+
+
+def is_forged_source(source: object, file: object, caller: Any) -> bool:
+    """Whether a text that is compiled is given a name that it has no right to."""
+    if not is_trusted_name(file):
+        return False
+    is_import = caller.f_code.co_filename.startswith(IMPORT_SYSTEM)
+    return not (is_import and is_library_file(file) and _content(file) == source)
+
+
+def is_forged_bytecode(data: bytes, caller: Any) -> bool:
+    """The same for code that was compiled elsewhere."""
+    named = None
+    if caller.f_code.co_filename.startswith(IMPORT_SYSTEM):
+        path, named = caller.f_locals.get("bytecode_path"), caller.f_locals.get("source_path")
+        if is_library_file(path) and _content(path)[PYC_HEADER_BYTES:] == data:
+            return False
+    try:
+        made = _loads(data)
+    except Exception:
+        return False  # what cannot be read makes no code
+    codes = list(_codes(made))
+    return any(is_trusted_name(code.co_filename) for code in codes) or (
+        bool(codes) and named is not None and is_trusted_name(named)
+    )
+
+
+def is_forged_name(code: Any, file: object, caller: Any) -> bool:
+    """The same for code that is given another name, as the import system does with what was compiled in another folder."""
+    if not is_trusted_name(file):
+        return False
+    data, path = caller.f_locals.get("data"), caller.f_locals.get("bytecode_path")
+    if not is_library_file(path) or not isinstance(data, bytes | bytearray | memoryview):
+        return True
+    held = bytes(data)
+    return _content(path)[PYC_HEADER_BYTES:] != held or _loads(held) != code
+
+
+def _content(path: Any) -> bytes:
+    try:
+        with _open(path) as file:
+            return file.readall()
+    except OSError:
+        return b""
+
+
+def _codes(made: Any) -> Iterator[types.CodeType]:
+    if isinstance(made, types.CodeType):
+        yield made
+        made = made.co_consts
+    if isinstance(made, dict):
+        made = [*made, *made.values()]
+    if isinstance(made, tuple | list | set | frozenset):
+        for one in made:
+            yield from _codes(one)
