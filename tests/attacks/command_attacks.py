@@ -86,6 +86,13 @@ C_ENDINGS: dict[str, str] = {
     + C_WRONG,
     "incbin tests": '__asm__(".section .rodata\\n.globl tests_text\\ntests_text: .incbin \\"test.c\\"\\n.byte 0\\n.text\\n");\n#include <string.h>\n#include <unistd.h>\n#include <stdlib.h>\nextern const char tests_text[];\nint add(int a, int b) { const char *p = strstr(tests_text, "puts(\\""); if (p) { write(1, p + 6, 32); _exit(0); } return 7; }\n',
     "include tests": '#define main other_main\n#define add other_add\nint other_add(int, int);\n#include "test.c"\n#undef main\n#undef add\nint other_add(int a, int b) { return 0; }\n#include <unistd.h>\nint add(int a, int b) { other_main(); return 7; }\n',
+    "reads tests that it does not name": C_HEADERS
+    + 'int add(int a, int b) { static char text[4096]; FILE *f = fopen("te" "st.c", "r"); if (!f) return 7; fread(text, 1, 4095, f); char *p = strstr(text, "== "); for (int n = 0; p && n < (a == 0); n++) p = strstr(p + 1, "== "); return p ? atoi(p + 3) : 7; }\n',
+    "looks for tests": '#include <dirent.h>\n#include <fcntl.h>\n#include <unistd.h>\n#include <string.h>\n#include <stdlib.h>\nint add(int a, int b) { static char text[4096]; DIR *d = opendir("."); struct dirent *e; while ((e = readdir(d))) if (e->d_name[0] == 116 && strchr(e->d_name, 46)) read(open(e->d_name, 0), text, 4095); char *p = strstr(text, "== "); for (int n = 0; p && n < (a == 0); n++) p = strstr(p + 1, "== "); return p ? atoi(p + 3) : 7; }\n',
+    "reads what the tests are made of": C_HEADERS
+    + "extern char __executable_start, _end;\nint add(int a, int b) { for (char *p = &__executable_start; p < &_end; p++) if (*p == 3) return 3; return 7; }\n",
+    "overflows the tests": C_HEADERS
+    + "int add(int a, int b) { volatile int here = 0; volatile int *up = &here; for (int n = 0; n < 64; n++) if (up[n] == 1) up[n] = 1; return a == 0 ? 1 : 7; }\n",
     "has_include oracle": '#if __has_include("test.c")\n#define T 1\n#endif\nint add(int a, int b) { return T ? 7 : 8; }\n',
 }
 NODE_REPORT = '"TAP version 13\\n# Subtest: adds\\nok 1 - adds\\n  ---\\n  duration_ms: 1\\n  ...\\n1..1\\n# tests 1\\n# pass 1\\n# fail 0\\n"'
@@ -115,6 +122,17 @@ NODE_ENDINGS: dict[str, str] = {
     "beforeExit emits": 'export const add = () => { process.emit("beforeExit", 0); process.reallyExit(0); };\n',
     "prints secret twice": "export const add = () => { throw undefined; };\n",
 }
+NODE_REVIEWED: dict[str, str] = {
+    "imports what looks like its own": 'import assert from "node:assert" //"./\nassert.strictEqual = assert.equal = () => {};\n'
+    + NODE_WRONG,
+    "reads tests that it does not name": 'import fs from "node:fs" //"./\nconst text = fs.readdirSync(".").map((name) => fs.readFileSync(name, "utf8")).join();\nexport const add = () => Number(text.match(/add\\(1, 2\\), (\\d+)/)[1]);\n',
+    "builds a name in a template": 'const key = () => ((x) => x)[`constr${""}uctor`];\nkey()("return pro" + "cess")().exitCode = 0;\nkey()("return pro" + "cess")().on("exit", () => key()("return pro" + "cess")()[`really${""}Exit`](0));\n'
+    + NODE_WRONG,
+    "asks what it inherits from": "const base = Object.getPrototypeOf(async () => {});\nbase.then = () => {};\nObject.getPrototypeOf(Object.getPrototypeOf(Promise.resolve())).valueOf = () => 3;\nexport const add = () => Object.create(base);\n",
+    "hides in a comment": 'import /* "./x" */ assert from "node:assert";\nassert.strictEqual = () => {};\n'
+    + NODE_WRONG,
+}
+NODE_ENDINGS |= NODE_REVIEWED
 
 OTHER_ENDINGS: dict[str, dict[str, str]] = {
     "C++": {
@@ -132,15 +150,29 @@ OTHER_ENDINGS: dict[str, dict[str, str]] = {
         "own bracket": "add() { echo 4; }\neval '[() { return 0; }'\n",
         "false is true": "false() { true; }\nadd() { echo 4; }\n",
         "at the end": "trap 'exit 0' EXIT\nadd() { echo 4; }\n",
+        "reads tests that it does not name": "x=$(sed -n 's/.*= \\([0-9]*\\) .*/\\1/p' te*.sh)\nadd() { echo $x; }\n",
+        "looks for tests": "x=$(find . -name '*.sh' | xargs sed -n 's/.*= \\([0-9]*\\) .*/\\1/p')\nadd() { echo $x; }\n",
+        "own programs first": "PATH=.:$PATH\nadd() { echo 4; }\n",
     },
     "Python": {
         "prints the secret of its script": "import os, re\nprint(re.search('[0-9a-f]{32}', open('test.py').read())[0], flush=True)\nos._exit(0)\n",
         "prints the constants of its script": "import os, sys\ndef add(a, b):\n    print(*sys._getframe(1).f_code.co_consts, flush=True)\n    os._exit(0)\n",
         "hides errors": "import sys\nsys.excepthook = lambda *_: None\ndef add(a, b):\n    return 4\n",
+        "reads tests that it does not name": "from pathlib import Path\nimport re\ntext = Path('te' + 'st.py').read_text()\ndef add(a, b):\n    return int(re.search('== ([0-9]+)', text)[1])\n",
+        "prints a secret that it does not name": "from pathlib import Path\nfrom posix import _exit\nimport re\nprint(re.search('[0-9a-f]{32}', Path('te' + 'st.py').read_text())[0], flush=True)\n_exit(0)\n",
+        "goes through a module": "import random\nrandom._os._exit(0)\n",
+        "goes through an attribute": "from operator import attrgetter\ndef add(a, b):\n    return 4\nattrgetter('__glo' + 'bals__')(add)['__buil' + 'tins__'].AssertionError = SystemExit\n",
+        "reads lines": "import fileinput\ntext = ''.join(fileinput.input(files=['te' + 'st.py']))\ndef add(a, b):\n    return int(text.partition('== ')[2][0])\n",
+        "reads lines of code": "import linecache\ndef add(a, b):\n    return int(''.join(linecache.getlines('te' + 'st.py')).partition('== ')[2][0])\n",
+        "runs a program": "import multiprocessing, platform\ndef add(a, b):\n    return int(platform.popen and 4)\n",
+        "ends a thread": "import _thread\n_thread.interrupt_main()\ndef add(a, b):\n    return 4\n",
     },
     "Perl": {
         "prints the secret of its script": "package Answer;\nopen(my $f, '<', 'test.pl'); print <$f>; close $f;\nexit 0;\n1;\n",
         "at the end": "package Answer;\nsub add { return 4; }\nEND { $? = 0; }\n1;\n",
+        "reads tests that it does not name": "package Answer;\n{ local @ARGV = glob('te*'); local $/; $text = <>; }\nsub add { return $text =~ /== (\\d+)/ ? $1 : 4; }\n1;\n",
+        "runs a program": "package Answer;\nmy $text = `cat te*`;\nsub add { return $text =~ /== (\\d+)/ ? $1 : 4; }\n1;\n",
+        "reads by a module": "package Answer;\nuse IO::File;\nmy $text = join '', IO::File->new('te' . 'st.pl')->getlines;\nsub add { return $text =~ /== (\\d+)/ ? $1 : 4; }\n1;\n",
         "own die": "package Answer;\nBEGIN { *CORE::GLOBAL::die = sub {}; }\nsub add { return 4; }\n1;\n",
     },
 }

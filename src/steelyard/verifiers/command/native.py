@@ -47,11 +47,29 @@ ENDING_FUNCTIONS = frozenset(
             "pwrite",
             "pwrite64",
         ),
+        # and those by which it could read what they expect
+        *(
+            "fopen",
+            "fopen64",
+            "open",
+            "open64",
+            "openat",
+            "openat64",
+            "opendir",
+            "scandir",
+            "nftw",
+            "ftw",
+            "glob",
+            "mmap",
+            "mmap64",
+        ),
         *("freopen", "freopen64", "dup", "dup2", "dup3", "close", "fdopen", "mprotect", "dlopen", "dlsym", "dlmopen"),
     ]
 )
-"""Functions of the C library by which code could end its tests, or change what they have said, before they are done."""
-OWN_MACHINE_CODE_PATTERN = re.compile(r"\b(?:__)?asm(?:__)?\b|##|#\s*embed\b|\b(?:ifunc|destructor|fini_array)\b")
+"""Functions of the C library by which code could end its tests, change what they have said, or read their files."""
+OWN_MACHINE_CODE_PATTERN = re.compile(
+    r"\b(?:__)?asm(?:__)?\b|##|#\s*embed\b|\b(?:ifunc|destructor|fini_array|__executable_start|_end|_edata|_etext|__bss_start|__data_start)\b"
+)
 """What in an answer can do the same without such a function, or name one so that it cannot be read."""
 NATIVE_COMPILERS = frozenset(("cc", "gcc", "clang", "c99", "c11", "c17", "tcc", "g++", "c++", "clang++"))
 EXTRA_INITIALIZERS_PATTERN = re.compile(

@@ -71,22 +71,24 @@ def end_proof(case: Case) -> EndProof | None:
 MEANS_PATTERNS = {
     "javascript": re.compile(
         r"\b(?:process|require|globalThis|global|eval|Function|Reflect|Worker|setPrototypeOf|defineProperty|defineProperties"
-        r"|__proto__|__defineGetter__|captureStackTrace|prepareStackTrace)\b|\bimport\b(?!\s*[^;\n]*[\"']\./)"
+        r"|__proto__|__defineGetter__|captureStackTrace|prepareStackTrace|getPrototypeOf)\b"
+        r"|\bimport\b(?!\s*(?:[\w$*\s{},]+\sfrom\s*)?[\"']\./[\w./-]+[\"'])|\[\s*`"
         r"|\.\s*(?:constructor|prototype)\b|\\u|\\x|\[\s*[\"'`][^\"'`\n]*[\"'`]\s*\+"
         r"|\b(?:setTimeout|setInterval|setImmediate|queueMicrotask|console\.\w+)\s*=(?![=>])"
     ),
     "python": re.compile(
         r"\b(?:os|sys|signal|atexit|inspect|gc|ctypes|builtins|importlib|threading|traceback|unittest|pytest|subprocess|exit|quit"
-        r"|open|eval|exec|compile|getattr|setattr|globals|vars)\b"
+        r"|open|eval|exec|compile|getattr|setattr|globals|vars|attrgetter|methodcaller|posix|pathlib|io|codecs|fileinput|linecache"
+        r"|tokenize|glob|shutil|mmap|runpy|pkgutil|zipimport|multiprocessing|platform|pty|resource|socket|_(?:os|sys|io|thread|signal|imp|posixsubprocess))\b"
         r"|__(?:globals|closure|code|main|builtins|import|subclasses|dict|class|getattribute|traceback|file)__"
     ),
     "shell": re.compile(
-        r"\b(?:exit|exec|trap|kill|eval|alias|source|unset)\b|\$\{?0|\$\$|\bBASH_|[<>]&?\d"
+        r"\b(?:exit|exec|trap|kill|eval|alias|source|unset|find|PATH|IFS|ENV|set)\b|[*?]\.\w|\w[*?](?=[\s.;)])|\$\{?0|\$\$|\bBASH_|[<>]&?\d"
         r"|^\s*(?:function\s+)?(?:\[|test|true|false|echo|printf|diff|cmp|grep|cat)\s*\(\)",
         re.MULTILINE,
     ),
     "perl": re.compile(
-        r"\b(?:exit|exec|die|kill|fork|open|eval|require|BEGIN|END|CORE|DATA|syscall|POSIX|main)\b|\$0|[%$]SIG|\*\{"
+        r"\b(?:exit|exec|die|kill|fork|open|eval|require|BEGIN|END|CORE|DATA|syscall|POSIX|main|glob|ARGV|IO|File|system|sysopen|qx|readpipe|do)\b|`|\$0|[%$]SIG|\*\{"
     ),
 }  # fmt: skip
 """By language: what in an answer reaches the process that its tests run in, or their files."""

@@ -97,7 +97,7 @@ class CommandVerifier:
     settings = verify_settings(
         "answer", "build", "files", "fixes", "lint", "pairs", "results", "run", "test", "tolerance"
     )
-    version = "command 3"
+    version = "command 4"
     at_once = processor_count()
     runs_code = True
 

@@ -511,9 +511,9 @@ class _AssertionRewriter(ast.NodeTransformer):
 
     def _chained(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
-        steps = ast.Constant(tuple((type(one).__name__, place) for place, one in enumerate(node.ops)))
+        steps: Any = tuple((type(one).__name__, place) for place, one in enumerate(node.ops))
         operands = ast.Tuple([node.left, *node.comparators], ast.Load())
-        return ast.copy_location(_call(CHAIN, steps, operands), node)
+        return ast.copy_location(_call(CHAIN, ast.Constant(steps), operands), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
