@@ -142,7 +142,7 @@ class IntrospectionGuard:
         vars(_imp)["_fix_co_filename"] = _handed_out(_fix_filename, _started(_calls(self._rename)))
         vars(_imp)["get_frozen_object"] = _handed_out(_frozen_object, _started(_calls(vars(_imp)["get_frozen_object"])))
         # what it keeps of garbage has frames in it
-        gc.set_debug = _handed_out(_ignored)  # type: ignore[assignment]
+        gc.set_debug = _handed_out(_ignored)
         if not self._allows_memory:
             for name in [name for name in sys.modules if name.partition(".")[0] in MEMORY_MODULES]:
                 del sys.modules[name]
