@@ -14,7 +14,7 @@ CORE_TESTS := tests/test_architecture.py tests/test_plugins.py tests/evalsets/te
 
 .PHONY: check demo test test-slow bench chaos chaos-kills chaos-fuzz chaos-machines format pins docs clean
 
-demo: .venv/ready
+demo: .venv/core
 	$(BIN)/steelyard run examples/python-basics.toml --models replay:examples/recordings/python-basics.jsonl.gz --pass-k 1,5,10
 	@if command -v rustc >/dev/null; then set -x; \
 		$(BIN)/steelyard run examples/rust-basics.toml --models replay:examples/recordings/rust-basics.jsonl.gz --pass-k 1,5,10; \
@@ -81,11 +81,15 @@ pins: .venv/ready
 	$(BIN)/uv pip compile --quiet --universal --no-emit-index-url --no-header --python-version 3.11 \
 		--extra dev pyproject.toml --output-file requirements.txt
 
-.venv/ready: pyproject.toml requirements.txt
+# What steelyard itself needs, at the pinned versions: all that a demo waits for.
+.venv/core: pyproject.toml requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "steelyard needs Python 3.11 or later; name one with: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable .
+	@touch $@
+
+.venv/ready: .venv/core
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 # What tests need from the system: a sandbox to compare ours with, a fast linker, a browser, another architecture, the
