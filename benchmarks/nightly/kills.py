@@ -33,7 +33,7 @@ from steelyard.store.journal import StoredRun
 
 CASES, SAMPLES, IN_FLIGHT = 10, 8, 2
 LABELS = 5
-RECORDED, RECORDED_ATTEMPTS = ROOT / "examples" / "other-tools" / "inspect" / "better.eval", 12
+RECORDED, RECORDED_VERDICTS = ROOT / "examples" / "other-tools" / "inspect" / "better.eval", 11
 HANG_SECONDS = 60
 """Seconds after a signal in which a command must have ended, on a machine that may be busy; others have twice as long."""
 MODEL = """
@@ -191,7 +191,7 @@ def imported(folder: Path) -> str:
         return ""
     count = len(stored(folder / "imported")[1])
     shutil.rmtree(folder / "imported")
-    return "" if count == RECORDED_ATTEMPTS else f"the imported run has {count} verdicts"
+    return "" if count == RECORDED_VERDICTS else f"the imported run has {count} verdicts"
 
 
 class KeptLabels:

@@ -381,3 +381,31 @@ def test_an_answer_with_many_processes_is_judged_and_fails_none_beside_it() -> N
     assert crowd in ("again", "wrong")
     assert set(beside) <= {"right", "again"}, beside
     assert last == ["wrong", "right"]
+
+
+def test_a_run_on_a_tiny_file_system_ends_with_3_and_goes_on_where_there_is_room(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(
+        "def ask(prompt, attempt):\n"
+        "    with open('asks', 'a') as log:\n        log.write(attempt.key + '\\n')\n"
+        "    return 'blue ' * 100\n"
+    )
+    case = '[[cases]]\nid = "c"\nname = "c"\nprompt = "p"\ntarget = "blue"\n'
+    (tmp_path / "evals.toml").write_text(f'[eval_set]\nid = "s"\nname = "s"\n{case}')
+    run = ("run", "evals.toml", "-m", "python:model.py:ask", "-n", "120", "-j", "2", "--output", "disk/run")
+    script = 'cd "$1"\nshift\nmkdir disk\nmount -t tmpfs -o size=64k tmpfs disk\n"$@"\ncode=$?\ncp -a disk/run run\nexit $code\n'
+    ended = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, "sh", str(tmp_path), *STEELYARD, *run],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (ended.returncode, "no room left" in ended.stderr, "Traceback" in ended.stderr) == (3, True, False), ended
+    stored = {reply.key for reply in facts(tmp_path / "run").replies}
+    assert 0 < len(stored) < 120
+    resumed = steelyard(tmp_path, "resume", "run", "--allow-code")
+    assert resumed.returncode == 0, resumed.stderr
+    found = facts(tmp_path / "run")
+    assert len(found.replies) == len({reply.key for reply in found.replies}) == len(found.verdicts) == 120
+    asked = (tmp_path / "asks").read_text().splitlines()
+    assert all(asked.count(key) == 1 for key in stored), "nothing that was stored is asked for again"
+    assert len(asked) <= 120 + 2, "at most what was in flight is asked for twice"
