@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import InputError
-from steelyard.plugins import BUILT_IN_PLUGINS, BUILT_IN_SUFFIXES, PluginKind, load_function, load_plugin
+from steelyard.plugins import load_function, load_plugin
+from steelyard.plugins.built_in import BUILT_IN_PLUGINS, BUILT_IN_SUFFIXES, PluginKind
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
 
@@ -40,11 +41,12 @@ def scanned(**selection):
     return ()
 importlib.metadata.entry_points = scanned
 from steelyard import plugins, reports, settings
-for kind, names in plugins.BUILT_IN_PLUGINS.items():
+from steelyard.plugins import built_in
+for kind, names in built_in.BUILT_IN_PLUGINS.items():
     for name in names:
         assert plugins.is_plugin(kind, name)
         plugins.load_plugin(kind, name)
-for kind, suffixes in plugins.BUILT_IN_SUFFIXES.items():
+for kind, suffixes in built_in.BUILT_IN_SUFFIXES.items():
     for suffix, name in suffixes.items():
         assert plugins.plugin_for_suffix(kind, suffix) == name
 assert reports.report_format_of("a.html") == plugins.plugin_name("reports", "html")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from steelyard.plugins import PluginKind
+    from steelyard.plugins.built_in import PluginKind
 
 CommandFunction = Callable[[argparse.Namespace], int]
 

@@ -12,7 +12,8 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from steelyard.plugins import BUILT_IN_PLUGINS, PluginKind, explain_plugin_errors
+from steelyard.plugins import explain_plugin_errors
+from steelyard.plugins.built_in import BUILT_IN_PLUGINS, PluginKind
 from steelyard.protocols import Delivery, Provider
 from steelyard.records import Answer, Attempt
 

@@ -16,7 +16,8 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 import msgspec
 
 from steelyard.errors import Problem, did_you_mean
-from steelyard.plugins import BUILT_IN_PLUGINS, has_unchecked_settings, settings_type
+from steelyard.plugins import has_unchecked_settings, settings_type
+from steelyard.plugins.built_in import BUILT_IN_PLUGINS
 from steelyard.records import Case, Record, Rule, Verify, cases, runs
 from steelyard.records.cases import SHARED_VERIFY_KEYS
 from steelyard.text import printable, short_quote

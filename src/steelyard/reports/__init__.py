@@ -12,9 +12,10 @@ from pathlib import PurePath
 from steelyard import plugins
 from steelyard.analysis.summary import RunResults
 from steelyard.errors import InputError, did_you_mean
+from steelyard.plugins.built_in import BUILT_IN_SUFFIXES
 from steelyard.protocols import Report
 
-REPORT_FORMAT_BY_SUFFIX: Mapping[str, str] = plugins.BUILT_IN_SUFFIXES["reports"]
+REPORT_FORMAT_BY_SUFFIX: Mapping[str, str] = BUILT_IN_SUFFIXES["reports"]
 """Our own formats by the suffix that asks for them; `report_format_of` knows those of plug-ins, too."""
 
 

@@ -23,7 +23,8 @@ from steelyard.engine.ray.cluster import address
 from steelyard.engine.ray.wire import LOCAL
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import InputError
-from steelyard.plugins import BUILT_IN_PLUGINS, foreign_plugins, load_plugin
+from steelyard.plugins import foreign_plugins, load_plugin
+from steelyard.plugins.built_in import BUILT_IN_PLUGINS
 from steelyard.protocols import ResourceLimits
 from steelyard.records import Case
 from steelyard.reports.lists import AttemptLimit, ContainmentLevel, MachineHealth, RegisteredPlugin, ToolStatus

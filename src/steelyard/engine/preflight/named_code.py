@@ -19,7 +19,8 @@ from steelyard.engine.preflight.agents import uncontained_reason
 from steelyard.engine.preflight.connect import located_path, split_model_names
 from steelyard.errors import InputError
 from steelyard.evalsets import experiments
-from steelyard.plugins import BUILT_IN_PLUGINS, PluginKind, foreign_plugins
+from steelyard.plugins import foreign_plugins
+from steelyard.plugins.built_in import BUILT_IN_PLUGINS, PluginKind
 from steelyard.records import Case, RunInfo, Tier
 from steelyard.settings import BUILT_IN_PROVIDERS, DEFAULT_SETTINGS_PATH, Settings
 from steelyard.settings import load as load_settings

@@ -17,7 +17,8 @@ from steelyard.comparison.sides import Side, Trials
 from steelyard.errors import InputError, Problem
 from steelyard.outcomes.files import UNPACKING_ERRORS, UnreadableOutcomesError
 from steelyard.outcomes.readers.sources import beginning
-from steelyard.plugins import BUILT_IN_PLUGINS, explain_plugin_errors, foreign_plugins, load_plugin, plugin_name
+from steelyard.plugins import explain_plugin_errors, foreign_plugins, load_plugin, plugin_name
+from steelyard.plugins.built_in import BUILT_IN_PLUGINS
 from steelyard.protocols import AttemptReader, ForeignFile
 from steelyard.records import RECORDED_KIND, Attempt, Case, EvalSetFile, RecordedAttempt, Verdict, Verify
 from steelyard.records.bounds import MAX_ATTEMPTS_PER_CASE

@@ -1,4 +1,8 @@
-"""Parts found by name: ours from a table, other people's from entry points; a function is named by its path."""
+"""Parts found by name: ours from a table, other people's from entry points; a function is named by its path.
+
+In comes a kind of part and a name, a suffix or a path; out comes the part, or an error that lists the known names.
+Nothing is imported before it is asked for.
+"""
 
 from __future__ import annotations
 
@@ -14,91 +18,13 @@ from functools import cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.errors import InputError, SteelyardError, did_you_mean
+from steelyard.plugins.built_in import BUILT_IN_PLUGINS, BUILT_IN_SUFFIXES, PluginKind
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
-
-PluginKind = Literal["evalsets", "outcomes", "pools", "providers", "reports", "verifiers"]
-"""The seams; the entry points of `providers`, for example, are the group `steelyard.providers`."""
-
-BUILT_IN_PLUGINS: Mapping[PluginKind, Mapping[str, str]] = {
-    "evalsets": {
-        "json": "steelyard.evalsets.jsonl:drafts_of_list",
-        "jsonl": "steelyard.evalsets.jsonl:drafts",
-        "toml": "steelyard.evalsets.toml:drafts",
-    },
-    "outcomes": {
-        "bigcodebench": "steelyard.outcomes.readers.code_benchmarks:BigCodeBenchReader",
-        "counts": "steelyard.outcomes.readers.counts:CountTableReader",
-        "deepeval": "steelyard.outcomes.readers.scored_tests:DeepEvalReader",
-        "evalplus": "steelyard.outcomes.readers.code_benchmarks:EvalPlusReader",
-        "every-eval-ever": "steelyard.outcomes.readers.scored_tests:EveryEvalEverReader",
-        "fixes": "steelyard.outcomes:fixes",
-        "harbor": "steelyard.outcomes.readers.agent_benchmarks:HarborReader",
-        "human-eval": "steelyard.outcomes.readers.code_benchmarks:HumanEvalReader",
-        "inspect": "steelyard.outcomes.readers.inspect:InspectReader",
-        "junit": "steelyard.outcomes.readers.counts:JUnitReader",
-        "livecodebench": "steelyard.outcomes.readers.code_benchmarks:LiveCodeBenchReader",
-        "lm-eval": "steelyard.outcomes.readers.lm_eval:LmEvalReader",
-        "multipl-e": "steelyard.outcomes.readers.code_benchmarks:MultiPLEReader",
-        "promptfoo": "steelyard.outcomes.readers.promptfoo:PromptfooReader",
-        "results": "steelyard.outcomes:results",
-        "scores": "steelyard.outcomes.readers.scored_tests:ScoredRowsReader",
-        "swe-bench": "steelyard.outcomes.readers.agent_benchmarks:SweBenchReader",
-        "table": "steelyard.outcomes:table",
-    },
-    "pools": {
-        "local": "steelyard.engine.pool:local_pool",
-        "ray": "steelyard.engine.ray.pool:opened",
-    },
-    "providers": {
-        "agent": "steelyard.providers.agent.provider:connect",
-        "anthropic": "steelyard.providers.anthropic:connect",
-        "command": "steelyard.providers.command:connect",
-        "http": "steelyard.providers.http:connect",
-        "ollama": "steelyard.providers.openai:connect",
-        "openai": "steelyard.providers.openai:connect",
-        "openai-completions": "steelyard.providers.openai:connect_completions",
-        "python": "steelyard.providers.command:connect_function",
-        "replay": "steelyard.providers.replay:connect",
-    },
-    "reports": {
-        "csv": "steelyard.reports.attempt_rows:csv_report",
-        "html": "steelyard.reports.html:report",
-        "human-eval": "steelyard.reports.attempt_rows:human_eval_report",
-        "json": "steelyard.reports.json:report",
-        "junit": "steelyard.reports.junit:report",
-        "markdown": "steelyard.reports.markdown:report",
-        "results": "steelyard.reports.attempt_rows:results_report",
-        "sarif": "steelyard.reports.sarif:report",
-    },
-    "verifiers": {
-        "command": "steelyard.verifiers.command.verifier:CommandVerifier",
-        "function": "steelyard.verifiers.function:FunctionVerifier",
-        "python": "steelyard.verifiers.python.verifier:PythonVerifier",
-        "response": "steelyard.verifiers.response.verifier:ResponseVerifier",
-        "rust": "steelyard.verifiers.rust.verifier:RustVerifier",
-        "terraform": "steelyard.verifiers.terraform.verifier:TerraformVerifier",
-    },
-}
-"""The entry points of pyproject.toml again, so that our own parts are found without a scan of everything installed."""
-
-BUILT_IN_SUFFIXES: Mapping[PluginKind, Mapping[str, str]] = {
-    "evalsets": {".toml": "toml", ".jsonl": "jsonl", ".jsonl.gz": "jsonl", ".json": "json"},
-    "reports": {
-        ".json": "json",
-        ".md": "markdown",
-        ".html": "html",
-        ".csv": "csv",
-        ".xml": "junit",
-        ".sarif": "sarif",
-        ".jsonl": "results",
-    },
-}
-"""Which of our parts a file's suffix asks for."""
 
 _SINGULAR: Mapping[PluginKind, str] = {
     "evalsets": "eval-set format",
