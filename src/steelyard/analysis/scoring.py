@@ -143,7 +143,8 @@ def code_compiled(finding: Finding) -> bool | None:
 def test_pass_share(case: Case, finding: Finding) -> float | None:
     """The share of tests that passed, 0 when none ran; None where none were to run."""
     expected = case.expectations
-    if not (expected.should_compile and expected.should_pass_tests):
+    # a list of checks has weights, so its own yes or no and score count
+    if "checks" in case.verify.settings or not (expected.should_compile and expected.should_pass_tests):
         return None
     if not finding.tests:
         if finding.compiled is None and not is_without_code(finding):

@@ -21,7 +21,7 @@ from steelyard.cli.streams import guarded_output
 from steelyard.errors import ExitCode, SteelyardError
 
 if TYPE_CHECKING:
-    from steelyard.plugins import PluginKind
+    from steelyard.plugins.built_in import PluginKind
 
 
 TRUE_WORDS = ("1", "true", "yes", "on")

@@ -158,7 +158,8 @@ def run(
         raise InputError(
             "a shard has only some of the cases, and a gate decides by all of them: merge first, then gate"
         )
-    note_own_code(case_code(sets.cases, means) + model_code(given, means) + settings_code(means.settings), means)
+    code = case_code(sets.cases, means) + model_code(given, means) + settings_code(means.settings)
+    note_own_code(code, means, *(file.path for file in plan.eval_sets or sets.files))
     skipped = unavailable_cases(sets.cases, means) if plan.skip_unavailable else {}
     if skipped:
         sets = sets._replace(cases=tuple(case for case in sets.cases if case.id not in skipped))

@@ -34,9 +34,12 @@ CASE_FIELD_SYNONYMS = {
 """Our words, and those of the files."""
 CASE_FIELD_SPELLINGS = {ours: f"{ours} (or {', '.join(words[1:])})" for ours, words in CASE_FIELD_SYNONYMS.items()}
 FIELDS_WITHOUT_SYNONYMS = ("entry_point", "expect")
+CHECKS_FIELD = "checks"
+"""The list of checks, which the loader puts where the verifier looks for it."""
 KNOWN_CASE_FIELDS = {
     *Case.__struct_fields__,
     *FIELDS_WITHOUT_SYNONYMS,
+    CHECKS_FIELD,
     *(word for words in CASE_FIELD_SYNONYMS.values() for word in words),
 }
 
@@ -132,7 +135,7 @@ def _draft(table: dict[str, Any], path: str, line: int, problems: ProblemCollect
     """The same case under our names; what we do not know is warned of, and kept with the metadata."""
     # the defaults of TOML sets: a case must be the same in every format, down to the digest of its tests
     native: dict[str, Any] = {"timeout_secs": Header(id="", name="").default_timeout_secs}
-    native |= {key: value for key, value in table.items() if key in Case.__struct_fields__}
+    native |= {key: value for key, value in table.items() if key in Case.__struct_fields__ or key == CHECKS_FIELD}
     spelled = dict(CASE_FIELD_SPELLINGS)
     for ours, words in CASE_FIELD_SYNONYMS.items():
         given = [word for word in words if word in table]
@@ -170,7 +173,7 @@ def _verify(
         if verify[key] != flat[key]:
             problems.error(path, line, f'"{key}" and "verify.{key}" mean the same but differ; keep one of them')
     expectations = native.get("expectations")
-    is_settled = bool(verify.keys() & {"kind", "python"})
+    is_settled = bool(verify.keys() & {"kind", "python", CHECKS_FIELD}) or CHECKS_FIELD in native
     if verify.get("tests") or (isinstance(expectations, dict) and expectations.get("test_file")):
         if "entry_point" in verify:
             verify.setdefault("style", "check" if "def check(" in str(verify.get("tests")) else "asserts")

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from steelyard import plugins
 from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.evalsets import toml
+from steelyard.evalsets.check_lists import with_check_list
 from steelyard.evalsets.companions import CompanionFiles, rendered_prompt, system_error_reason
 from steelyard.evalsets.schema import (
     Draft,
@@ -268,7 +269,8 @@ def _case(draft: Draft, places: dict[str, str], companions: CompanionFiles, prob
     before = len(problems.errors)
     line = draft.line(("id",))
     try:
-        case = record_from_draft(Case, with_verifier_settings(draft, problems), problems)
+        checked = with_check_list(draft, companions, problems)
+        case = record_from_draft(Case, with_verifier_settings(checked, problems), problems)
         name = draft.table.get("id")
         if isinstance(name, str):
             if not name or len(name) > 200 or not name.isprintable():
@@ -311,7 +313,7 @@ class _CaseCompletion(NamedTuple):
         if not (0 <= case.weight < math.inf):
             self.wrong("must be a number from 0 up", "weight")
         nested = (("metadata",), case.metadata), (("vars",), case.vars), (("verify", "expect"), case.verify.expect)
-        for keys, value in nested:
+        for keys, value in (*nested, (("checks",), case.verify.settings)):
             if _is_deeper(value, MAX_CASE_NESTING_DEPTH):
                 what = f"nested more than {MAX_CASE_NESTING_DEPTH} levels deep; nest lists and tables less deeply"
                 self.wrong(what, *keys)

@@ -245,6 +245,11 @@ def schema() -> dict[str, Any]:
     for name, definition in result["$defs"].items():
         for key, what in descriptions.get(name, {}).items():
             definition["properties"][key]["description"] = what
+    result["$defs"]["Case"]["properties"]["checks"] = {
+        "type": "array",
+        "items": {"type": "object"},
+        "description": 'The checks that a right answer meets, such as `{contains = "Paris"}`: all, unless a weight says otherwise.',
+    }
     del result["$defs"]["Verify"]["properties"]["settings"]  # filled by the loader, not written by people
     # JSONL cases often have no name, so the record does not ask for one; TOML eval sets always have
     result["$defs"]["Case"]["required"] = ["id", "name", "prompt"]

@@ -60,11 +60,13 @@ BUILT_IN_PLUGINS: Mapping[PluginKind, Mapping[str, str]] = {
         "sarif": "steelyard.reports.sarif:report",
     },
     "verifiers": {
+        "checks": "steelyard.verifiers.checks.verifier:ChecksVerifier",
         "command": "steelyard.verifiers.command.verifier:CommandVerifier",
         "function": "steelyard.verifiers.function:FunctionVerifier",
         "python": "steelyard.verifiers.python.verifier:PythonVerifier",
         "response": "steelyard.verifiers.response.verifier:ResponseVerifier",
         "rust": "steelyard.verifiers.rust.verifier:RustVerifier",
+        "scripted-checks": "steelyard.verifiers.checks.verifier:ScriptedChecksVerifier",
         "terraform": "steelyard.verifiers.terraform.verifier:TerraformVerifier",
     },
 }

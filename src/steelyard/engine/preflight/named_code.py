@@ -6,7 +6,7 @@ import hashlib
 import shlex
 import stat
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from steelyard.engine.preflight.agents import uncontained_reason
 from steelyard.engine.preflight.connect import located_path, split_model_names
 from steelyard.errors import InputError
 from steelyard.evalsets import experiments
+from steelyard.evalsets.check_lists import SCRIPT_KEYS
 from steelyard.plugins import foreign_plugins
 from steelyard.plugins.built_in import BUILT_IN_PLUGINS, PluginKind
 from steelyard.records import Case, RunInfo, Tier
@@ -26,7 +27,7 @@ from steelyard.settings import BUILT_IN_PROVIDERS, DEFAULT_SETTINGS_PATH, Settin
 from steelyard.settings import load as load_settings
 from steelyard.store.allowed_code import allow_code, allowed_code
 from steelyard.store.journal import StoredRun
-from steelyard.text import counted, printable
+from steelyard.text import counted, printable, short_quote
 
 MAX_LISTED_CODE = 5
 """How much code a sentence names one by one."""
@@ -42,9 +43,13 @@ class NamedCode(NamedTuple):
     text: str
     agent: str = ""
     """The name under which the settings declare it, where it is an agent that may be contained."""
+    is_check: bool = False
+    """Whether it is code of a check, which runs in the sandbox."""
+    is_imported: bool = False
+    """Whether it is from the file of another tool, which may be a stranger's."""
 
 
-def case_code(cases: Iterable[Case], means: RunOptions) -> list[NamedCode]:
+def case_code(cases: Sequence[Case], means: RunOptions) -> list[NamedCode]:
     """What these cases name: functions that check, virtual environments, and verifiers of other distributions."""
     found: dict[tuple[str, str], None] = {}
     for case in cases:
@@ -53,7 +58,7 @@ def case_code(cases: Iterable[Case], means: RunOptions) -> list[NamedCode]:
         found["verifier", case.kind] = None
         if not means.python_env:
             found["environment", case.verify.python_env] = None
-    code: list[NamedCode] = []
+    code = [one for case in cases for one in _check_code(case)]
     for kind, name in found:
         if name and kind == "function":
             code.append(_function_code(name))
@@ -62,6 +67,19 @@ def case_code(cases: Iterable[Case], means: RunOptions) -> list[NamedCode]:
         elif name:
             code += _plugin_code("verifiers", name)
     return code
+
+
+def _check_code(case: Case) -> Iterator[NamedCode]:
+    """The checks of a case that are code."""
+    for check in case.verify.settings.get("checks", ()):
+        for key in SCRIPT_KEYS if isinstance(check, dict) else ():
+            if key in check:
+                yield NamedCode(
+                    _digest("check", key, check[key], check.get("code", "")),
+                    f"the check {key.removesuffix('_code')} {short_quote(str(check[key]))} in the sandbox",
+                    is_check=True,
+                    is_imported=bool(case.verify.settings.get("imported")),
+                )
 
 
 def model_code(models: Iterable[str], means: RunOptions, folder: str = "") -> list[NamedCode]:
@@ -124,7 +142,7 @@ def provider_code(settings: Settings) -> list[NamedCode]:
     return [code for given in settings.providers.values() for code in _plugin_code("providers", given.type)]
 
 
-def run_code(info: RunInfo, cases: Iterable[Case], means: RunOptions) -> list[NamedCode]:
+def run_code(info: RunInfo, cases: Sequence[Case], means: RunOptions) -> list[NamedCode]:
     """What carrying on with a stored run would run."""
     judges = info.panel.judges if info.panel else ()
     code = case_code(cases, means) + model_code(judges, means) + settings_code(means.settings)
@@ -182,8 +200,13 @@ def is_plugin_allowed(kind: PluginKind, name: str) -> bool:
     return {one.digest for one in _plugin_code(kind, name)} <= allowed_code()
 
 
-def note_own_code(code: Sequence[NamedCode], means: RunOptions) -> None:
-    """Keep the code as the user's own, because the user named it; what was not known before is said."""
+def note_own_code(code: Sequence[NamedCode], means: RunOptions, *paths: str | Path) -> None:
+    """Keep the code as the user's own, because the user named it; what was not known before is said.
+
+    Code in another tool's files may be a stranger's, so it must have been agreed to; `paths` are the files.
+    """
+    require_allowed_code([one for one in code if one.is_imported], means, *paths)
+    code = [one for one in code if not one.is_imported]
     known = allowed_code()
     fresh = [one for one in _distinct(code) if one.digest not in known]
     if not fresh:
@@ -219,8 +242,13 @@ def _distinct(code: Iterable[NamedCode]) -> list[NamedCode]:
 def _announced(code: Sequence[NamedCode], means: RunOptions, remark: str = "") -> str:
     """The code in words, agents that are contained apart: these have no other rights than they declare."""
     contained = [one for one in code if one.agent and not uncontained_reason(one.agent, means)]
-    free = [one for one in code if one not in contained]
-    kinds = ((free, "code with your rights"), (contained, counted(len(contained), "contained agent")))
+    checks = [one for one in code if one.is_check]
+    free = [one for one in code if one not in contained and not one.is_check]
+    kinds = (
+        (free, "code with your rights"),
+        (contained, counted(len(contained), "contained agent")),
+        (checks, "code of checks"),
+    )
     return " and ".join(f"{kind}{remark}: {_listed(listed)}" for listed, kind in kinds if listed)
 
 

@@ -175,6 +175,12 @@ class CheckTable:
             raise self.wrong(key, f"unknown word {short_quote(value)} ({did_you_mean(value[:80], known)})")
         return value
 
+    def rest(self) -> dict[Any, Any]:
+        """All keys that nobody has read; they count as read now."""
+        left = {key: value for key, value in self._data.items() if key not in self._taken or key == "type"}
+        self._taken |= left.keys()
+        return left
+
     def close(self) -> None:
         """Raise for the first key that no check has read."""
         for key in self._data:

@@ -1,0 +1,136 @@
+"""The list of checks of a case, read from data once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from steelyard.errors import VerifierError, did_you_mean
+from steelyard.protocols import Sandbox
+from steelyard.records import Answer, Case, Record
+from steelyard.text import short_quote
+from steelyard.verifiers.checks.facts import cost_check, latency_check
+from steelyard.verifiers.checks.outcome import CheckOutcome, ListedCheck
+from steelyard.verifiers.checks.scripts import ScriptCheck, script_check
+from steelyard.verifiers.checks.text import TEXT_CHECK_KEYS, text_check
+from steelyard.verifiers.response.judged import CheckTable
+
+MAX_LISTED_CHECKS = 1000
+"""Checks of one case."""
+SCRIPT_CHECK_KEYS = ("python", "python_code", "javascript", "javascript_code")
+FACT_CHECKS: dict[str, Callable[[CheckTable], ListedCheck]] = {
+    "latency_below": latency_check,
+    "cost_below": cost_check,
+}
+CHECK_KEYS = (*TEXT_CHECK_KEYS, *FACT_CHECKS, *SCRIPT_CHECK_KEYS)
+"""The keys of which each check has exactly one."""
+
+
+class CheckListSettings(Record, frozen=True, kw_only=True):
+    """What a case says about its checks."""
+
+    kind: str = ""
+    style: str = ""
+    tests: str = ""
+    entry_point: str = ""
+    stub: str | None = None
+    source: str = ""
+    workspace_digest: str = ""
+    checks: tuple[dict[str, Any], ...] = ()
+    """The checks; all must hold unless a weight or the threshold says otherwise."""
+    threshold: float | None = None
+    """The weighted mean from which on an answer is right although some check does not hold."""
+    vars: dict[str, Any] = {}
+    """The values that filled in the prompt, for checks that are code."""
+    imported: str = ""
+    """The tool whose file the checks are from; empty for eval sets of ours."""
+
+
+@dataclass(frozen=True)
+class WeightedCheck:
+    """One check of a list, and how much it counts."""
+
+    check: ListedCheck
+    name: str
+    weight: float
+    is_negated: bool
+
+    async def outcome(self, case: Case, answer: Answer, text: str) -> CheckOutcome:
+        """What it says, turned round where it is negated."""
+        found = await self.check.outcome(case, answer, text)
+        if not self.is_negated or found.is_error:
+            return found
+        return found._replace(passed=not found.passed, score=1 - found.score)
+
+
+@dataclass(frozen=True)
+class CheckList:
+    """All checks of a case."""
+
+    checks: tuple[WeightedCheck, ...]
+    threshold: float | None
+
+    @property
+    def runs_code(self) -> bool:
+        """Whether one of them is code."""
+        return any(isinstance(one.check, ScriptCheck) for one in self.checks)
+
+
+def declared_check_list(case: Case, sandbox: Sandbox) -> CheckList:
+    """The checks that a case declares; VerifierError with one sentence, and the path, for anything else."""
+    try:
+        settings = case.verify.settings_as(CheckListSettings)
+    except msgspec.ValidationError as error:
+        raise VerifierError(f"checks: {error}") from None
+    if not 0 < len(settings.checks) <= MAX_LISTED_CHECKS:
+        raise VerifierError(f'checks: expected 1 to {MAX_LISTED_CHECKS} checks, such as [{{contains = "ok"}}]')
+    checks = [
+        _weighted(CheckTable(table, f"checks[{number}]"), settings, sandbox)
+        for number, table in enumerate(settings.checks)
+    ]
+    if not 0 < sum(one.weight for one in checks) < float("inf"):
+        raise VerifierError("checks: one weight at least must be above 0, and their sum a finite number")
+    if settings.threshold is not None and not 0 <= settings.threshold <= 1:
+        raise VerifierError("checks: the threshold is a number from 0 to 1")
+    for one in checks:
+        if isinstance(one.check, ScriptCheck):
+            one.check.require_program()
+    return CheckList(tuple(_with_distinct_names(checks)), settings.threshold)
+
+
+def _weighted(table: CheckTable, settings: CheckListSettings, sandbox: Sandbox) -> WeightedCheck:
+    keys = [key for key in CHECK_KEYS if key in table]
+    if len(keys) != 1:
+        raise VerifierError(f"{table.path}: {_which(table, keys)}")
+    weight, is_negated = float(table.number("weight", 1)), table.flag("not")
+    check: ListedCheck
+    if keys[0] in TEXT_CHECK_KEYS:
+        check = text_check(keys[0], table)
+    elif keys[0] in FACT_CHECKS:
+        check = FACT_CHECKS[keys[0]](table)
+    else:
+        check = script_check(keys[0], table, settings.vars, sandbox)
+    table.close()
+    return WeightedCheck(check, f"not {check.name}" if is_negated else check.name, weight, is_negated)
+
+
+def _which(table: CheckTable, keys: list[str]) -> str:
+    if keys:
+        return f"{' and '.join(keys)} are two checks; write each in a table of its own"
+    given = next(iter(table.rest()), "")
+    return f"unknown check {short_quote(str(given))} ({did_you_mean(str(given)[:80], CHECK_KEYS)})"
+
+
+def _with_distinct_names(checks: list[WeightedCheck]) -> list[WeightedCheck]:
+    """The checks with a number behind a name that stands there already."""
+    seen: Counter[str] = Counter()
+    named = []
+    for one in checks:
+        seen[one.name] += 1
+        number = f" #{seen[one.name]}" if seen[one.name] > 1 else ""
+        named.append(WeightedCheck(one.check, one.name + number, one.weight, one.is_negated))
+    return named
