@@ -80,29 +80,28 @@ def drafts(content: JsonlByteSource, path: str, problems: ProblemCollector) -> I
         problems.error(path, line + 1, f"cannot be read from this line on: {error}")
 
 
-def drafts_of_list(content: JsonlByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
-    """The cases of a JSON file that is a list of them."""
-    raw = content.read(MAX_CASE_LIST_BYTES + 1).removeprefix(b"\xef\xbb\xbf")
-    if len(raw) > MAX_CASE_LIST_BYTES:
-        problems.error(path, 0, f"larger than {MAX_CASE_LIST_BYTES >> 20} MB; write the cases as JSONL, one per line")
-    elif not raw.lstrip().startswith(b"["):
-        if raw.strip():
-            problems.error(path, 1, "not a list of cases; write [{...}, {...}], or .jsonl with one case per line")
-    else:
-        end = raw.index(b"[") + 1
-        line = 1 + raw.count(b"\n", 0, end)
-        for item in _decoded(raw, path, 1, problems, list[msgspec.Raw]) or ():
-            # only blanks and a comma lie between two items, so the next one is found at once
-            start = raw.index(bytes(item), end)
-            line += raw.count(b"\n", end, start)
-            yield from _drafts(bytes(item), path, line, problems)
-            end = start + len(bytes(item))
-            line += raw.count(b"\n", start, end)
+def list_drafts(raw: bytes, path: str, problems: ProblemCollector) -> Iterator[Draft]:
+    """The cases of a text that is a JSON list of them."""
+    end = raw.index(b"[") + 1
+    line = 1 + raw.count(b"\n", 0, end)
+    for item in decoded_json(raw, path, 1, problems, list[msgspec.Raw]) or ():
+        # only blanks and a comma lie between two items, so the next one is found at once
+        start = raw.index(bytes(item), end)
+        line += raw.count(b"\n", end, start)
+        yield from _drafts(bytes(item), path, line, problems)
+        end = start + len(bytes(item))
+        line += raw.count(b"\n", start, end)
 
 
 def _drafts(raw: bytes, path: str, line: int, problems: ProblemCollector) -> Iterator[Draft]:
     """The one case in a text, or none where it holds something else."""
-    table = _decoded(raw, path, line, problems, Any)
+    table = decoded_json(raw, path, line, problems, Any)
+    if table is not None or raw == b"null":
+        yield from table_drafts(table, path, line, problems)
+
+
+def table_drafts(table: Any, path: str, line: int, problems: ProblemCollector) -> Iterator[Draft]:
+    """The one case that a value is, or none where it is something else."""
     if isinstance(table, dict):
         try:
             given = {key: value for key, value in table.items() if value is not None}
@@ -111,12 +110,12 @@ def _drafts(raw: bytes, path: str, line: int, problems: ProblemCollector) -> Ite
             problems.error(path, line, f"{_subject(table.get('task_id'))}: {error}")
         except RecursionError:
             problems.error(path, line, "nested too deeply to be read; nest lists and objects less deeply")
-    elif table is not None or raw == b"null":
+    else:
         kind = "a string that holds JSON" if isinstance(table, str) and table.lstrip()[:1] == "{" else "no JSON object"
         problems.error(path, line, f'column 1: {kind}; write each case as an object, {{"id": ..., "prompt": ...}}')
 
 
-def _decoded(raw: bytes, path: str, line: int, problems: ProblemCollector, kind: Any) -> Any:
+def decoded_json(raw: bytes, path: str, line: int, problems: ProblemCollector, kind: Any) -> Any:
     """The JSON in a text; None after saying at which line and column it is broken."""
     if kind is Any and b'"base_input"' in raw:
         # Python's own reader knows what EvalPlus has beyond JSON: NaN, Infinity, numbers of any length

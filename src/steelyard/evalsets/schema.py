@@ -89,6 +89,7 @@ class ProblemCollector:
     errors: list[Problem] = field(default_factory=list)
     _unknown: dict[tuple[str, str], Problem] = field(default_factory=dict)
     _again: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def error(self, path: str, line: int, what: str) -> None:
         """Something that cannot be used."""
@@ -106,8 +107,16 @@ class ProblemCollector:
         else:
             self._again[topic if topic in self._unknown else ("", "")] += 1
 
+    def left_out(self, path: str, what: str, count: int = 1) -> None:
+        """Something of another tool's file that is not carried over; it is reported once per file, with its count."""
+        topic = path, what[:300]
+        if topic in self._left_out or len(self._left_out) < MAX_REPORTED_PROBLEMS:
+            self._left_out[topic] += count
+
     def warnings(self) -> Iterator[Problem]:
         """What was odd, and how often."""
+        for (path, what), count in self._left_out.items():
+            yield Problem(printable(path), 0, f"not carried over: {count} × {printable(what)}", fatal=False)
         for topic, problem in self._unknown.items():
             again = f"; {self._again[topic]} more in this file" if topic in self._again else ""
             yield problem._replace(what=problem.what + again)

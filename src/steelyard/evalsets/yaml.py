@@ -16,6 +16,8 @@ MAX_YAML_DEPTH = 20
 """Levels of lists and tables in each other."""
 MAX_YAML_VALUES = 10_000
 """Values, keys among them, that one file may hold: the library takes its time over each."""
+MAX_EVAL_SET_YAML_VALUES = 200_000
+"""The same for a file of cases."""
 MAX_YAML_NUMBER_CHARACTERS = 100
 YAML_SCALAR_TYPES = ("null", "bool", "int", "float", "str")
 """What a value can be; a moment in time, and whatever else YAML knows, is its text."""
@@ -41,7 +43,9 @@ def nearest_line(lines: dict[KeyPath, int]) -> Callable[[KeyPath], int]:
     return line
 
 
-def yaml_document(text: str, path: str, problems: ProblemCollector) -> LocatedDocument | None:
+def yaml_document(
+    text: str, path: str, problems: ProblemCollector, max_values: int = MAX_YAML_VALUES
+) -> LocatedDocument | None:
     r"""The one document of a text, by the safe part of YAML 1.1; None after naming everything that is wrong with it.
 
     Keys are texts as they are written, so that `on` and `1.0` are themselves. Anchors, aliases and tags are refused: with
@@ -56,7 +60,7 @@ def yaml_document(text: str, path: str, problems: ProblemCollector) -> LocatedDo
     loader: yaml.SafeLoader | None = None
     try:
         loader = yaml.SafeLoader(text)
-        refused = _first_forbidden_event(yaml.parse(text, Loader=yaml.SafeLoader))
+        refused = _first_forbidden_event(yaml.parse(text, Loader=yaml.SafeLoader), max_values)
         if refused:
             problems.error(path, *refused)
             return None
@@ -80,7 +84,7 @@ def yaml_document(text: str, path: str, problems: ProblemCollector) -> LocatedDo
     return LocatedDocument(value, nearest_line(lines)) if len(problems.errors) == before else None
 
 
-def _first_forbidden_event(events: Any) -> tuple[int, str] | None:
+def _first_forbidden_event(events: Any, max_values: int) -> tuple[int, str] | None:
     """The line and the reason of the first thing that must not be composed, found without composing anything."""
     import yaml
 
@@ -88,8 +92,8 @@ def _first_forbidden_event(events: Any) -> tuple[int, str] | None:
     for event in events:
         line = event.start_mark.line + 1
         values += isinstance(event, yaml.NodeEvent)
-        if values > MAX_YAML_VALUES:
-            return line, f"more than {MAX_YAML_VALUES} values; shorten the file"
+        if values > max_values:
+            return line, f"more than {max_values} values; shorten the file"
         if isinstance(event, yaml.AliasEvent):
             return line, f"an alias *{event.anchor}; write out what it stands for"
         if isinstance(event, yaml.NodeEvent) and event.anchor is not None:

@@ -10,9 +10,10 @@ PluginKind = Literal["evalsets", "outcomes", "pools", "providers", "reports", "v
 
 BUILT_IN_PLUGINS: Mapping[PluginKind, Mapping[str, str]] = {
     "evalsets": {
-        "json": "steelyard.evalsets.jsonl:drafts_of_list",
+        "json": "steelyard.evalsets.documents:json_drafts",
         "jsonl": "steelyard.evalsets.jsonl:drafts",
         "toml": "steelyard.evalsets.toml:drafts",
+        "yaml": "steelyard.evalsets.documents:yaml_drafts",
     },
     "outcomes": {
         "bigcodebench": "steelyard.outcomes.readers.code_benchmarks:BigCodeBenchReader",
@@ -73,7 +74,14 @@ BUILT_IN_PLUGINS: Mapping[PluginKind, Mapping[str, str]] = {
 """The entry points of pyproject.toml again, so that our own parts are found without a scan of everything installed."""
 
 BUILT_IN_SUFFIXES: Mapping[PluginKind, Mapping[str, str]] = {
-    "evalsets": {".toml": "toml", ".jsonl": "jsonl", ".jsonl.gz": "jsonl", ".json": "json"},
+    "evalsets": {
+        ".toml": "toml",
+        ".jsonl": "jsonl",
+        ".jsonl.gz": "jsonl",
+        ".json": "json",
+        ".yaml": "yaml",
+        ".yml": "yaml",
+    },
     "reports": {
         ".json": "json",
         ".md": "markdown",

@@ -1,0 +1,89 @@
+"""The files that a config names, read only below its own folder."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from steelyard.errors import InputError
+from steelyard.evalsets.companions import CompanionFiles
+from steelyard.evalsets.schema import ProblemCollector
+from steelyard.evalsets.yaml import MAX_EVAL_SET_YAML_VALUES, yaml_document
+from steelyard.text import short_quote
+
+FILE_PREFIX = "file://"
+MAX_GLOB_FILES = 1000
+"""Files that one pattern may stand for."""
+
+
+class ConfigFiles:
+    """What lies beside a config."""
+
+    def __init__(self, config: str, problems: ProblemCollector) -> None:
+        self._folder = Path(config).absolute().parent
+        self._problems = problems
+        self._companions = CompanionFiles()
+
+    def found(self, reference: str) -> list[Path]:
+        """The files that a reference stands for, `prompts/*.txt` for example; InputError when there are none."""
+        name = reference.removeprefix(FILE_PREFIX)
+        try:
+            pattern = Path(name)
+            if pattern.is_absolute():
+                pattern = pattern.relative_to(self._folder)
+            paths = sorted(self._folder.glob(str(pattern)))[:MAX_GLOB_FILES]
+        except (ValueError, NotImplementedError, OSError):
+            paths = []
+        inside = [path for path in paths if path.resolve().is_relative_to(self._folder.resolve()) and path.is_file()]
+        if not inside:
+            raise InputError(f"no file {short_quote(name)} in the folder of the config or below it; copy it there")
+        return inside
+
+    def text(self, path: Path) -> str:
+        """The text of a file."""
+        return self._companions.text(path)
+
+    def data(self, path: Path) -> Any:
+        """What a file of data holds: YAML, JSON, or the rows of JSONL and CSV."""
+        suffix = path.suffix.lower()
+        text = self.text(path)
+        if suffix in (".yaml", ".yml"):
+            document = yaml_document(text, str(path), self._problems, MAX_EVAL_SET_YAML_VALUES)
+            return None if document is None else document.value
+        if suffix == ".csv":
+            return csv_rows(text)
+        readers: dict[str, Callable[[str], Any]] = {".json": msgspec.json.decode, ".jsonl": _json_lines}
+        if suffix not in readers:
+            raise InputError(f"{short_quote(path.name)} is neither YAML, JSON, JSONL nor CSV; write it as one of them")
+        try:
+            return readers[suffix](text)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise InputError(f"{short_quote(path.name)}: {error}") from None
+
+
+def csv_rows(text: str) -> list[dict[str, str]]:
+    """The rows of a CSV text by the names of its columns; InputError for a row that has more."""
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        names = next(rows, [])
+        found = []
+        for row in rows:
+            if not any(cell.strip() for cell in row):
+                continue
+            if len(row) > len(names):
+                raise InputError(
+                    f"line {rows.line_num}: {len(row)} cells below {len(names)} columns; put text in quotes"
+                )
+            found.append(dict(zip((name.strip() for name in names), row, strict=False)))
+    except csv.Error as error:
+        raise InputError(f"line {rows.line_num}: no CSV: {error}") from None
+    return found
+
+
+def _json_lines(text: str) -> list[Any]:
+    return [msgspec.json.decode(line) for line in text.splitlines() if line.strip()]
