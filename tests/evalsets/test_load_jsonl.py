@@ -162,13 +162,13 @@ def test_two_words_for_one_thing_must_agree(file: Path) -> None:
 
 
 def test_wrong_types_are_named_in_the_words_of_the_file(file: Path) -> None:
-    assert wrong_case(file, ideal=["x"]) == 'case "a": ideal: expected text, got a list'
+    assert wrong_case(file, expected=["x"]) == 'case "a": expected: expected text, got a list'
     assert wrong_case(file, test=[1]) == 'case "a": test: expected text, got a list'
     assert wrong_case(file, expect="x") == 'case "a": expect: expected a table, got text'
     expected = 'case "a": expected_classification: unknown value "maybe" (known: fail, pass)'
     assert wrong_case(file, target="t", expected_classification="maybe") == expected
-    (problem,) = wrong(file, b'{"prompt": "p"}')
-    assert problem.what == "a case: id (or task_id, case_id) is missing"
+    problems = wrong(file, b'{"tags": []}')
+    assert problems[0].what == "a case: id (or task_id, case_id) is missing"
 
 
 @pytest.mark.parametrize(

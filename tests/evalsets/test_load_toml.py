@@ -326,9 +326,9 @@ def test_a_folder_means_the_toml_files_below_it_in_order(tmp_path: Path) -> None
 def test_paths_that_cannot_be_read_are_reported_together(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "round").symlink_to(tmp_path / "round")
-    (tmp_path / "set.yaml").write_text("")
+    (tmp_path / "set.docx").write_text("")
     os.mkfifo(tmp_path / "pipe.toml")
-    names = "none.toml", "empty", "round", "nul\0.toml", "set.yaml", "pipe.toml"
+    names = "none.toml", "empty", "round", "nul\0.toml", "set.docx", "pipe.toml"
     problems = wrong(*(f"{tmp_path}/{name}" for name in names))
     whats = "No such file", "no eval sets", "Too many levels", "embedded null", "unknown kind of file", "regular file"
     assert len(problems) == len(whats)

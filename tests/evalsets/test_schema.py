@@ -24,7 +24,7 @@ def test_the_schema_is_the_same_every_time() -> None:
 
 
 def test_every_field_of_a_case_is_in_the_schema() -> None:
-    assert set(schema()["$defs"]["Case"]["properties"]) == set(Case.__struct_fields__)
+    assert set(schema()["$defs"]["Case"]["properties"]) == {*Case.__struct_fields__, "checks"}
 
 
 def test_fields_are_explained_by_the_strings_beneath_them() -> None:

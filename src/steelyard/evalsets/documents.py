@@ -39,7 +39,7 @@ def yaml_drafts(content: DocumentByteSource, path: str, problems: ProblemCollect
         return
     document = yaml_document(text, path, problems, MAX_EVAL_SET_YAML_VALUES) if text.strip() else None
     if document is not None:
-        yield from document_drafts(document.value, path, document.line, problems)
+        yield from document_drafts(document.value, path, document.line, problems, content)
 
 
 def json_drafts(content: DocumentByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
@@ -48,13 +48,13 @@ def json_drafts(content: DocumentByteSource, path: str, problems: ProblemCollect
     if len(raw) > MAX_CASE_LIST_BYTES:
         problems.error(path, 0, f"larger than {MAX_CASE_LIST_BYTES >> 20} MB; write the cases as JSONL, one per line")
     elif raw.lstrip().startswith(b"["):
-        yield from list_drafts(raw, path, problems)
+        yield from list_drafts(raw, path, problems, content)
     elif raw.strip() and (document := decoded_json(raw, path, 1, problems, Any)) is not None:
-        yield from document_drafts(document, path, lambda _: 0, problems)
+        yield from document_drafts(document, path, lambda _: 0, problems, content)
 
 
 def document_drafts(
-    document: Any, path: str, line: Callable[[KeyPath], int], problems: ProblemCollector
+    document: Any, path: str, line: Callable[[KeyPath], int], problems: ProblemCollector, content: object = None
 ) -> Iterator[Draft]:
     """The cases of a document that was read."""
     if isinstance(document, dict) and is_config(document):
@@ -69,8 +69,8 @@ def document_drafts(
         problems.error(
             path,
             1,
-            "neither a list of cases, nor a table with a list under cases, nor a config of promptfoo with prompts",
+            "not a list of cases; write [{...}, {...}], a table with a list under cases, or a config of promptfoo with prompts",
         )
         return
     for number, table in enumerate(cases):
-        yield from table_drafts(table, path, line((*keys, number)), problems)
+        yield from table_drafts(table, path, line((*keys, number)), problems, content)

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from steelyard.errors import InputError
 from steelyard.evalsets import benchmarks
+from steelyard.evalsets.datasets import dataset_table, with_columns
 from steelyard.evalsets.schema import Draft, Header, ProblemCollector
-from steelyard.records import JUDGE_ONLY_KIND, Case, Verify
+from steelyard.records import JUDGE_ONLY_KIND, Case, Verify, digest
 from steelyard.text import json_error_location, short_quote
 
 MAX_CASE_LINE_BYTES = 32 << 20
@@ -72,7 +73,7 @@ def drafts(content: JsonlByteSource, path: str, problems: ProblemCollector) -> I
                 while not raw.endswith(b"\n") and (raw := content.readline(MAX_CASE_LINE_BYTES)):
                     pass
             elif text := (raw.removeprefix(b"\xef\xbb\xbf") if line == 1 else raw).rstrip():
-                yield from _drafts(text, path, line, problems)
+                yield from _drafts(text, path, line, problems, content)
             if content.size > MAX_UNPACKED_CASES_BYTES:
                 problems.error(path, line, f"more than {MAX_UNPACKED_CASES_BYTES >> 30} GB of cases; split the file")
                 return
@@ -80,7 +81,7 @@ def drafts(content: JsonlByteSource, path: str, problems: ProblemCollector) -> I
         problems.error(path, line + 1, f"cannot be read from this line on: {error}")
 
 
-def list_drafts(raw: bytes, path: str, problems: ProblemCollector) -> Iterator[Draft]:
+def list_drafts(raw: bytes, path: str, problems: ProblemCollector, content: object = None) -> Iterator[Draft]:
     """The cases of a text that is a JSON list of them."""
     end = raw.index(b"[") + 1
     line = 1 + raw.count(b"\n", 0, end)
@@ -88,24 +89,34 @@ def list_drafts(raw: bytes, path: str, problems: ProblemCollector) -> Iterator[D
         # only blanks and a comma lie between two items, so the next one is found at once
         start = raw.index(bytes(item), end)
         line += raw.count(b"\n", end, start)
-        yield from _drafts(bytes(item), path, line, problems)
+        yield from _drafts(bytes(item), path, line, problems, content)
         end = start + len(bytes(item))
         line += raw.count(b"\n", start, end)
 
 
-def _drafts(raw: bytes, path: str, line: int, problems: ProblemCollector) -> Iterator[Draft]:
+def _drafts(raw: bytes, path: str, line: int, problems: ProblemCollector, content: object) -> Iterator[Draft]:
     """The one case in a text, or none where it holds something else."""
     table = decoded_json(raw, path, line, problems, Any)
     if table is not None or raw == b"null":
-        yield from table_drafts(table, path, line, problems)
+        yield from table_drafts(table, path, line, problems, content)
 
 
-def table_drafts(table: Any, path: str, line: int, problems: ProblemCollector) -> Iterator[Draft]:
-    """The one case that a value is, or none where it is something else."""
+def table_drafts(
+    table: Any, path: str, line: int, problems: ProblemCollector, content: object = None
+) -> Iterator[Draft]:
+    """The one case that a value is, or none where it is something else; `content` knows how the user calls the columns."""
     if isinstance(table, dict):
         try:
             given = {key: value for key, value in table.items() if value is not None}
-            yield _draft(benchmarks.case_table_from_benchmark(given), path, line, problems)
+            named = with_columns(given, getattr(content, "columns", {}))
+            case = dataset_table(benchmarks.case_table_from_benchmark(named))
+            if not any(case.get(name) not in (None, "") for name in CASE_FIELD_SYNONYMS["id"]) and _has_prompt(case):
+                # the same row is the same case, wherever it stands
+                case = {**case, "id": f"case-{digest(given)[:12]}"}
+                if problems.is_repeated(path, case["id"]):
+                    problems.left_out(path, "rows that stand there already: each counts once")
+                    return
+            yield _draft(case, path, line, problems)
         except InputError as error:
             problems.error(path, line, f"{_subject(table.get('task_id'))}: {error}")
         except RecursionError:
@@ -113,6 +124,10 @@ def table_drafts(table: Any, path: str, line: int, problems: ProblemCollector) -
     else:
         kind = "a string that holds JSON" if isinstance(table, str) and table.lstrip()[:1] == "{" else "no JSON object"
         problems.error(path, line, f'column 1: {kind}; write each case as an object, {{"id": ..., "prompt": ...}}')
+
+
+def _has_prompt(case: dict[str, Any]) -> bool:
+    return any(name in case for name in CASE_FIELD_SYNONYMS["prompt"])
 
 
 def decoded_json(raw: bytes, path: str, line: int, problems: ProblemCollector, kind: Any) -> Any:

@@ -20,6 +20,7 @@ from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.evalsets import toml
 from steelyard.evalsets.check_lists import with_check_list
 from steelyard.evalsets.companions import CompanionFiles, rendered_prompt, system_error_reason
+from steelyard.evalsets.datasets import column_map
 from steelyard.evalsets.schema import (
     Draft,
     ProblemCollector,
@@ -41,7 +42,13 @@ MAX_CASE_NESTING_DEPTH = 100
 
 def is_eval_set_available(path: str) -> bool:
     """Whether an eval set that a run was made from can be read again."""
-    return path.startswith(SUITE_PREFIX) or Path(path).exists()
+    return path.startswith(SUITE_PREFIX) or Path(split_columns(path)[0]).exists()
+
+
+def split_columns(given: str) -> tuple[str, str]:
+    """A path and the names of columns behind it, as in `rows.csv#prompt=question`; a file may have such a name itself."""
+    path, _, columns = given.rpartition("#")
+    return (path, columns) if path and "=" in columns and not os.path.lexists(given) else (given, "")
 
 
 class EvalSets(NamedTuple):
@@ -103,7 +110,8 @@ def _files(paths: Iterable[str | Path], problems: ProblemCollector) -> Iterator[
             if given.startswith(SUITE_PREFIX):
                 inside = list(matching_suites(given))
             else:
-                inside = _files_in_folder(given, problems) if stat.S_ISDIR(Path(given).stat().st_mode) else [given]
+                path = split_columns(given)[0]
+                inside = _files_in_folder(given, problems) if stat.S_ISDIR(Path(path).stat().st_mode) else [given]
         except InputError as error:
             problems.error(given, 0, str(error))
             continue
@@ -151,6 +159,8 @@ class HashingFileReader:
     """A file being read: how much of it, and a digest of that."""
 
     stream: BinaryIO | gzip.GzipFile
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Our names of columns that are called otherwise in the file."""
     size: int = 0
     hash: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
 
@@ -222,10 +232,11 @@ def _read(
     before = len(problems.errors)
     is_any, content_digest = False, ""
     try:
-        opened, format_name = _open_with_format(path)
+        file, columns = split_columns(path)
+        opened, format_name = _open_with_format(file)
         with opened as stream:
-            content = HashingFileReader(stream)
-            for draft in _drafts(format_name, content, path, problems):
+            content = HashingFileReader(stream, column_map(columns) if columns else {})
+            for draft in _drafts(format_name, content, file, problems):
                 if not is_any:
                     scoring.add(draft, problems)
                 is_any = True

@@ -90,6 +90,7 @@ class ProblemCollector:
     _unknown: dict[tuple[str, str], Problem] = field(default_factory=dict)
     _again: Counter[tuple[str, str]] = field(default_factory=Counter)
     _left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _rows: set[tuple[str, str]] = field(default_factory=set)
 
     def error(self, path: str, line: int, what: str) -> None:
         """Something that cannot be used."""
@@ -106,6 +107,12 @@ class ProblemCollector:
             self._unknown[topic] = Problem(printable(path), line, what, fatal=False)
         else:
             self._again[topic if topic in self._unknown else ("", "")] += 1
+
+    def is_repeated(self, path: str, row: str) -> bool:
+        """Whether the same row of a file was asked about before."""
+        is_known = (path, row) in self._rows
+        self._rows.add((path, row))
+        return is_known
 
     def left_out(self, path: str, what: str, count: int = 1) -> None:
         """Something of another tool's file that is not carried over; it is reported once per file, with its count."""

@@ -10,8 +10,11 @@ PluginKind = Literal["evalsets", "outcomes", "pools", "providers", "reports", "v
 
 BUILT_IN_PLUGINS: Mapping[PluginKind, Mapping[str, str]] = {
     "evalsets": {
+        "arrow": "steelyard.evalsets.rows:arrow_drafts",
+        "csv": "steelyard.evalsets.rows:csv_drafts",
         "json": "steelyard.evalsets.documents:json_drafts",
         "jsonl": "steelyard.evalsets.jsonl:drafts",
+        "parquet": "steelyard.evalsets.rows:parquet_drafts",
         "toml": "steelyard.evalsets.toml:drafts",
         "yaml": "steelyard.evalsets.documents:yaml_drafts",
     },
@@ -81,6 +84,9 @@ BUILT_IN_SUFFIXES: Mapping[PluginKind, Mapping[str, str]] = {
         ".json": "json",
         ".yaml": "yaml",
         ".yml": "yaml",
+        ".csv": "csv",
+        ".parquet": "parquet",
+        ".arrow": "arrow",
     },
     "reports": {
         ".json": "json",

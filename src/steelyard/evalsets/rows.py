@@ -1,0 +1,126 @@
+"""Cases in tables: the rows of CSV, Parquet and Arrow files."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from steelyard.errors import InputError
+from steelyard.evalsets.jsonl import table_drafts
+from steelyard.evalsets.promptfoo.files import csv_rows
+from steelyard.evalsets.schema import Draft, ProblemCollector
+from steelyard.store.database import open_database
+
+MAX_CSV_BYTES = 256 << 20
+MAX_TABLE_ROWS = 10_000_000
+ROWS_AT_ONCE = 1000
+
+
+class TableByteSource(Protocol):
+    """A file being read."""
+
+    def read(self, limit: int) -> bytes:
+        """The next bytes."""
+        ...
+
+
+def csv_drafts(content: TableByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
+    """The cases of a CSV file; its first line names the columns."""
+    raw = content.read(MAX_CSV_BYTES + 1)
+    if len(raw) > MAX_CSV_BYTES:
+        problems.error(path, 0, f"larger than {MAX_CSV_BYTES >> 20} MB; write the cases as JSONL, one per line")
+        return
+    try:
+        rows = csv_rows(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        problems.error(path, raw.count(b"\n", 0, error.start) + 1, "not UTF-8 text; save the file as UTF-8")
+        return
+    except InputError as error:
+        problems.error(path, 0, str(error))
+        return
+    for number, row in enumerate(rows):
+        cells = {name: _cell(cell) for name, cell in row.items() if name and cell != ""}
+        yield from table_drafts(cells, path, number + 2, problems, content)
+
+
+def _cell(cell: str) -> Any:
+    """A cell; a list or a table in JSON is one."""
+    if cell[:1] in "[{":
+        try:
+            return json.loads(cell)
+        except (ValueError, RecursionError):
+            return cell
+    return cell
+
+
+def parquet_drafts(content: TableByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
+    """The cases of a Parquet file, row by row."""
+    while content.read(1 << 20):
+        pass  # the digest of the file is that of all its bytes
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            database = open_database(scratch, "1GB", threads=1)
+            try:
+                found = database.execute("SELECT * FROM read_parquet(?)", [_escaped(path)])
+                names = [column[0] for column in found.description or ()]
+                number = 0
+                while rows := found.fetchmany(ROWS_AT_ONCE):
+                    for row in rows:
+                        number += 1
+                        table = {
+                            name: _plain(value) for name, value in zip(names, row, strict=True) if value is not None
+                        }
+                        yield from table_drafts(table, path, number, problems, content)
+                    if number > MAX_TABLE_ROWS:
+                        raise InputError(f"more than {MAX_TABLE_ROWS} rows; split the file")
+            finally:
+                database.close()
+    except (InputError, MemoryError) as error:
+        problems.error(path, 0, str(error) or "does not fit into the memory")
+    except Exception as error:
+        if not type(error).__module__.startswith(("duckdb", "_duckdb")):
+            raise
+        problems.error(path, 0, f"no Parquet: {str(error).splitlines()[0][:200]}")
+
+
+def _escaped(path: str) -> str:
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
+
+
+def arrow_drafts(content: TableByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
+    """The cases of an Arrow file, as the library `datasets` leaves them on disk."""
+    while content.read(1 << 20):
+        pass  # the digest of the file is that of all its bytes
+    try:
+        import pyarrow as pa
+    except ImportError:
+        problems.error(path, 0, "Arrow files need pyarrow; install it, or save the rows as Parquet or JSONL")
+        return
+    number = 0
+    try:
+        with Path(path).open("rb") as file:
+            is_file = file.read(6) == b"ARROW1"
+            file.seek(0)
+            reader: Any = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
+            batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else reader
+            for batch in batches:
+                for row in batch.to_pylist():
+                    number += 1
+                    table = {name: _plain(value) for name, value in row.items() if value is not None}
+                    yield from table_drafts(table, path, number, problems, content)
+    except (pa.ArrowException, OSError) as error:
+        problems.error(path, 0, f"no Arrow: {(str(error).splitlines() or [''])[0][:200]}")
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value if value is None or isinstance(value, str | bool | int | float) else str(value)
