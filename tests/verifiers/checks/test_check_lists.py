@@ -87,7 +87,7 @@ def test_with_a_threshold_the_score_decides() -> None:
 def test_time_cost_and_tool_calls_are_what_the_answer_says() -> None:
     call = ToolCall(name="get_weather", arguments='{"city": "Rome", "unit": "C"}')
     answer = Answer(text="", latency=1.5, cost=Cost(usd=0.02, source="test"), tool_calls=(call,))
-    for check, expected in [
+    outcomes: list[tuple[dict[str, Any], bool]] = [
         ({"latency_below": 2}, True),
         ({"latency_below": 1}, False),
         ({"cost_below": 0.02}, True),
@@ -96,7 +96,8 @@ def test_time_cost_and_tool_calls_are_what_the_answer_says() -> None:
         ({"tool_call": "get_weather", "arguments": {"city": "Oslo"}}, False),
         ({"tool_call": "get_time"}, False),
         ({"tool_call": "get_time", "not": True}, True),
-    ]:
+    ]
+    for check, expected in outcomes:
         assert finding(case(check), answer).passed is expected, check
 
 
