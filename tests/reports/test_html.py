@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from steelyard.analysis.summary import RunResults
 from steelyard.records import Message
-from steelyard.reports import REPORT_FORMAT_BY_SUFFIX, html
+from steelyard.reports import REPORT_FORMAT_BY_SUFFIX, html, report_format_of
 from steelyard.reports.html import html_report_data, report
 from steelyard.reports.page import style
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN, plain
@@ -300,7 +300,20 @@ def test_the_same_results_give_the_same_bytes(results: RunResults) -> None:
 
 def test_a_suffix_names_its_format() -> None:
     suffixes = {".json": "json", ".md": "markdown", ".html": "html", ".csv": "csv", ".xml": "junit", ".sarif": "sarif"}
-    assert suffixes | {".jsonl": "results"} == REPORT_FORMAT_BY_SUFFIX
+    exchanged = {
+        ".jsonl": "results",
+        ".eee.json": "every-eval-ever",
+        ".inspect.json": "inspect",
+        ".promptfoo.json": "promptfoo",
+        ".evalplus.jsonl": "evalplus",
+        ".human-eval.jsonl": "human-eval",
+    }
+    assert suffixes | exchanged == REPORT_FORMAT_BY_SUFFIX
+    assert [report_format_of(name) for name in ("a.eee.json", "a.v2.json", "a.b.inspect.json")] == [
+        "every-eval-ever",
+        "json",
+        "inspect",
+    ]
 
 
 def test_the_page_reads_as_reviewed(results: RunResults, golden: Callable[[str, str], None]) -> None:

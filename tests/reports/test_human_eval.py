@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from steelyard.records import Case, Finding, Verdict, Verify
-from steelyard.reports.attempt_rows import human_eval_report
+from steelyard.reports.exports.attempt_rows import human_eval_report
 
 if TYPE_CHECKING:
     from steelyard.analysis.summary import RunResults

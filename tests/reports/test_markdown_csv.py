@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from steelyard.reports.attempt_rows import ATTEMPT_CSV_COLUMNS, csv_report
+from steelyard.reports.exports.attempt_rows import ATTEMPT_CSV_COLUMNS, csv_report
 from steelyard.reports.markdown import report as markdown_report
 from steelyard.reports.tables import code, escaped
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from steelyard.records import Answer, Case, Evidence, Finding, Verify
-from steelyard.reports.attempt_rows import results_report
+from steelyard.reports.exports.attempt_rows import results_report
 from support.facts import facts
 
 if TYPE_CHECKING:

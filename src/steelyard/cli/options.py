@@ -267,7 +267,7 @@ def add_report_option(sub: Any) -> None:
         "--report",
         action="append",
         metavar="FILE",
-        help="write a report, by suffix: .json .md .csv .html .xml .sarif .jsonl",
+        help="write a report, by suffix: .json .md .csv .html .xml .sarif .jsonl .eee.json .inspect.json .promptfoo.json .evalplus.jsonl .human-eval.jsonl",
     )
 
 

@@ -33,6 +33,7 @@ from steelyard.engine.preflight.connect import (
 )
 from steelyard.engine.preflight.named_code import case_code, model_code, note_own_code, settings_code
 from steelyard.engine.results.conclusion import Conclusion, next_commands, run_conclusion
+from steelyard.engine.results.frames import attempt_frame
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.results.query import fact_scores
 from steelyard.engine.session import Session
@@ -74,6 +75,10 @@ class Run(NamedTuple):
     def next_commands(self) -> list[str]:
         """What a reader most likely wants to type next."""
         return next_commands(self.folder, self.info, self.summary)
+
+    def frame(self, library: str = "pandas") -> Any:
+        """One row per attempt: a frame of `pandas` or `polars`, or a table of `arrow`."""
+        return attempt_frame(self.folder, library)
 
     def conclusion(self, *, fail_under: float | None = None) -> Conclusion:
         """The exit code, and what to say beside the summary; `fail_under` is the least pass@k, at the smallest k."""

@@ -54,13 +54,17 @@ BUILT_IN_PLUGINS: Mapping[PluginKind, Mapping[str, str]] = {
         "replay": "steelyard.providers.replay:connect",
     },
     "reports": {
-        "csv": "steelyard.reports.attempt_rows:csv_report",
+        "csv": "steelyard.reports.exports.attempt_rows:csv_report",
+        "evalplus": "steelyard.reports.exports.attempt_rows:evalplus_report",
+        "every-eval-ever": "steelyard.reports.exports.every_eval_ever:report",
         "html": "steelyard.reports.html:report",
-        "human-eval": "steelyard.reports.attempt_rows:human_eval_report",
+        "human-eval": "steelyard.reports.exports.attempt_rows:human_eval_report",
+        "inspect": "steelyard.reports.exports.inspect_log:report",
         "json": "steelyard.reports.json:report",
         "junit": "steelyard.reports.junit:report",
         "markdown": "steelyard.reports.markdown:report",
-        "results": "steelyard.reports.attempt_rows:results_report",
+        "promptfoo": "steelyard.reports.exports.promptfoo:report",
+        "results": "steelyard.reports.exports.attempt_rows:results_report",
         "sarif": "steelyard.reports.sarif:report",
     },
     "verifiers": {
@@ -96,6 +100,11 @@ BUILT_IN_SUFFIXES: Mapping[PluginKind, Mapping[str, str]] = {
         ".xml": "junit",
         ".sarif": "sarif",
         ".jsonl": "results",
+        ".eee.json": "every-eval-ever",
+        ".inspect.json": "inspect",
+        ".promptfoo.json": "promptfoo",
+        ".evalplus.jsonl": "evalplus",
+        ".human-eval.jsonl": "human-eval",
     },
 }
 """Which of our parts a file's suffix asks for."""

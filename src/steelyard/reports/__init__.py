@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import PurePath
 
+from msgspec.structs import replace
+
 from steelyard import plugins
 from steelyard.analysis.summary import RunResults
 from steelyard.errors import InputError, did_you_mean
 from steelyard.plugins.built_in import BUILT_IN_SUFFIXES
 from steelyard.protocols import Report
+from steelyard.reports.figures import model_label
 
 REPORT_FORMAT_BY_SUFFIX: Mapping[str, str] = BUILT_IN_SUFFIXES["reports"]
 """Our own formats by the suffix that asks for them; `report_format_of` knows those of plug-ins, too."""
@@ -22,11 +25,33 @@ REPORT_FORMAT_BY_SUFFIX: Mapping[str, str] = BUILT_IN_SUFFIXES["reports"]
 def report_format_of(path: str | PurePath) -> str:
     """The format that a file's suffix asks for; raises InputError when no report has that suffix."""
     suffix = PurePath(path).suffix
-    if name := plugins.plugin_for_suffix("reports", suffix):
-        return name
+    # x.eee.json is a record of Every Eval Ever, x.v1.json our own JSON
+    for ending in dict.fromkeys(("".join(PurePath(path).suffixes[-2:]), suffix)):
+        if name := plugins.plugin_for_suffix("reports", ending):
+            return name
     raise InputError(
         f'{path}: no report format for "{suffix}" ({did_you_mean(suffix, plugins.known_suffixes("reports"))})'
     )
+
+
+ONE_MODEL_FORMATS = frozenset({"evalplus", "every-eval-ever", "inspect"})
+"""The formats of other tools whose files are about one model."""
+
+
+def results_by_model(results: RunResults) -> dict[str, RunResults]:
+    """The results of each model under each tier alone, by the name of its column."""
+    models = {model_label(model.model, model.tier): model for model in results.summary.models}
+    return {
+        label: results._replace(
+            attempts=tuple(one for one in results.attempts if (one.model, one.tier) == (model.model, model.tier)),
+            summary=replace(
+                results.summary,
+                models=(model,),
+                cases=tuple(one for one in results.summary.cases if (one.model, one.tier) == (model.model, model.tier)),
+            ),
+        )
+        for label, model in models.items()
+    }
 
 
 def needs_texts(name: str) -> bool:
@@ -36,6 +61,9 @@ def needs_texts(name: str) -> bool:
 
 def render(name: str, results: RunResults, *, where: str = "") -> str:
     """The report registered under a name; if it fails, the message names the file `where` it was to be written."""
+    if name in ONE_MODEL_FORMATS and len(results.summary.models) > 1:
+        models = ", ".join(model_label(model.model, model.tier) for model in results.summary.models)
+        raise InputError(f"{name} files are about one model, and the run has {models}; -o FILE writes a file for each")
     report: Report = plugins.load_plugin("reports", name)
     with plugins.explain_plugin_errors("reports", name, where):
         text = report(results if needs_texts(name) else results._replace(attempts=()))

@@ -16,7 +16,7 @@ from steelyard.analysis.attempts import AttemptOutcome, AttemptText
 from steelyard.analysis.headlines import ModelHeadline
 from steelyard.analysis.summary import RunResults
 from steelyard.reports import markdown
-from steelyard.reports.attempt_rows import result
+from steelyard.reports.exports.attempt_rows import result
 from steelyard.reports.figures import model_label
 from steelyard.text import escaped_json
 from steelyard.viewer import api_records, openapi

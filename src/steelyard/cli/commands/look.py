@@ -127,7 +127,7 @@ def report(options: argparse.Namespace) -> int:
 
     if not options.report:
         raise InputError(
-            "nowhere to write; name a file, such as: -o report.html (.json .md .csv .html .xml .sarif .jsonl)"
+            "nowhere to write; name a file, such as: -o report.html (.json .md .csv .html .xml .sarif .jsonl .eee.json .inspect.json ...)"
         )
     check_report_paths(options.report)
     settings, _ = settings_and_run_options(options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -26,6 +27,9 @@ from steelyard.tiers.results import ExperimentAnalysis
 
 MAX_PAGE_TEXT_CHARACTERS, MIN_PAGE_TEXT_CHARACTERS, MAX_ALL_PAGE_TEXTS_CHARACTERS = 100_000, 2_000, 10_000_000
 """Characters that are kept of a text at most, at least, and of one text of every attempt together."""
+
+MISFIT_CHARACTERS = re.compile(r"[^\w.-]+")
+"""What the name of a file does not keep of a model's name."""
 
 ShortenedValue = TypeVar("ShortenedValue")
 
@@ -164,9 +168,27 @@ def write_reports(
             text = html_page(stored, **scoring._asdict(), held=baseline)
         else:
             results = results or stored_results(stored, scoring, formats_without_page(paths))
+            if name in reports.ONE_MODEL_FORMATS and len(results.summary.models) > 1:
+                written += _write_by_model(path, name, results)
+                continue
             text = reports.render(name, results, where=str(path))
         write_file(path, text)
         written.append(path)
+    return written
+
+
+def _write_by_model(path: Path, name: str, results: RunResults) -> list[Path]:
+    """Write a file for each model, its name before the suffix: `x.eee.json` becomes `x-gpt-5.eee.json`."""
+    written: list[Path] = []
+    stem = path.name.partition(".")[0]
+    for number, (label, of_model) in enumerate(reports.results_by_model(results).items(), 1):
+        plain = MISFIT_CHARACTERS.sub("-", label).strip("-.") or str(number)
+        found = path.with_name(f"{stem}-{plain}{path.name.removeprefix(stem)}")
+        if found in written:
+            found = path.with_name(f"{stem}-{plain}-{number}{path.name.removeprefix(stem)}")
+        check_writable(found)
+        write_file(found, reports.render(name, of_model, where=str(found)))
+        written.append(found)
     return written
 
 

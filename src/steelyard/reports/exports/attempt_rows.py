@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,11 +26,12 @@ ATTEMPT_CSV_COLUMNS = (
 
 def csv_report(results: RunResults) -> str:
     """A header and a row per attempt; what is not known is empty."""
-    rows = (_row(results.info.id, tried) for tried in results.attempts)
+    rows = (attempt_row(results.info.id, tried) for tried in results.attempts)
     return csv_text(ATTEMPT_CSV_COLUMNS, (map(row.get, ATTEMPT_CSV_COLUMNS) for row in rows))
 
 
-def _row(run: str, tried: AttemptText) -> Mapping[str, CsvValue]:
+def attempt_row(run: str, tried: AttemptText) -> Mapping[str, CsvValue]:
+    """What is known of an attempt, by column."""
     row: dict[str, CsvValue] = {
         "run_id": run,
         "case": tried.case.id,
@@ -93,6 +95,24 @@ def _sample(tried: AttemptText, several: bool) -> dict[str, Any]:
     failed = "timed out" if found.label in TIMEOUT_LABELS else f"failed: {attempt_failure_reason(tried)}"
     return sample | {"result": "passed" if tried.correct else failed, "passed": bool(tried.correct)}
 
+
+def evalplus_report(results: RunResults) -> str:
+    """One JSON object per attempt with a whole program, as EvalPlus takes samples; attempts without a reply are left out."""
+    samples = ({"task_id": tried.case.id, "solution": code} for tried in results.attempts if (code := _program(tried)))
+    return "".join(json.dumps(sample) + "\n" for sample in samples)
+
+
+def _program(tried: AttemptText) -> str:
+    """The code that was judged; of what another tool recorded, the code of the reply."""
+    if tried.verdict is not None and tried.verdict.found.code is not None:
+        return tried.verdict.found.code
+    reply = tried.reply.answer.text if tried.reply else ""
+    fenced = FENCED_REPLY.fullmatch(reply.strip())
+    return fenced["code"] if fenced else reply
+
+
+FENCED_REPLY = re.compile(r"(?P<fence>`{3,})\w*\n(?P<code>.*)\n(?P=fence)", re.DOTALL)
+"""A reply that is one block of code."""
 
 ANSWERLESS_FINISH_REASONS = (Finish.TIMEOUT, Finish.CRASH, Finish.ERROR)
 """What can have come instead of an answer."""

@@ -1,0 +1,116 @@
+"""A run as results of promptfoo: each model under each tier is a provider, each case a test."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from steelyard.analysis.summary import AttemptText, RunResults
+from steelyard.reports.figures import attempt_failure_reason, missing_reason, model_label
+
+RESULTS_VERSION = 3
+FAILED_BY_ASSERTION, FAILED_BY_ERROR = 1, 2
+
+
+def report(results: RunResults) -> str:
+    """The results as JSON; an attempt without a verdict is an error, as an outage is in promptfoo."""
+    info = results.info
+    models = [model_label(model.model, model.tier) for model in results.summary.models]
+    places = {case.id: place for place, case in enumerate(results.cases)}
+    rows = [_result(tried, places, models, f"{info.id}-{at}") for at, tried in enumerate(results.attempts)]
+    document = {
+        "evalId": f"eval-steelyard-{info.id}",
+        "results": {
+            "version": RESULTS_VERSION,
+            "timestamp": info.started_at,
+            "prompts": [_prompt(model, place, rows) for place, model in enumerate(models)],
+            "results": rows,
+            "stats": _counts(rows) | {"tokenUsage": _tokens(rows)},
+        },
+        "config": {"description": f"steelyard run {info.id}", "providers": models, "prompts": ["{{prompt}}"]},
+        "shareableUrl": None,
+        "metadata": {"exportedAt": info.ended_at or info.started_at, "evaluationCreatedAt": info.started_at},
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _result(tried: AttemptText, places: dict[str, int], models: list[str], name: str) -> dict[str, Any]:
+    model = model_label(tried.model, tried.tier)
+    answer = tried.reply.answer if tried.reply else None
+    asked = "\n\n".join(message.content for message in tried.case.messages)
+    tokens = {
+        "prompt": (answer.input_tokens if answer else None) or 0,
+        "completion": (answer.output_tokens if answer else None) or 0,
+        "cached": (answer.cached_tokens if answer else None) or 0,
+    }
+    tokens["total"] = tokens["prompt"] + tokens["completion"]
+    usd = answer.cost.usd if answer and answer.cost else 0
+    result: dict[str, Any] = {
+        "id": name,
+        "promptIdx": models.index(model),
+        "testIdx": places[tried.case.id],
+        "promptId": "prompt",
+        "provider": {"id": model, "label": model},
+        "prompt": {"raw": asked, "label": "{{prompt}}"},
+        "vars": {"case": tried.case.id},
+        "testCase": {"description": tried.case.id, "vars": {"case": tried.case.id}, "assert": []},
+        "success": bool(tried.correct),
+        "score": tried.score if tried.score is not None else float(bool(tried.correct)),
+        "namedScores": {},
+        "latencyMs": round((answer.latency or 0) * 1000, 3) if answer else 0,
+        "cost": usd,
+        "tokenUsage": tokens,
+        "metadata": {"attempt": tried.number},
+        "failureReason": 0,
+    }
+    if answer is not None:
+        result["response"] = {"output": answer.text, "tokenUsage": tokens, "cost": usd, "finishReason": answer.finish}
+    if tried.correct is None:
+        return result | {"error": ": ".join(missing_reason(tried)), "failureReason": FAILED_BY_ERROR}
+    reason = attempt_failure_reason(tried) or "All assertions passed"
+    result["gradingResult"] = {
+        "pass": bool(tried.correct),
+        "score": result["score"],
+        "reason": reason,
+        "namedScores": {},
+        "componentResults": [],
+    }
+    return result if tried.correct else result | {"error": reason, "failureReason": FAILED_BY_ASSERTION}
+
+
+def _prompt(model: str, place: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    own = [row for row in rows if row["promptIdx"] == place]
+    counts = _counts(own)
+    return {
+        "id": "prompt",
+        "raw": "{{prompt}}",
+        "label": "{{prompt}}",
+        "provider": model,
+        "metrics": {
+            "score": sum(row["score"] for row in own if row["failureReason"] != FAILED_BY_ERROR),
+            "testPassCount": counts["successes"],
+            "testFailCount": counts["failures"],
+            "testErrorCount": counts["errors"],
+            "assertPassCount": 0,
+            "assertFailCount": 0,
+            "totalLatencyMs": sum(row["latencyMs"] for row in own),
+            "tokenUsage": _tokens(own),
+            "namedScores": {},
+            "namedScoresCount": {},
+            "cost": sum(row["cost"] for row in own),
+        },
+    }
+
+
+def _counts(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    reasons = [row["failureReason"] for row in rows]
+    return {
+        "successes": reasons.count(0),
+        "failures": reasons.count(FAILED_BY_ASSERTION),
+        "errors": reasons.count(FAILED_BY_ERROR),
+    }
+
+
+def _tokens(rows: list[dict[str, Any]]) -> dict[str, int]:
+    names = ("prompt", "completion", "cached", "total")
+    return {name: sum(row["tokenUsage"][name] for row in rows) for name in names}
