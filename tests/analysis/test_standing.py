@@ -92,9 +92,9 @@ def test_no_outcome_at_all_is_no_result() -> None:
 def test_an_attempt_without_an_outcome_is_in_no_number() -> None:
     found = standings([tally((2, 1), missing=3)], [1])
     assert (found.models[0].attempts, found.models[0].missing) == (2, 3)
-    assert found.notes == ("m: 3 attempts have no outcome and are in no number",)
+    assert found.notes == ("m: 3 attempts have no outcome and are not counted",)
     alone = standings([tally((2, 1), missing=1)], [1])
-    assert alone.notes == ("m: 1 attempt has no outcome and is in no number",)
+    assert alone.notes == ("m: 1 attempt has no outcome and is not counted",)
 
 
 def test_scores_and_the_cost_of_a_pass_are_told_where_they_are_known() -> None:

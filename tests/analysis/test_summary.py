@@ -425,7 +425,7 @@ def test_a_score_that_a_missing_fact_forbids_is_told_as_missing() -> None:
     summary = summarise(info(), [rust, B], attempts(rust, unlinted, RIGHT) + attempts(B, WRONG, WRONG))
     model = only(summary)
     assert (model.score.cases, model.score.attempts, model.attempts) == (2, 3, 4)
-    assert "m: 1 of 4 attempts have no score under rule code: not known of them: lint" in summary.warnings
+    assert "m: 1 of 4 attempts have no score under rule code, because these facts are unknown: lint" in summary.warnings
 
 
 def test_a_rule_of_the_eval_sets_own_scores_its_runs() -> None:

@@ -121,7 +121,7 @@ def test_reports_are_written_by_suffix(place: Path) -> None:
         (["run", "evals.toml", "-m", "openai/gpt-5"], "OPENAI_API_KEY"),
         (["run", "evals.toml", "-m", "python:model.py:right", "--filter", "nothing"], "tags: easy, hard"),
         (["run", "evals.toml", "-m", "python:model.py:right", "--rule", "cod"], 'did you mean "code"?'),
-        (["run", "evals.toml", "-m", "python:model.py:right", "--max-cost", "1"], "is not known"),
+        (["run", "evals.toml", "-m", "python:model.py:right", "--max-cost", "1"], "is unknown"),
         (["run", "evals.toml", "-m", "python:model.py:right", "-n", "0"], "must be 1 or more"),
         (["run", "evals.toml", "-m", "python:model.py:right", "--param", "novalue"], "NAME=VALUE"),
         (["run", "evals.toml", "-m", "python:model.py:right", "--config", "nowhere.toml"], "nowhere.toml"),
@@ -148,7 +148,8 @@ def test_bad_input_gets_one_clear_sentence_and_exit_code_2(place: Path, argument
     ran = steelyard(place, *arguments)
     assert ran.returncode == 2, ran.stdout + ran.stderr
     assert said in ran.stdout + ran.stderr
-    assert len(ran.stderr.splitlines()) == 1, ran.stderr
+    said_of_code = ran.stderr.count("note: this runs code with your rights: ")
+    assert len(ran.stderr.splitlines()) == 1 + said_of_code, ran.stderr
     assert not list(place.glob("steelyard-runs/*"))
 
 

@@ -129,7 +129,7 @@ def test_a_shard_beyond_the_last_says_which_there_are(called: Run, text: str) ->
 def test_a_thousand_shards_are_the_most(called: Run, place: Path) -> None:
     code, _, said = called(*ASK, "--shard", "1/1001")
     assert code == 2
-    assert "no shard 1/1001; I/N is shard I of N, both from 1 on, and N at most 1,000" in said
+    assert "no shard 1/1001; write I/N for shard I of N, both 1 or more, and N at most 1,000" in said
     assert not (place / "steelyard-runs").exists()
 
 
@@ -156,7 +156,7 @@ def test_the_environment_can_say_which_shard_this_is(place: Path) -> None:
 
 def test_a_dry_run_tells_what_the_shard_would_ask(called: Run, place: Path) -> None:
     assert called(*ASK, "--shard", "1/2", "--dry-run")[1] == (
-        "python/model.py:ask: 10 attempts at 5 cases, at a price that is not known\n"
+        "python/model.py:ask: 10 attempts at 5 cases, at an unknown price\n"
     )
     assert called(*ASK, "--shard", "11/12", "--dry-run") == (0, "", "shard 11/12: 0 of 9 cases\n")
     assert asks(place) == {}
@@ -357,8 +357,8 @@ def test_a_file_that_may_not_grow_leaves_nothing_half(place: Path, limit: int) -
     crafted(place / "shards", replies=20, size=200_000)
     code, _, said = steelyard(place, "merge", "shards/1", "shards/2", "--output", "all", most_bytes=limit)
     assert code == 3
-    assert "all: no room left" in said
-    assert "nothing was written there; make room and do it again" in said
+    assert "all: no space left" in said
+    assert "nothing was written there; free some space and try again" in said
     assert sorted(path.name for path in place.iterdir()) == ["evals.jsonl", "model.py", "shards"]
 
 
@@ -374,7 +374,7 @@ def test_a_full_disk_leaves_nothing_half_and_with_room_it_goes_well(place: Path,
     try:
         code, _, said = steelyard(place, "merge", "shards/1", "shards/2", "--output", "small/all")
         assert code == 3
-        assert "small/all: no room left" in said
+        assert "small/all: no space left" in said
         assert list(small.iterdir()) == []
         subprocess.run(["mount", "-o", "remount,size=20m,nr_inodes=100", small], check=True)
         steelyard(place, "merge", "shards/1", "shards/2", "--output", "small/all")

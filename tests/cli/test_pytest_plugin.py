@@ -149,7 +149,7 @@ def test_what_a_passed_gate_warns_of_is_shown(place: Path) -> None:
 BAD_INPUT = {
     """steelyard.run("evals/").must_not_regress("mian")""": 'no run "mian" here or under steelyard-runs',
     """steelyard.run("nowhere")""": "nowhere: cannot be read: No such file or directory",
-    """steelyard.run("evals/").must_not_regress("latest")""": 'the baseline "latest" is this very run; name an',
+    """steelyard.run("evals/").must_not_regress("latest")""": 'the baseline "latest" is this run itself; name an',
     """steelyard.run("evals/").must_not_regress("main", margin=5)""": "alpha and margin must lie between 0 and 1",
     """steelyard.run("evals/").must_not_regress("main", on="luck")""": 'on passed or score, not on "luck"',
     """steelyard.run("evals/").must_not_regress("main", on_inconclusive="")""": "on_inconclusive is",

@@ -165,7 +165,7 @@ def test_an_interrupt_that_a_library_turns_into_an_error_is_an_interrupt(place: 
         (MemoryError(), "out of memory"),
         (OSError(errno.EMFILE, "Too many open files"), "ulimit -n"),
         (ExceptionGroup("", [ValueError(), OSError(errno.EIO, "Input/output error", "f")]), "f: Input/output error"),
-        (ExceptionGroup("", [ValueError(), DiskFullError("no room left")]), "no room left"),
+        (ExceptionGroup("", [ValueError(), DiskFullError("no space left")]), "no space left"),
     ],
 )
 def test_a_machine_in_trouble_is_no_error_of_ours(error: Exception, says: str) -> None:

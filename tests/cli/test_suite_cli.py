@@ -114,7 +114,7 @@ def test_the_settings_file_and_the_environment_say_it_too(
     assert run() == 0
     said = capsys.readouterr()
     assert (beneath(said.out)["penalised"], beneath(said.out)["weighted"]) == ("88.8%", "87.5%")
-    assert 'a weight for "rare", which is no suite here (known: injection, json_api)' in said.err
+    assert 'a weight for "rare", which is not a suite of this run (known: injection, json_api)' in said.err
     assert stored()["penalties"] == {"refusal": 0.25}
     monkeypatch.setenv("STEELYARD_PENALTY", "refusal=1")
     assert cli.main(["show", "run"]) == 0

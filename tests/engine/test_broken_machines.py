@@ -195,7 +195,7 @@ def test_the_doctor_finds_a_toolchain_that_tells_its_version_and_does_not_work(t
         timeout=300,
     )
     (compiler,) = [found for found in json.loads(ran.stdout)["tools"] if found["name"] == "cc"]
-    assert compiler["problem"] == "an answer that is known to be right fails: internal error"
+    assert compiler["problem"] == "an answer that is known to be correct fails: internal error"
     assert compiler["remedy"]
     assert not compiler["version"]
 
@@ -399,7 +399,7 @@ def test_a_run_on_a_tiny_file_system_ends_with_3_and_goes_on_where_there_is_room
         text=True,
         timeout=120,
     )
-    assert (ended.returncode, "no room left" in ended.stderr, "Traceback" in ended.stderr) == (3, True, False), ended
+    assert (ended.returncode, "no space left" in ended.stderr, "Traceback" in ended.stderr) == (3, True, False), ended
     stored = {reply.key for reply in facts(tmp_path / "run").replies}
     assert 0 < len(stored) < 120
     resumed = steelyard(tmp_path, "resume", "run", "--allow-code")

@@ -184,7 +184,7 @@ def test_a_gate_report_that_cannot_be_written_costs_no_look(place: Path) -> None
 
 
 def test_one_of_a_thing_is_not_plural(place: Path) -> None:
-    assert forecast_text([Forecast("m", 1, 1, None)]) == "m: 1 attempt at 1 case, at a price that is not known\n"
+    assert forecast_text([Forecast("m", 1, 1, None)]) == "m: 1 attempt at 1 case, at an unknown price\n"
     assert steelyard(place, "validate", "cases.jsonl").stdout == "1 case in 1 file; 0 answers proved; 0 problems\n"
 
 

@@ -181,7 +181,7 @@ def test_what_is_not_contained_is_said_and_can_be_refused(case: Case, tmp_path: 
         (warning,) = [text for text in done.summary.warnings if "agent not contained" in text]
         assert reason in warning
         if means.agent_sandbox == "auto":
-            with pytest.raises(InputError, match="cannot be contained, as --agent-sandbox on demands") as refused:
+            with pytest.raises(InputError, match="cannot be contained, which --agent-sandbox on requires") as refused:
                 run([case], models=model, output=tmp_path / "no", means=means._replace(agent_sandbox="on"))
             assert reason in str(refused.value)
     # a run that was once not contained says so for good, and one that no longer is says so from then on

@@ -161,7 +161,7 @@ def test_a_run_that_fills_the_disk_stops_with_what_it_has_and_goes_on_when_there
     process = place.start(most_bytes=20_000)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 3, said
-    assert "no room left (File too large); make room, then: steelyard resume run" in said
+    assert "no space left (File too large); free some space, then: steelyard resume run" in said
     assert "Traceback" not in said
     kept = {reply.key for reply in facts(place.run).replies}
     assert 10 < len(kept) < ATTEMPTS

@@ -607,7 +607,7 @@ def test_a_recording_is_never_given_up_and_what_it_lacks_is_counted(tmp_path: Pa
     assert "openai/m: 2 recorded replies are for no case of this run" in done.notes
     assert done.summary.models[0].missing == 20
 
-    with pytest.raises(InputError, match=r'no recorded reply is for a case of this run, such as "other"'):
+    with pytest.raises(InputError, match=r'no recorded reply belongs to a case of this run, such as "other"'):
         steelyard.run(cases("other"), models=f"replay:{path}", output=tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
@@ -624,7 +624,7 @@ def test_a_budget_is_never_exceeded_and_a_larger_one_carries_on(server: FaultSer
     found = facts(done.folder)
     assert 0.2 <= found.spent <= 0.3
     assert found.failures == []
-    assert done.stopped == ("the budget of $0.3 does not suffice for another request",)
+    assert done.stopped == ("the budget of $0.3 does not cover another request",)
     assert done.summary.models[0].cost_usd == pytest.approx(found.spent)
 
     again = resume(done.folder, settings=PRICED, max_cost=0.4)
@@ -659,19 +659,19 @@ def test_an_answer_whose_cost_nobody_tells_counts_as_the_most_it_can_cost(server
 
 
 def test_a_budget_without_a_price_is_refused_before_anything_is_asked(server: FaultServer, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"the price of openai/m is not known.*\[prices\.\"openai/m\"\]"):
+    with pytest.raises(InputError, match=r"the price of openai/m is unknown.*\[prices\.\"openai/m\"\]"):
         run(server, tmp_path / "run", cases("a"), "openai/m", max_cost=1.0)
     assert server.requests == []
     assert not (tmp_path / "run").exists()
 
     done = run(server, tmp_path / "run", cases("a"), "openai/m")
-    with pytest.raises(InputError, match="the price of openai/m is not known"):
+    with pytest.raises(InputError, match="the price of openai/m is unknown"):
         resume(done.folder, max_cost=1.0)
 
 
 def test_a_budget_that_suffices_for_nothing_asks_nothing(server: FaultServer, tmp_path: Path) -> None:
     done = run(server, tmp_path / "run", cases("a", "b"), "openai/m", settings=PRICED, max_cost=0.01, parameters=SHORT)
-    assert done.stopped == ("the budget of $0.01 does not suffice for another request",)
+    assert done.stopped == ("the budget of $0.01 does not cover another request",)
     assert server.requests == []
     assert not done.summary.conclusive
     resume(done.folder, settings=PRICED)

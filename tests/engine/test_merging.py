@@ -411,7 +411,7 @@ def test_everything_that_is_wrong_with_all_folders_is_told_at_once(place: Path) 
     first, second, third = map(str, caught.value.problems)
     assert "1/run.json: not the description of a run" in first
     assert "2/cases.jsonl: No such file" in second
-    assert "3/run.json: not as it was written" in third
+    assert "3/run.json: changed since it was written" in third
 
 
 def test_nothing_to_merge_says_so(tmp_path: Path) -> None:
@@ -449,7 +449,7 @@ def test_nothing_to_merge_says_so(tmp_path: Path) -> None:
 )
 def test_a_description_that_was_changed_by_hand_is_refused(place: Path, meddle: Callable[[Any], object]) -> None:
     changed(place / "shards" / "2" / "run.json", meddle)
-    refused(place, r"shards/2/run.json: not as it was written: what it asks for does not fit the digest of its plan")
+    refused(place, r"shards/2/run.json: changed since it was written: its plan does not match its digest")
 
 
 def test_a_shard_that_gives_itself_another_number_is_found_by_its_cases(place: Path) -> None:
@@ -470,13 +470,13 @@ def test_cases_that_are_not_those_that_were_dealt_are_refused(place: Path, meddl
         "more": [*lines, (place / "shards" / "1" / "cases.jsonl").read_bytes().splitlines(keepends=True)[0]],
     }
     path.write_bytes(b"".join(other[meddle]))
-    refused(place, r"shards/2/cases.jsonl: not the cases of shard 2 of 3, or not with the tests that they had")
+    refused(place, r"shards/2/cases.jsonl: not the cases of shard 2 of 3, or not with their original tests")
 
 
 @pytest.mark.parametrize("moment", ["../../../tmp/x", "2026-01-01/00:00:00", "", "yesterday", "9" * 400])
 def test_a_moment_that_is_none_leads_nowhere(place: Path, moment: str) -> None:
     changed(place / "shards" / "1" / "run.json", lambda info: info.update(started_at=moment))
-    refused(place, r"shards/1/run.json: .* is not a timestamp; put the file back")
+    refused(place, r"shards/1/run.json: .* is not a timestamp; restore the file")
 
 
 def test_changed_tests_are_for_the_merged_run(place: Path, tmp_path: Path) -> None:
@@ -554,7 +554,7 @@ def test_damaged_lines_stay_behind_and_are_told(place: Path) -> None:
     assert len(done.notes) == 6
     assert f"{path}:1: not a fact, left out" in done.notes[0]
     assert f"{path}:3: not a fact, left out" in done.notes[1]
-    assert done.notes[5] == f"{path.parent}: 2 more lines that are no facts were left out"
+    assert done.notes[5] == f"{path.parent}: 2 more lines that are not facts were left out"
     stored = StoredRun(done.folder)
     assert summary.summarise(done.info, stored.cases, stored.facts()) == told(place / "whole").summary
     assert stored.damaged == []
@@ -595,9 +595,9 @@ def test_a_folder_that_is_there_already_is_left_alone(place: Path) -> None:
     (place / "link").symlink_to(place / "empty")
     for name, why in (
         ("whole", "holds a run already; name another folder with --output"),
-        ("file", "there already, and not an empty folder"),
-        ("full", "there already, and not an empty folder"),
-        ("link", "there already, and not an empty folder"),
+        ("file", "already exists, and is not an empty folder"),
+        ("full", "already exists, and is not an empty folder"),
+        ("link", "already exists, and is not an empty folder"),
     ):
         with pytest.raises(InputError, match=f"{name}: {why}"):
             merge(parts(place), output=place / name, means=MEANS)
@@ -689,7 +689,7 @@ def test_differences_between_machines_are_told(place: Path) -> None:
     python = StoredRun(place / "whole").info.versions["python"]
     assert done.notes == (
         f"the shards were run with different versions of python: {python}, 3.14.0",
-        f"{place / 'shards' / '3'}: a gate was asked about this shard alone, and that look is not counted from now on",
+        f"{place / 'shards' / '3'}: a gate looked at this shard alone; that look is no longer counted",
     )
     assert done.info.versions["python"] == f"{python}, 3.14.0"
     assert [part.versions["python"] for part in done.info.merged] == [python, "3.14.0", python]

@@ -81,7 +81,7 @@ def test_more_samples_extend_a_run_by_what_is_new(server: FaultServer, tmp_path:
 
 def test_fewer_samples_are_refused_and_leave_the_run_as_it_is(server: FaultServer, tmp_path: Path) -> None:
     done = asked(server, tmp_path / "run", samples=2)
-    with pytest.raises(InputError, match="has 2 attempts per case already; --samples can only add to them"):
+    with pytest.raises(InputError, match="has 2 attempts per case; --samples can only add more"):
         steelyard.resume(done.folder, samples=1, means=MEANS)
     assert StoredRun(done.folder).info.samples == 2
     steelyard.resume(done.folder, means=MEANS)  # the folder is free again
@@ -202,7 +202,7 @@ def test_tests_can_be_taken_from_another_file(tmp_path: Path, model: str) -> Non
     stricter = evals(tmp_path / "other", tests="assert f() == 2")
     assert steelyard.verify(done.folder, eval_sets=[stricter], means=MEANS).summary.models[0].correct == 0
     (tmp_path / "foreign.jsonl").write_text('{"id": "g", "prompt": "x", "target": "y"}\n')
-    with pytest.raises(InputError, match="holds none of the cases that this run asked"):
+    with pytest.raises(InputError, match="contains none of the cases of this run"):
         steelyard.verify(done.folder, eval_sets=[tmp_path / "foreign.jsonl"], means=MEANS)
 
 

@@ -123,7 +123,9 @@ def test_an_environment_that_is_none_is_refused_in_one_sentence(tmp_path: Path) 
         Case(id=name, prompt="?", language="python", expectations=Expectations(test_file="assert f()")) for name in "ab"
     ]
     recorded(tmp_path, "a", "x")
-    with pytest.raises(InputError, match=r"^--python-env .*env: no virtual environment; make one with: ") as refused:
+    with pytest.raises(
+        InputError, match=r"^--python-env .*env: not a virtual environment; create one with: "
+    ) as refused:
         run(cases, models=f"replay:{tmp_path}/samples.jsonl", means=Means(python_env=str(tmp_path / "env")))
     assert len(refused.value.problems) == 1
 

@@ -164,7 +164,7 @@ def test_where_the_built_in_witness_fails_the_machine_is_at_fault() -> None:
         verifier, Case(id="a", prompt="", language="rust", reference="own"), Case(id="b", prompt="", language="rust")
     ):
         assert problem == (
-            "rust answers cannot be verified on this machine, a right one fails: no compiler; steelyard doctor says more"
+            "rust answers cannot be verified on this machine: a correct one fails: no compiler; steelyard doctor says more"
         )
     assert verifier.asked.count("built-in") == 2, "it is tried twice, and once for all cases"
 

@@ -242,10 +242,10 @@ def test_any_zero_of_a_polynomial_will_do(file: Path, tmp_path: Path) -> None:
     ("changed", "what"),
     [
         ({"base_input": [], "plus_input": []}, "nothing would be tested"),
-        ({"base_input": [1]}, "base_input is no list of lists of arguments"),
+        ({"base_input": [1]}, "base_input is not a list of lists of arguments"),
         ({"canonical_solution": "absent"}, "reference is missing"),
         ({"atol": "small"}, "atol is no number"),
-        ({"entry_point": "f(); import os"}, "entry_point is no name"),
+        ({"entry_point": "f(); import os"}, "entry_point is not the name"),
     ],
 )
 def test_half_a_problem_is_an_error_that_says_what_it_lacks(file: Path, changed: dict[str, Any], what: str) -> None:

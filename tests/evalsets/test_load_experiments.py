@@ -142,7 +142,7 @@ def test_a_budget_that_would_not_be_kept_is_an_error(place: Path) -> None:
         HEADER + '[judging]\njudges = ["openai/a"]\nbudget_usd = 1\n' + T0,
     ):
         (found,) = (each for each in problems(place, text) if "unknown key" not in each)
-        assert "is no budget that is kept; write budget_usd under [experiment]" in found
+        assert "is not a budget that is enforced; write budget_usd under [experiment]" in found
     loaded(place, HEADER + "budget_usd = 1\n" + T0)
     (tier,) = loaded(place, HEADER + T0 + "budget_usd = 1\ncase_budget_usd = 0.5\n").experiment.tiers
     assert (tier.budget_usd, tier.case_budget_usd) == (1, 0.5)
@@ -154,7 +154,7 @@ def test_a_budget_that_would_not_be_kept_is_an_error(place: Path) -> None:
         ("budget_usd = 0\n", "budget_usd must be a number of dollars above 0"),
         ("attempt_budget_usd = 1\n", "attempt_budget_usd is for agents; limit what a model may write by max_tokens"),
         ('agent = "sh x.sh"\nbudget_usd = 1\n', "an agent's budget needs attempt_budget_usd beside it"),
-        ('tools = ["bash"]\n', "tools is nothing that can be enforced here; say it on the agent's command line"),
+        ('tools = ["bash"]\n', "tools cannot be enforced here; set it on the agent's command line"),
     ],
 )
 def test_a_limit_of_a_tier_that_would_not_be_kept_is_an_error(place: Path, keys: str, said: str) -> None:
@@ -180,11 +180,11 @@ def test_a_limit_of_a_tier_that_would_not_be_kept_is_an_error(place: Path, keys:
         (HEADER + '[[tiers]]\nmodel = "openai/m"\n', "4: tier 1: name is missing"),
         (
             HEADER + T0 + '[[tiers]]\nname = "T1"\nextends = "T9"\n',
-            '7: tier "T1" extends "T9", which stands not above it (known: T0)',
+            '7: tier "T1" extends "T9", which is not defined above it (known: T0)',
         ),
         (
             HEADER + '[[tiers]]\nname = "T0"\nextends = "T0"\nmodel = "openai/m"\n',
-            '4: tier "T0" extends "T0", which stands not above it (it is the first)',
+            '4: tier "T0" extends "T0", which is not defined above it (it is the first)',
         ),
         (HEADER + T0 + "timeout_secs = 0\n", '7: tier "T0": timeout_secs must be a number of seconds above 0'),
         (

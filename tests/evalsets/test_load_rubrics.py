@@ -254,7 +254,7 @@ def test_a_wrong_toml_rubric_is_named_with_its_place(tmp_path: Path, text: str, 
     [
         ('{"categories": {"a":\n {"weight": "x"}}}', 'FILE:2: category "a": weight: expected a number, got text'),
         ('{"categories": {"a": {},\n "a": {}}}', "FILE:2: categories.a: stands twice, first in line 1"),
-        ('{"categories": {"a": {"weight": NaN}}}', "NaN is no JSON"),
+        ('{"categories": {"a": {"weight": NaN}}}', "NaN is not JSON"),
         ('{"categories": {"a": {"weight": 1e999}}}', "weight: must be a number from 0"),
         ('{"categories": {"a": {"weight": ' + "9" * 5000 + "}}}", "not JSON"),
         ('{"categories": {"a": {"weight": ' + "9" * 400 + "}}}", "weight: number out of range"),

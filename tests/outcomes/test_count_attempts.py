@@ -129,7 +129,7 @@ def test_rows_about_the_same_sample_count_once_and_contradictions_are_refused(tm
     ]
     found = outcomes_from_parquet([source(*files)], AttemptColumns(sample="number"))
     assert told(found) == plainly(rows)
-    assert [problem.what for problem in found.problems] == [f"{len(again)} rows tell again of an attempt; counted once"]
+    assert [problem.what for problem in found.problems] == [f"{len(again)} rows repeat an attempt; counted once"]
     liar = rows[0] | {"correct": not rows[0]["correct"]}
     (problem,) = refusal(source(*files, written(tmp_path / "c.parquet", [liar])), sample="number")
     assert problem.what.startswith("rows about the same number contradict each other: ")
@@ -189,7 +189,7 @@ def test_the_one_broken_file_among_many_is_named(tmp_path: Path, content: bytes)
     broken.write_bytes(content)
     (problem,) = refusal(source(*good, str(broken)))
     assert problem.where == str(broken)
-    assert problem.what.startswith("no Parquet file, or a broken one: ")
+    assert problem.what.startswith("not a Parquet file, or a broken one: ")
 
 
 def test_a_file_that_is_cut_off_or_spoiled_in_the_middle_is_named(tmp_path: Path) -> None:

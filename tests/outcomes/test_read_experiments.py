@@ -144,7 +144,7 @@ def test_a_spreadsheets_way_to_write_it_changes_nothing(tmp_path: Path) -> None:
 def test_columns_without_a_use_are_named_with_what_they_may_be_meant_to_be(tmp_path: Path) -> None:
     text = f"{HEAD},cost_us,api_calls,grade\ne,m,T0,a,1,1,2,A\n"
     assert noted(tmp_path, text) == [
-        'runs.csv: columns without a use: cost_us (did you mean "cost_usd"?), api_calls',
+        'runs.csv: unused columns: cost_us (did you mean "cost_usd"?), api_calls',
     ]
 
 
@@ -242,7 +242,7 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
 def test_a_run_that_stands_there_twice_is_an_error_with_both_lines(tmp_path: Path) -> None:
     runs = f"{HEAD},passed\ne,m,T0,a,1,1\ne,m,T0,b,1,1\ne,m,T0,a, 1 ,1\n"
     assert said(tmp_path, runs) == [
-        'runs.csv:4: "e, m, T0, a, run 1" stands on line 2 already; keep one of the two',
+        'runs.csv:4: "e, m, T0, a, run 1" is already on line 2; keep one of the two',
     ]
 
 
@@ -261,10 +261,10 @@ def test_a_rating_and_a_criterion_stand_there_once(tmp_path: Path) -> None:
     judges = f"{HEAD},judge_model,judge_number\ne,m,T0,a,1,j,1\ne,m,T0,a,1,j,2\ne,m,T0,a,1,j,1\n"
     criteria = f"{HEAD},judge_model,judge_number,criterion\n" + 2 * "e,m,T0,a,1,j,1,docs\n"
     assert said(tmp_path, runs, judges) == [
-        'judges.csv:4: "e, m, T0, a, run 1, judge j #1" stands on line 2 already; keep one of the two'
+        'judges.csv:4: "e, m, T0, a, run 1, judge j #1" is already on line 2; keep one of the two'
     ]
     assert said(tmp_path, runs, None, criteria) == [
-        'criteria.csv:3: "e, m, T0, a, run 1, judge j #1, docs" stands on line 2 already; keep one of the two'
+        'criteria.csv:3: "e, m, T0, a, run 1, judge j #1, docs" is already on line 2; keep one of the two'
     ]
 
 
@@ -367,7 +367,7 @@ def test_a_field_that_does_not_end_is_given_up(tmp_path: Path) -> None:
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "runs.csv", RUNS)
     reading = experiments._ExperimentCsvReader()
-    with pytest.raises(UnreadableOutcomesError, match="changed while it was read"):
+    with pytest.raises(UnreadableOutcomesError, match="changed while it was being read"):
         reading.read(
             OutcomeFile(0, path), OutcomeProblemCollector(), lambda _: written(tmp_path, "runs.csv", RUNS + "more")
         )

@@ -116,7 +116,7 @@ def test_an_identical_repetition_counts_once_with_a_warning(tmp_path: Path) -> N
     path = written(tmp_path, "m_fixes.csv", HEADER + "a,1,true\nb,1,no\na, 1 ,yes\nb,1,0\n")
     read = outcomes.fixes([path])
     assert (read.tallies[0].tried, read.tallies[0].passed) == ((1, 1), (1, 0))
-    what = '"a", iteration "1" stands on line 2 already; counted once; 2 such rows, on lines 4 and 5'
+    what = '"a", iteration "1" is already on line 2; counted once; 2 such rows, on lines 4 and 5'
     assert read.problems == (Problem(str(path), 4, what, fatal=False),)
 
 
@@ -294,7 +294,7 @@ def test_problems_listed_twice_count_once(tmp_path: Path) -> None:
     problems = written(tmp_path, "problems.csv", "filename,oid\nx,a\ny,b\nz,a\n")
     read = outcomes.fixes([written(tmp_path, "m_fixes.csv", HEADER + "a,1,1\n")], problems)
     assert read.tallies[0].cases == ("a", "b")
-    assert read.problems == (Problem(str(problems), 4, '"a" stands on line 2 already; counted once', fatal=False),)
+    assert read.problems == (Problem(str(problems), 4, '"a" is already on line 2; counted once', fatal=False),)
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,10 @@ def test_results_of_evalplus_make_two_tallies(tmp_path: Path, name: str) -> None
     )
     (problem,) = read.problems
     assert problem == Problem(
-        str(path), 5 if name.endswith(".jsonl") else 0, "an attempt without outcome, in no number", fatal=False
+        str(path),
+        5 if name.endswith(".jsonl") else 0,
+        "an attempt without an outcome, which is not counted",
+        fatal=False,
     )
 
 
@@ -113,7 +116,7 @@ def test_an_attempt_that_was_not_judged_is_missing(tmp_path: Path) -> None:
     path = written(tmp_path, "m.jsonl", *({"task_id": "t", "passed": passed} for passed in (True, None, None)))
     read = outcomes.results([path])
     assert read.tallies == (Tally("m", ("t",), (1,), (1,), 2),)
-    what = "an attempt without outcome, in no number; 2 such rows, on lines 2 and 3"
+    what = "an attempt without an outcome, which is not counted; 2 such rows, on lines 2 and 3"
     assert read.problems == (Problem(str(path), 2, what, fatal=False),)
 
 

@@ -155,7 +155,7 @@ def test_an_attempt_without_outcome_is_missing_and_warned_of(tmp_path: Path, nam
     assert read.tallies == (Tally("m", ("a",), (2,), (1,), 2),)
     (problem,) = read.problems
     assert not problem.fatal
-    assert "passed is empty: an attempt without outcome, in no number; 2 such rows" in problem.what
+    assert "passed is empty: an attempt without an outcome, which is not counted; 2 such rows" in problem.what
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_rows_about_the_same_sample_are_one_or_a_contradiction(tmp_path: Path, n
     assert read.tallies[0].tried == (1, 1, 1)
     (problem,) = read.problems
     unit, line = ("row", 1) if name == "parquet" else ("line", 2 if name == "csv" else 1)
-    assert f'"m", "a", sample "1" stands on {unit} {line} of {first} already; counted once' in problem.what
+    assert f'"m", "a", sample "1" is already on {unit} {line} of {first}; counted once' in problem.what
     other = written(tmp_path, f"z.{name}", [{**row, "passed": False}])
     (problem,) = refusal(first, other, sample="sample")
     assert f"is false here but true on {unit} {line} of {first}; keep one of the two" in problem.what
@@ -362,11 +362,11 @@ def test_a_name_with_another_ending_is_not_guessed_at(tmp_path: Path) -> None:
 def test_a_file_that_is_no_parquet_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_bytes(b"case,passed\n")
     (problem,) = refusal(tmp_path / "x.parquet")
-    assert problem.what.startswith("no Parquet file, or a broken one: ")
+    assert problem.what.startswith("not a Parquet file, or a broken one: ")
     whole = written(tmp_path, "y.parquet", [{"case": f"{n}", "passed": True} for n in range(5000)])
     whole.write_bytes(whole.read_bytes()[:100] + b"\xff" * 2000 + whole.read_bytes()[2100:])
     (problem,) = refusal(whole)
-    assert problem.what.startswith("no Parquet file, or a broken one: ")
+    assert problem.what.startswith("not a Parquet file, or a broken one: ")
 
 
 def test_without_pyarrow_a_parquet_file_says_what_to_install(tmp_path: Path) -> None:

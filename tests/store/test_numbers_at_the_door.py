@@ -153,7 +153,7 @@ def test_a_report_is_whole_or_the_old_one_stays(place: Path) -> None:
         preexec_fn=limited,
         timeout=60,
     )
-    assert (ran.returncode, "no room left" in ran.stderr, report.read_text()) == (3, True, "old"), ran.stderr
+    assert (ran.returncode, "no space left" in ran.stderr, report.read_text()) == (3, True, "old"), ran.stderr
     assert not list(place.glob(".steelyard-*"))
     link = place / "link.json"
     link.symlink_to("old.json")

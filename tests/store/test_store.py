@@ -333,7 +333,7 @@ def test_a_file_that_may_not_grow_loses_nothing_that_was_acknowledged(tmp_path: 
         folder = tmp_path / str(limit)
         written(folder)
         said, count = fill(folder, limit)
-        assert said == f"{folder}: no room left (File too large); make room, then: steelyard resume {folder}"
+        assert said == f"{folder}: no space left (File too large); free some space, then: steelyard resume {folder}"
         stored = StoredRun(folder)
         numbers = [fact.number for fact in stored.facts()]
         assert [number for number in numbers if number < 10**6] == list(range(1, count + 1))
@@ -354,9 +354,9 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged_and_the_run_carries_on_
         folder = mounted / "run"
         written(folder)
         said, count = fill(folder)
-        assert "no room left (No space left on device)" in said
+        assert "no space left (No space left on device)" in said
         assert count > 50
-        with pytest.raises(StoreError, match="no room left"), Journal(folder) as journal:
+        with pytest.raises(StoreError, match="no space left"), Journal(folder) as journal:
             journal.describe(msgspec.structs.replace(INFO, system="x" * 100_000))
         # a description that could not be written whole leaves the old one
         assert StoredRun(folder).info == INFO
@@ -401,7 +401,7 @@ with Journal(Path(sys.argv[1])) as journal:
 def test_a_description_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     written(tmp_path)
     ran = subprocess.run([sys.executable, "-c", DESCRIBE, str(tmp_path)], capture_output=True, text=True)
-    assert "no room left" in ran.stderr
+    assert "no space left" in ran.stderr
     assert StoredRun(tmp_path).info == INFO
     assert names(tmp_path) == ["attempts.jsonl", "cases.jsonl", "run.json"]
 

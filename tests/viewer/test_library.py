@@ -213,7 +213,7 @@ def test_what_is_no_run_is_listed_with_a_sentence_and_what_has_nothing_to_do_wit
         "cut off": "run.json: not the description of a run: Input data was truncated",
         "not text": "run.json: not the description of a run: JSON is malformed: invalid character (byte 0)",
         "nested": "run.json: not the description of a run: Expected `object`, got `array`",
-        "huge": "run.json: larger than 16 MB, which is too much to be read",
+        "huge": "run.json: larger than 16 MB, which is too large to read",
         "no cases": "cases.jsonl: not there",
         "bad cases": "cases.jsonl:1: not a case: Input data was truncated",
         "no such rule": 'unknown rule "gone"; known: code, code-structured',

@@ -350,7 +350,7 @@ def test_a_folder_that_is_no_run_or_gone_is_refused_in_a_sentence(tmp_path: Path
     with pytest.raises(InputError, match=r"cases\.jsonl: No such file"):
         RunView(folder)
     (folder / "run.json").write_bytes(b" " * (17 << 20))
-    with pytest.raises(InputError, match=r"run\.json: larger than 16 MB, which is too much to be read"):
+    with pytest.raises(InputError, match=r"run\.json: larger than 16 MB, which is too large to read"):
         RunView(folder)
 
 

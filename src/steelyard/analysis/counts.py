@@ -30,7 +30,7 @@ class Tally(NamedTuple):
     """Attempts with an outcome; 0 for a case without any."""
     passed: Numbers
     missing: int = 0
-    """Attempts without an outcome: they are in no number."""
+    """Attempts without an outcome: they are not counted."""
     costs: Sequence[float] | None = None
     """US dollars for all attempts of a case together; None unless every attempt has its price."""
     scores: Sequence[float | None] | None = None
@@ -142,8 +142,8 @@ def _price(tally: Tally) -> Estimate | None:
     return price_of_pass(costs, passes, [int(tried) for _, _, tried in asked])
 
 
-ONE_WITHOUT_OUTCOME = "attempt has no outcome and is in no number"
-SEVERAL_WITHOUT_OUTCOME = "attempts have no outcome and are in no number"
+ONE_WITHOUT_OUTCOME = "attempt has no outcome and is not counted"
+SEVERAL_WITHOUT_OUTCOME = "attempts have no outcome and are not counted"
 
 
 def _notes(model: Standing, missing: str) -> Iterable[str]:

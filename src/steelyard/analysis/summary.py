@@ -370,7 +370,7 @@ def _unknown_facts(
     if digests:
         facts = ", ".join(sorted({fact for digest in digests for fact in unknown[digest]}))
         unscored = f"{digests.total()} of {model.attempts} attempts have no score under rule {rule}"
-        yield f"{unscored}: not known of them: {facts}"
+        yield f"{unscored}, because these facts are unknown: {facts}"
 
 
 def _unknown_prices(model: ModelSummary, asked: Collection[CaseAttempts]) -> Iterator[str]:

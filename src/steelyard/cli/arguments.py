@@ -135,7 +135,7 @@ def suite_rule(
     # one settings file serves many runs, and not all of them have every suite
     for suite in sorted(in_file.get("weights", {}).keys() - suites):
         _print_to_stderr(
-            f'warning: {where}: [suites]: a weight for "{suite}", which is no suite here ({did_you_mean(suite, suites)})'
+            f'warning: {where}: [suites]: a weight for "{suite}", which is not a suite of this run ({did_you_mean(suite, suites)})'
         )
     return rule
 

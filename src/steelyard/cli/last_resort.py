@@ -15,8 +15,8 @@ SMALL_OPEN_FILES_LIMIT = 128
 """Open files with which a sandbox can fail to start, in many ways."""
 
 _RESOURCE_ADVICE = {
-    errno.ENOSPC: "make room",
-    errno.EDQUOT: "make room",
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
     errno.EFBIG: "raise the limit with ulimit -f",
     errno.EIO: "check the disk",
     errno.EROFS: "make it writable",

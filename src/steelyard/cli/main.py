@@ -103,7 +103,7 @@ def _check_arguments(arguments: list[str]) -> None:
         if not is_text:
             from steelyard.errors import InputError
 
-            raise InputError(f"the argument {argument!r} has a character that no file name can have; leave it out")
+            raise InputError(f"the argument {argument!r} has a character that is not allowed in file names; remove it")
 
 
 def apply_configured_defaults(parser: argparse.ArgumentParser, arguments: list[str]) -> None:

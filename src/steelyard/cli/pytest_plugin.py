@@ -64,7 +64,7 @@ class RunUnderTest(NamedTuple):
             _check_choice(on_inconclusive)
             known = run_folder(baseline, root=self.root)
             if known is not None and known.samefile(self.folder):
-                raise InputError(f'the baseline "{baseline}" is this very run; name an earlier one, or bless one')
+                raise InputError(f'the baseline "{baseline}" is this run itself; name an earlier one, or bless one')
             found = gate(baseline, self.folder, alpha=alpha, margin=margin, on=on, root=self.root)
         text = f"{DECISION_FORMATS['text'](found.decision, found.warnings)}\nLook closer: steelyard show {self.folder}"
         undecided = found.decision.verdict == CANNOT_TELL

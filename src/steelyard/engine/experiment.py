@@ -145,8 +145,8 @@ def _check_tier_prices(tiers: Iterable[Tier], prices: Prices) -> None:
         has_budget = tier.budget_usd is not None or tier.case_budget_usd is not None
         if has_budget and not tier.agent and prices.price(tier.model) is None:
             raise InputError(
-                f"the budget of tier {tier.name} cannot be kept: the price of {tier.model} is not known; "
-                f'give it in the settings file under [prices."{tier.model}"]'
+                f"the budget of tier {tier.name} cannot be enforced: the price of {tier.model} is unknown; "
+                f'set it in the settings file under [prices."{tier.model}"]'
             )
 
 

@@ -193,7 +193,7 @@ class JudgeRunner:
             # also when none of them can be used: they are paid for
             self._write(reply, judge, repeat, answers, reason)
         if len(answers) > MAX_JUDGE_REPAIR_REQUESTS and reason:
-            self._fail(reply, judge, "gave no judgment that can be used", reason)
+            self._fail(reply, judge, "gave no usable judgment", reason)
 
     async def _ask_judge(
         self, reply: Reply, judge: str, system: str, conversation: list[Message], pace: ConcurrencyLimiter

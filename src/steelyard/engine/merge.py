@@ -127,14 +127,14 @@ def _shard_run(folder: Path) -> ShardRun:
     info, written = stored.described()
     for moment in (info.started_at, info.ended_at):
         if moment is not None and not _is_timestamp(moment):
-            raise InputError(f"{folder}/run.json: {short_quote(moment)} is not a timestamp; put the file back")
+            raise InputError(f"{folder}/run.json: {short_quote(moment)} is not a timestamp; restore the file")
     shard = info.shard
     if shard is None:
         raise InputError(f"{folder}: a whole run, not a shard; shards come from: steelyard run ... --shard I/N")
     if not _is_valid_shard(shard) or not plan.is_plan_unchanged(info):
         raise InputError(
-            f"{folder}/run.json: not as it was written: what it asks for does not fit the digest of its plan; "
-            "put the file back, or run the shard again"
+            f"{folder}/run.json: changed since it was written: its plan does not match its digest; "
+            "restore the file, or run the shard again"
         )
     try:
         links = run_folder_snapshot(stored.folder).links
@@ -145,8 +145,8 @@ def _shard_run(folder: Path) -> ShardRun:
     cases = stored.cases
     if not plan.are_shard_cases_unchanged(shard, cases):
         raise InputError(
-            f"{folder}/cases.jsonl: not the cases of {_shard_numbers_text(shard.numbers)} of {shard.of}, or not with the tests "
-            "that they had; put the file back, or run the shard again"
+            f"{folder}/cases.jsonl: not the cases of {_shard_numbers_text(shard.numbers)} of {shard.of}, or not with their "
+            "original tests; restore the file, or run the shard again"
         )
     return ShardRun(folder, stored, info, written, shard, cases)
 
@@ -299,7 +299,7 @@ def _copy_facts(parts: Sequence[ShardRun], folder: Path) -> list[str]:
         with read_lock(part.stored.folder):
             if part.stored.described()[1] != part.written:
                 raise InputError(
-                    f"{part.folder}: was changed while it was read; merge again when no process writes to it"
+                    f"{part.folder}: changed while it was being read; merge again when nothing writes to it"
                 )
             damages = BoundedProblemList(MAX_LISTED_MERGE_PROBLEMS)
             journal = folder / _journal_name(part.shard)
@@ -309,7 +309,7 @@ def _copy_facts(parts: Sequence[ShardRun], folder: Path) -> list[str]:
         keys.append(own)
         notes += map(str, damages.first)
         if damages.more:
-            notes.append(f"{part.folder}: {damages.more:,} more lines that are no facts were left out")
+            notes.append(f"{part.folder}: {damages.more:,} more lines that are not facts were left out")
     _check_no_duplicate_replies(parts, keys)
     return notes
 
@@ -377,7 +377,7 @@ def _notes(parts: Sequence[ShardRun], missing: Sequence[int], folder: Path) -> I
             yield f"the shards were run with different versions of {name}: {', '.join(versions)}"
     for part in parts:
         if (part.stored.folder / "looks.jsonl").exists():
-            yield f"{part.folder}: a gate was asked about this shard alone, and that look is not counted from now on"
+            yield f"{part.folder}: a gate looked at this shard alone; that look is no longer counted"
 
 
 def _shard_numbers_text(numbers: Sequence[int]) -> str:

@@ -89,13 +89,13 @@ class TierBudgets:
             whole = self._budgets.get((name, None))
             if whole is not None and whole.exhausted:
                 found.append(
-                    f"the budget of ${tier.budget_usd:g} of tier {line(name, 80)} does not suffice for another attempt"
+                    f"the budget of ${tier.budget_usd:g} of tier {line(name, 80)} does not cover another attempt"
                 )
             cases = [case for (of, case), budget in self._budgets.items() if of == name and case and budget.exhausted]
             if cases:
                 more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
                 found.append(
-                    f"the budget of ${tier.case_budget_usd:g} of a case under tier {line(name, 80)} does not suffice for "
+                    f"the budget of ${tier.case_budget_usd:g} of a case under tier {line(name, 80)} does not cover "
                     f"another attempt at {line(cases[0], 80)}{more}"
                 )
         return found

@@ -122,7 +122,9 @@ PlanRecord = TypeVar("PlanRecord", Case, RunInfo)
 def check_shard(number: int, of: int) -> None:
     """Raise an InputError where there is no such shard."""
     if not 1 <= number <= of <= MAX_SHARDS:
-        raise InputError(f"no shard {number}/{of}; I/N is shard I of N, both from 1 on, and N at most {MAX_SHARDS:,}")
+        raise InputError(
+            f"no shard {number}/{of}; write I/N for shard I of N, both 1 or more, and N at most {MAX_SHARDS:,}"
+        )
 
 
 def shard_cases(cases: Sequence[Case], number: int, of: int) -> tuple[Case, ...]:

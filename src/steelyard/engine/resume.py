@@ -54,7 +54,7 @@ def resume(
         require_allowed_code(run_code(info, journal.cases, means), means, folder)
         _unchanged_cases(journal.cases, _case_files(info))
         if samples is not None and samples < (info.samples or 0):
-            raise InputError(f"{folder}: has {info.samples} attempts per case already; --samples can only add to them")
+            raise InputError(f"{folder}: has {info.samples} attempts per case; --samples can only add more")
         means = with_experiment_budget(info, means)
         planned_info = msgspec.structs.replace(info, samples=info.samples if samples is None else samples)
         providers, judges = providers_and_judges(planned_info, means, journal)
@@ -168,7 +168,7 @@ def _unchanged_cases(
             return list(asked)
     current = {case.id: case for case in evalsets.load(paths).cases}
     if current.keys().isdisjoint(case.id for case in asked):
-        raise InputError(f"{', '.join(map(str, paths))}: holds none of the cases that this run asked")
+        raise InputError(f"{', '.join(map(str, paths))}: contains none of the cases of this run")
     changed = [
         case.id
         for case in asked

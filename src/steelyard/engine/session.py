@@ -351,7 +351,7 @@ class Session:
     def _still_owed(self) -> tuple[str, ...]:
         why = [f"{model} {breaker.outcome}" for model, breaker in self._breakers.items() if breaker.broken]
         if self._budget.exhausted:
-            why.append(f"the budget of ${self._means.max_cost:g} does not suffice for another request")
+            why.append(f"the budget of ${self._means.max_cost:g} does not cover another request")
         why += self._tier_budgets.exhausted()
         if self._pool.given_up:
             why.append(self._pool.given_up)

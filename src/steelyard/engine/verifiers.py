@@ -222,7 +222,7 @@ def with_python_env(cases: Sequence[Case], python_env: str) -> tuple[Case, ...]:
         return tuple(cases)
     if not Path(python_env, "pyvenv.cfg").is_file():
         raise InputError(
-            f"--python-env {python_env}: no virtual environment; make one with: python3 -m venv {python_env}"
+            f"--python-env {python_env}: not a virtual environment; create one with: python3 -m venv {python_env}"
         )
     return tuple(
         msgspec.structs.replace(case, verify=msgspec.structs.replace(case.verify, python_env=python_env))

@@ -204,7 +204,7 @@ def _big_code_bench(line: dict[str, Any]) -> dict[str, Any]:
     """BigCodeBench: a stub with a docstring, and test cases of unittest that stand below the answer."""
     stub, test, entry_point = (_text(line, key) for key in ("complete_prompt", "test", "entry_point"))
     if not TEST_CASE_CLASS.search(test):
-        raise InputError("test holds no class of unittest's TestCase")
+        raise InputError("test has no unittest.TestCase class")
     case = {
         "language": "python",
         **_without(line, BIG_CODE_BENCH_KEYS),
@@ -220,7 +220,7 @@ def _big_code_bench(line: dict[str, Any]) -> dict[str, Any]:
 def _below_answer(test: str, entry_point: str) -> str:
     """Tests that were written to stand below the answer, as a file of their own."""
     if not entry_point.isidentifier():
-        raise InputError("entry_point is no name of a function")
+        raise InputError("entry_point is not the name of a function")
     needed = [] if UNITTEST_IMPORT.search(test) else ["import unittest"]
     return "\n".join([*needed, "from answer import *", f"from answer import {entry_point}", test])
 
@@ -231,12 +231,12 @@ def _evalplus(line: dict[str, Any]) -> dict[str, Any]:
     # its first files called it reference
     solution = _text(line, "canonical_solution" if "canonical_solution" in line else "reference")
     if not entry_point.isidentifier():
-        raise InputError("entry_point is no name of a function")
+        raise InputError("entry_point is not the name of a function")
     # a task without inputs of its own has {} there
     inputs = {"base": line["base_input"] or [], "plus": line.get("plus_input") or []}
     for kind, given in inputs.items():
         if not isinstance(given, list) or not all(isinstance(arguments, list) for arguments in given):
-            raise InputError(f"{kind}_input is no list of lists of arguments")
+            raise InputError(f"{kind}_input is not a list of lists of arguments")
     if not any(inputs.values()):
         raise InputError("base_input and plus_input are empty, so nothing would be tested")
     tolerance = line.get("atol", 0)

@@ -144,7 +144,7 @@ def _check_budgets(document: dict[str, Any], path: Path, lines: TomlLineIndex, p
                 problems.error(
                     str(path),
                     lines.of((*keys, key)),
-                    f"{place} is no budget that is kept; write budget_usd under [experiment], which holds for all tiers, "
+                    f"{place} is not a budget that is enforced; write budget_usd under [experiment], which holds for all tiers, "
                     "budget_usd, case_budget_usd or attempt_budget_usd in a tier, or give --max-cost",
                 )
 
@@ -311,7 +311,7 @@ class _ExperimentFileReader(NamedTuple):
             if written.extends and written.extends not in found:
                 known = did_you_mean(written.extends[:80], found) if found else "it is the first"
                 self.wrong(
-                    f"{subject} extends {short_quote(written.extends)}, which stands not above it ({known})",
+                    f"{subject} extends {short_quote(written.extends)}, which is not defined above it ({known})",
                     "tiers",
                     number,
                 )
@@ -382,7 +382,7 @@ class _ExperimentFileReader(NamedTuple):
             self.wrong(f"{subject}: {what}", "tiers", number, "attempt_budget_usd")
         for name in AGENT_TOOL_KEYS:
             if name in table:
-                what = f"{name} is nothing that can be enforced here; say it on the agent's command line or in its environment"
+                what = f"{name} cannot be enforced here; set it on the agent's command line or in its environment"
                 self.wrong(f"{subject}: {what}", "tiers", number, name)
 
     def _read(self, value: str, subject: str, keys: KeyPath) -> str:

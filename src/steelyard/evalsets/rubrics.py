@@ -183,7 +183,7 @@ def _from_json(text: str, path: str, problems: ProblemCollector) -> LocatedDocum
 
 
 def _reject_non_finite_number(word: str) -> Any:
-    raise ValueError(f"{word} is no JSON; write a number")
+    raise ValueError(f"{word} is not JSON; write a number")
 
 
 def _too_deep_line(text: str) -> int:
@@ -264,7 +264,7 @@ class _RubricFileReader(NamedTuple):
         try:
             msgspec.json.encode(rubric)
         except UnicodeEncodeError:
-            self._error((), "holds half of a surrogate pair, which is no text")
+            self._error((), "holds half of a surrogate pair, which is not text")
             return None
         return rubric
 

@@ -73,7 +73,7 @@ def yaml_document(
         return None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        problems.error(path, line, f"not YAML: U+{ord(text[error.position]):04X} is no character of a YAML file")
+        problems.error(path, line, f"not YAML: U+{ord(text[error.position]):04X} is not allowed in a YAML file")
         return None
     finally:
         if loader:

@@ -96,7 +96,7 @@ def _rows_with_models(
     import numpy as np
 
     if len(lines := np.asarray(rows.lines)[rows.outcomes == MISSING_CODE]):
-        what = "an attempt without outcome, in no number"
+        what = "an attempt without an outcome, which is not counted"
         complaints.add(rows.file, "missing", what, lines, fatal=False)
     return rows._replace(models=models.array(names))
 

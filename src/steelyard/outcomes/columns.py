@@ -332,7 +332,7 @@ def _explain_parquet_errors() -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise UnreadableOutcomesError(
-            f"no Parquet file, or a broken one: {short_quote(str(error).partition(chr(10))[0])}"
+            f"not a Parquet file, or a broken one: {short_quote(str(error).partition(chr(10))[0])}"
         ) from None
 
 

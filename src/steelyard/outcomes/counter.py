@@ -230,7 +230,7 @@ def _sentence(
         where += f" of {earlier.file.name}"
     now, before = _row_description(later, here), _row_description(earlier, at)
     if now == before:
-        return f"{attempt} stands on {where} already; counted once"
+        return f"{attempt} is already on {where}; counted once"
     return f"{attempt} is {now} here but {before} on {where}; keep one of the two"
 
 

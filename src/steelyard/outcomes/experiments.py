@@ -141,7 +141,7 @@ class _ExperimentCsvReader:
         take(_ExperimentCsvRows(file, complaints, self._names))
         after = file.path.stat()
         if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-            raise UnreadableOutcomesError("changed while it was read; read it again when no program writes to it")
+            raise UnreadableOutcomesError("changed while it was being read; read it again when nothing writes to it")
         self.sources.append(RunSource(name=file.path.name, digest=digest))
 
     def runs(self, rows: _ExperimentCsvRows) -> None:
@@ -262,7 +262,7 @@ class _ExperimentCsvRows:
         """Whether this stands here for the first time; complains when it does not."""
         earlier = self._lines.setdefault(key, line)
         if earlier != line:
-            self.complain("again", f"{short_quote(name)} stands on line {earlier} already; keep one of the two", line)
+            self.complain("again", f"{short_quote(name)} is already on line {earlier}; keep one of the two", line)
         return earlier == line
 
     def taken(self, needed: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -296,7 +296,7 @@ class _ExperimentCsvRows:
             return
         listed = [_column_suggestion(name, known - set(self.columns)) for name in unused[:MAX_UNUSED_COLUMNS_SHOWN]]
         more = f" and {len(unused) - MAX_UNUSED_COLUMNS_SHOWN} more" if len(unused) > MAX_UNUSED_COLUMNS_SHOWN else ""
-        self.note("unused", f"columns without a use: {', '.join(listed)}{more}")
+        self.note("unused", f"unused columns: {', '.join(listed)}{more}")
 
     def _read(
         self, name: str, texts: Sequence[str], lines: npt.NDArray[Any], is_bad: npt.NDArray[Any]

@@ -199,9 +199,7 @@ def outcomes_of(found: ModelCaseCounts, sources: Sequence[ParquetSource], column
         raise InputError(wrong)
     warnings = []
     if repeated := int(found.repeated.sum()):
-        warnings.append(
-            Problem(_source_names(sources), 0, f"{repeated:,} rows tell again of an attempt; counted once", False)
-        )
+        warnings.append(Problem(_source_names(sources), 0, f"{repeated:,} rows repeat an attempt; counted once", False))
     if not len(found.cases):
         warnings.append(Problem(_source_names(sources), 0, "no rows", fatal=False))
     return OutcomeTallies(tuple(_tallies(_stripped(found))), tuple(warnings))
@@ -483,7 +481,7 @@ def _file_problems(
                     question = f'FROM {_rows_query(database, one, columns)} SELECT max(model), max("case"), max(what)'
                     call_interruptibly(database, lambda: database.execute(question))  # noqa: B023  used at once
             except duckdb.Error as why:
-                found.append(Problem(printable(path), 0, f"no Parquet file, or a broken one: {_error_text(why)}"))
+                found.append(Problem(printable(path), 0, f"not a Parquet file, or a broken one: {_error_text(why)}"))
             if len(found) >= MAX_FILES_NAMED:
                 return found
     return found or [Problem(_source_names(sources), 0, _error_text(error))]

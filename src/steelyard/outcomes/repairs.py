@@ -108,7 +108,7 @@ def _listed_problems(file: OutcomeFile, complaints: OutcomeProblemCollector) -> 
             if not oid.strip():
                 complaints.add(file, "empty oid", "oid is empty", [line])
             elif name in ids:
-                what = f"{short_quote(name)} stands on line {ids[name]} already; counted once"
+                what = f"{short_quote(name)} is already on line {ids[name]}; counted once"
                 complaints.add(file, "counted once", what, [line], fatal=False)
             else:
                 ids[name] = line

@@ -263,7 +263,12 @@ class OutcomeTableReader:
             if codes is not None:
                 check(name, codes < 0, "; expected text or a whole number")
         check(columns.passed, block.outcomes == UNCLEAR_CODE, f"; expected {EXPECTED_BOOLEAN_TEXT}")
-        check(columns.passed, block.outcomes == MISSING_CODE, ": an attempt without outcome, in no number", fatal=False)
+        check(
+            columns.passed,
+            block.outcomes == MISSING_CODE,
+            ": an attempt without an outcome, which is not counted",
+            fatal=False,
+        )
         if block.costs is not None:
             check(columns.cost, block.costs < 0, "; expected a number, 0 or more")
             check(columns.cost, np.isnan(block.costs), ": what this model costs is not known", fatal=False)

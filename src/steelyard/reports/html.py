@@ -264,7 +264,7 @@ def _gate_verdict(against: BaselineReport) -> HeadlineVerdict:
     return HeadlineVerdict(
         states.get(verdict, "unsure"),
         verdict.capitalize(),
-        f"Held against {line(against.comparison.baseline, MAX_PAGE_NAME_CHARACTERS)}. {' '.join(sentences)}",
+        f"Compared with {line(against.comparison.baseline, MAX_PAGE_NAME_CHARACTERS)}. {' '.join(sentences)}",
     )
 
 

@@ -110,7 +110,7 @@ class RunDatabase:
             if isinstance(error, duckdb.IOException) and any(
                 os.strerror(code) in str(error) for code in DISK_FULL_ERRNOS
             ):
-                raise DiskFullError("no room left for the answer; make room and ask again") from None
+                raise DiskFullError("no space left for the answer; free some space and run the query again") from None
             self._look_for_damage(str(error))
             hint = 'write "case", "group" and "at" in quotes; ' if isinstance(error, duckdb.ParserException) else ""
             raise InputError(f"{error_line(error)}; {hint}{_TABLES_HINT}") from None

@@ -93,7 +93,7 @@ def explain_write_errors(folder: Path) -> Iterator[None]:
         if isinstance(error, FileExistsError):
             raise InputError(f"{where}: not a folder; choose another place") from None
         if error.errno in DISK_FULL_ERRNOS:
-            raise DiskFullError(f"{where}: no room left ({error.strerror}); make room and try again") from None
+            raise DiskFullError(f"{where}: no space left ({error.strerror}); free some space and try again") from None
         if error.errno in DISK_BROKEN_ERRNOS:
             raise DiskError(f"{where}: {error.strerror}; check the disk and try again") from None
         raise InputError(f"{where}: cannot be written: {error.strerror}") from None

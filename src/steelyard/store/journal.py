@@ -401,7 +401,9 @@ def create_run_atomically(folder: Path) -> Iterator[Journal]:
             yield journal
         aside.rename(place)
     except DiskFullError:
-        raise DiskFullError(f"{folder}: no room left; nothing was written there; make room and do it again") from None
+        raise DiskFullError(
+            f"{folder}: no space left; nothing was written there; free some space and try again"
+        ) from None
     except OSError as error:
         raise _create_error(folder, error) from None
     finally:
@@ -435,14 +437,14 @@ def _free_folder(folder: Path) -> Path:
     if (place / "run.json").exists():
         raise InputError(f"{folder}: holds a run already; name another folder with --output")
     if place.is_symlink() or (place.exists() and not (place.is_dir() and not any(place.iterdir()))):
-        raise InputError(f"{folder}: there already, and not an empty folder; name another with --output")
+        raise InputError(f"{folder}: already exists, and is not an empty folder; name another with --output")
     return place
 
 
 def _create_error(folder: Path, error: OSError) -> StoreError:
     if error.errno in DISK_FULL_ERRNOS:
         return DiskFullError(
-            f"{folder}: no room left ({error.strerror}); nothing was written there; make room and do it again"
+            f"{folder}: no space left ({error.strerror}); nothing was written there; free some space and try again"
         )
     return StoreError(f"{folder}: cannot be written: {error.strerror}; nothing was written there")
 
@@ -536,7 +538,9 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 def _write_error(folder: Path, error: OSError, *, is_begun: bool = False) -> StoreError:
     if error.errno in DISK_FULL_ERRNOS:
-        return DiskFullError(f"{folder}: no room left ({error.strerror}); make room, then: steelyard resume {folder}")
+        return DiskFullError(
+            f"{folder}: no space left ({error.strerror}); free some space, then: steelyard resume {folder}"
+        )
     if isinstance(error, FileNotFoundError):
         return DiskError(f"{folder}: {RUN_GONE_MESSAGE}")
     if is_begun or error.errno in DISK_BROKEN_ERRNOS:

@@ -39,7 +39,7 @@ def append_labels(folder: Path, labels: Iterable[Label]) -> None:
                 # in one piece, because the same person may have two windows open
                 written = os.write(file, content)
                 if written < len(content):
-                    raise DiskFullError(f"{path}: no room left; make room and label again")
+                    raise DiskFullError(f"{path}: no space left; free some space and label again")
                 os.fsync(file)
             finally:
                 os.close(file)
@@ -57,9 +57,7 @@ def read_labels(folder: Path, damaged: Callable[[Problem], None]) -> list[Label]
         try:
             with stored.open(path) as file:
                 if os.fstat(file.fileno()).st_size > MAX_LABEL_FILE_BYTES:
-                    raise InputError(
-                        f"{path}: larger than {MAX_LABEL_FILE_BYTES >> 20} MB, which is too much to be read"
-                    )
+                    raise InputError(f"{path}: larger than {MAX_LABEL_FILE_BYTES >> 20} MB, which is too large to read")
                 lines = file.read(MAX_LABEL_FILE_BYTES).splitlines(keepends=True)
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from None

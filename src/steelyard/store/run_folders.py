@@ -115,7 +115,7 @@ class UntrustedRun(StoredRun):
         most = MAX_RUN_FILE_BYTES[path.name]
         with self.open(path) as file:
             if os.fstat(file.fileno()).st_size > most:
-                raise OSError(errno.EFBIG, f"larger than {most >> 20} MB, which is too much to be read", str(path))
+                raise OSError(errno.EFBIG, f"larger than {most >> 20} MB, which is too large to read", str(path))
             return file.read()
 
 

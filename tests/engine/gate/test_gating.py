@@ -111,7 +111,7 @@ def test_a_look_that_was_cut_off_was_never_answered_and_a_damaged_list_is_refuse
     assert len(gate_looks(tmp_path)) == 1
     gate_sides(SURE, side(*[(6, 6)] * 40), folder=tmp_path)
     assert len(gate_looks(tmp_path)) == 2, "what was cut off must not spoil the next look"
-    with full_disk(path), pytest.raises(DiskFullError, match="no room left"):
+    with full_disk(path), pytest.raises(DiskFullError, match="no space left"):
         gate_sides(SURE, side(*[(7, 7)] * 40), folder=tmp_path)
     assert len(gate_looks(tmp_path)) == 2
     path.write_bytes(b"nonsense\n")

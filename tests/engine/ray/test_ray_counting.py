@@ -78,7 +78,7 @@ def test_two_nodes_count_together_name_a_broken_file_and_a_lost_driver_leaves_no
         assert len(broken.stderr.splitlines()) == 1
         stranger = passk(folder, *where, environment=environment | {"RAY_AUTH_TOKEN": "0" * 32})
         assert (stranger.returncode, stranger.stdout) == (2, "")
-        assert "it wants a token: set RAY_AUTH_MODE=token" in stranger.stderr
+        assert "it requires a token: set RAY_AUTH_MODE=token" in stranger.stderr
         for how in (signal.SIGINT, signal.SIGKILL):
             driver = subprocess.Popen(
                 [*COMMAND, "--attempts", str(folder), *where], env=environment, stderr=subprocess.PIPE

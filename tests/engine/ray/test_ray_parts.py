@@ -321,7 +321,7 @@ def test_what_lost_all_its_nodes_is_given_to_a_new_one() -> None:
             again = await driver.tasks(2)
             assert sorted(it.number for task in again for it in task.items) == [1, 2]
             assert {task.nodes for task in again} == {("n1",)}
-            assert driver.notes == ["node-0 was lost; what it had in hand was verified elsewhere, or by it later"]
+            assert driver.notes == ["node-0 was lost; its work was verified elsewhere, or by it later"]
 
     run(check())
 

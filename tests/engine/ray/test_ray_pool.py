@@ -287,7 +287,7 @@ def test_a_run_whose_nodes_are_all_gone_stops_with_a_sentence_and_goes_on_later(
         cluster.kill(0)
         _, said = driver.communicate(timeout=600)
         assert driver.returncode == 3, said
-        assert "no node of the Ray cluster was there for 5 s" in said
+        assert "no node of the Ray cluster was available for 5 s" in said
         assert "Traceback" not in said
         cluster.start(0)
         evals.finish("there", samples, *on(cluster), environment=environment)

@@ -397,12 +397,10 @@ def test_what_cannot_be_meant_is_an_error_with_its_line_and_nothing_is_written(
 def test_two_repairs_for_one_attempt_are_an_error_and_the_same_twice_counts_once(scene: Scene) -> None:
     scene.propose(RIGHT, {"fixed_file": RIGHT, "iteration_id": "1"})
     found = scene.judge()
-    assert [problem.what for problem in found.problems] == [
-        '"o", iteration "1": stands on line 2 already; counted once'
-    ]
+    assert [problem.what for problem in found.problems] == ['"o", iteration "1": is already on line 2; counted once']
     assert len(scene.outcomes()) == 1
     scene.propose(RIGHT, {"fixed_file": MAIN, "iteration_id": "1"})
-    assert "stands on line 2 already, and not the same; keep one of them" in scene.refused()[0]
+    assert "is already on line 2, with other values; keep one of them" in scene.refused()[0]
 
 
 def test_repairs_of_unknown_problems_are_not_judged_and_told_of(scene: Scene) -> None:

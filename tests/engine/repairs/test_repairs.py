@@ -401,7 +401,7 @@ def test_a_config_that_is_none_is_refused_in_one_sentence(place: Place, content:
 
 def test_a_missing_config_is_named(tmp_path: Path) -> None:
     assert refused(tmp_path / "none.json") == [
-        f"{tmp_path}/none.json: No such file or directory; name the file that says what to do with --config"
+        f"{tmp_path}/none.json: No such file or directory; name the configuration file with --config"
     ]
 
 
@@ -454,7 +454,7 @@ def test_a_full_disk_leaves_the_old_results(place: Place) -> None:
 
     ran = subprocess.run([sys.executable, "-B", "-c", script], preexec_fn=limited, capture_output=True, text=True)
     last = ran.stderr.splitlines()[-1]
-    assert last.startswith(f"steelyard.errors.{DiskFullError.__name__}: {place.out}: no room left")
+    assert last.startswith(f"steelyard.errors.{DiskFullError.__name__}: {place.out}: no space left")
     assert contents(place.out) == before
 
 

@@ -348,7 +348,7 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again_and_at_last_a_failure(
         assert bool(fact.unusable) == is_garbage
     failures = place.kept(Failure)
     assert {(failure.stage, of(failure)) for failure in failures} == {("judge", GARBAGE)}
-    assert "openai/lenient gave no judgment that can be used: " in failures[0].message
+    assert "openai/lenient gave no usable judgment: " in failures[0].message
 
 
 def test_no_tier_is_ahead_of_another_and_each_is_first_equally_often(place: Place) -> None:

@@ -75,7 +75,7 @@ def test_columns_that_are_named_make_a_table_of_anything(place: Path) -> None:
     ("sources", "what"),
     [
         ([], "no outcomes; name files or runs"),
-        (["model.py"], "not outcomes that are known; name the columns"),
+        (["model.py"], "not a known format of outcomes; name the columns"),
         (["nowhere"], 'no run "nowhere" here'),
         (["."], "not a run folder"),
         (["nowhere.csv"], r"nowhere\.csv: no such file, and no run of that name under steelyard-runs"),
@@ -86,7 +86,7 @@ def test_columns_that_are_named_make_a_table_of_anything(place: Path) -> None:
         (["wide.csv"], r"wide\.csv:1: a NUL byte; save the file as UTF-8 text"),
         (["latin.csv"], r"latin\.csv:1: not UTF-8 text"),
         (["cut.csv.gz"], r"cut\.csv\.gz: cannot be unpacked"),
-        (["none.parquet"], r"none\.parquet: no Parquet file, or a broken one"),
+        (["none.parquet"], r"none\.parquet: not a Parquet file, or a broken one"),
     ],
 )
 def test_what_holds_no_outcomes_is_refused_in_one_sentence(place: Path, sources: list[str], what: str) -> None:

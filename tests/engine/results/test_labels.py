@@ -108,7 +108,7 @@ def test_what_a_stranger_put_there_is_bounded(folder: Path, tmp_path: Path) -> N
 
 def test_labels_that_find_no_room_are_no_mistake_of_the_user(folder: Path) -> None:
     append_labels(folder, [label(1, by="ada")])
-    with full_disk(folder / "labels-ada.jsonl"), pytest.raises(DiskFullError, match="no room left"):
+    with full_disk(folder / "labels-ada.jsonl"), pytest.raises(DiskFullError, match="no space left"):
         append_labels(folder, [label(2, by="ada")])
     assert len(read(folder)[0]) == 1
 

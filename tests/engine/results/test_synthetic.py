@@ -264,7 +264,7 @@ def test_a_full_disk_leaves_everything_as_it_was(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path)], preexec_fn=limited, capture_output=True, text=True
     )
-    assert ran.stderr.splitlines()[-1].endswith("no room left (File too large); make room and try again")
+    assert ran.stderr.splitlines()[-1].endswith("no space left (File too large); free some space and try again")
     assert contents(tmp_path) == before
 
 

@@ -85,7 +85,7 @@ def test_where_there_is_none_the_way_to_one_is_told(tmp_path: Path) -> None:
         VerifierError, match=r"no Terraform here; install OpenTofu .* or name the program in STEELYARD_T"
     ):
         find_terraform({"PATH": str(tmp_path)})
-    with pytest.raises(VerifierError, match='STEELYARD_TERRAFORM names "nowhere", which is no program; install'):
+    with pytest.raises(VerifierError, match='STEELYARD_TERRAFORM names "nowhere", which is not a program; install'):
         find_terraform({"PATH": str(tmp_path), TERRAFORM_PROGRAM_VARIABLE: "nowhere"})
 
 

@@ -104,7 +104,7 @@ def _suites_options(sub: argparse.ArgumentParser) -> None:
         "--results", nargs="+", metavar="FILE", help="score the classifications in these files of results, in JSONL"
     )
     recorded.add_argument(
-        "--cases", nargs="+", metavar="EVALSET", help="judge the responses anew by these cases, and list what differs"
+        "--cases", nargs="+", metavar="EVALSET", help="judge the responses again by these cases, and list what differs"
     )
     recorded.add_argument("--format", default="text", choices=["text", "json"], help="what to print (default: text)")
     add_default_check_option(sub)
@@ -152,7 +152,7 @@ def init(options: argparse.Namespace) -> int:
     }
     standing = [str(path) for path in files if path.exists()]
     if standing:
-        raise InputError(f"{', '.join(standing)}: there already; nothing was written")
+        raise InputError(f"{', '.join(standing)}: already exists; nothing was written")
     for path, content in files.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

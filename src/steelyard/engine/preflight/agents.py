@@ -34,7 +34,7 @@ def agent_arguments(
         return declared, None
     reason = uncontained_reason(name, means)
     if reason and means.agent_sandbox == "on":
-        raise InputError(f"agent:{printable(name)} cannot be contained, as --agent-sandbox on demands: {reason}")
+        raise InputError(f"agent:{printable(name)} cannot be contained, which --agent-sandbox on requires: {reason}")
     return declared, None if reason or declared is None else _containment(name, declared, means)
 
 

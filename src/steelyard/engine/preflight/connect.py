@@ -170,7 +170,7 @@ def unmatched_reply_notes(cases: Sequence[Case], providers: Mapping[str, Provide
     if not live and not any(recorded.values()):
         run_coroutine(close_providers(providers))
         raise InputError(
-            f"{', '.join(providers)}: no recorded reply is for a case of this run, such as {short_quote(cases[0].id)}; "
+            f"{', '.join(providers)}: no recorded reply belongs to a case of this run, such as {short_quote(cases[0].id)}; "
             "is it the recording of another eval set?"
         )
     notes = []
@@ -192,8 +192,8 @@ def check_prices(providers: Mapping[str, Provider], means: RunOptions) -> None:
     unknown = [model for model in providers if prices.price(model) is None]
     if unknown:
         raise InputError(
-            f"--max-cost cannot be kept: the price of {', '.join(unknown)} is not known; "
-            f'give it in the settings file under [prices."{unknown[0]}"]'
+            f"--max-cost cannot be enforced: the price of {', '.join(unknown)} is unknown; "
+            f'set it in the settings file under [prices."{unknown[0]}"]'
         )
 
 

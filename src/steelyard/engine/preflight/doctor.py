@@ -88,7 +88,7 @@ TOOL_REQUIREMENTS = (
     ),
     ToolRequirement(("clippy-driver",), "lint of Rust answers", elsewhere="rustup component add clippy", anywhere=True),
     ToolRequirement(("cargo",), "Rust answers with dependencies", elsewhere=RUSTUP_HINT, anywhere=True),
-    ToolRequirement(("ld.mold", "ld.lld"), "linking Rust answers in less time", apt="mold", brew="lld"),
+    ToolRequirement(("ld.mold", "ld.lld"), "faster linking of Rust answers", apt="mold", brew="lld"),
     ToolRequirement(
         ("cc", "gcc", "clang"),
         "linking Rust answers, C by commands",
@@ -103,14 +103,14 @@ TOOL_REQUIREMENTS = (
         TERRAFORM_PROGRAM_NAMES,
         "Terraform answers and repairs",
         brew="opentofu",
-        elsewhere="https://opentofu.org/docs/intro/install; for a look at syntax alone: pip install 'steelyard[hcl]'",
+        elsewhere="https://opentofu.org/docs/intro/install; to check syntax only: pip install 'steelyard[hcl]'",
         anywhere=True,
         variable=TERRAFORM_PROGRAM_VARIABLE,
         witness=lambda _: terraform_witness(ANY_CASE),
     ),
 )
 BUBBLEWRAP_REQUIREMENT = ToolRequirement(
-    ("bwrap",), "containment where namespaces are forbidden to us", apt="bubblewrap", anywhere=True
+    ("bwrap",), "isolation where this machine forbids namespaces", apt="bubblewrap", anywhere=True
 )
 
 
@@ -164,7 +164,7 @@ def find_tool(wanted: ToolRequirement, path: str | None = None) -> ToolStatus:
     hidden = next(filter(None, (shutil.which(name) for name in wanted.names)), "") if is_hidden else ""
     problem = f"{hidden} is not in {seen}, where a sandbox looks" if hidden else "not found"
     if named:
-        problem = f"{wanted.variable} names {named}, which is no program"
+        problem = f"{wanted.variable} names {named}, which is not a program"
     name = " or ".join(wanted.names)
     return _tool(name, wanted, version="", path=hidden, problem=problem, remedy=_remedy(wanted))
 
@@ -215,7 +215,7 @@ def _unusable(wanted: ToolRequirement | None, tool: ToolStatus, fault: str) -> T
     return replace(
         tool,
         version="",
-        problem=f"an answer that is known to be right fails: {fault}",
+        problem=f"an answer that is known to be correct fails: {fault}",
         remedy=_remedy(wanted) if wanted else "reinstalling Python",
     )
 
@@ -304,8 +304,8 @@ def machine_advice(used: str) -> Iterator[str]:
         return
     if not used:
         yield (
-            "no level keeps generated code from network, files and secrets, so none is run; "
-            "--allow-weak-sandbox runs it nevertheless"
+            "no isolation level here keeps generated code away from the network, files and secrets, so it is not run; "
+            "--allow-weak-sandbox runs it anyway"
         )
     if sys.platform == "darwin":
         yield "on macOS memory and processes are not limited, and containment rests on sandbox-exec, which Apple calls deprecated"

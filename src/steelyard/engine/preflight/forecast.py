@@ -104,10 +104,10 @@ def forecast_text(forecasts: Sequence[Forecast], *, about: str = "attempt at", t
     ]
     known = [each.most_usd for each in forecasts if each.most_usd is not None]
     if total and known:
-        beyond = "" if len(known) == len(forecasts) else ", without those whose price is not known"
-        lines.append(f"all together: ${sum(known):.4f} at the most{beyond}")
+        beyond = "" if len(known) == len(forecasts) else ", without models whose price is unknown"
+        lines.append(f"in total: at most ${sum(known):.4f}{beyond}")
     return "".join(f"{each}\n" for each in lines)
 
 
 def _price_text(dollars: float | None) -> str:
-    return "at a price that is not known" if dollars is None else f"at ${dollars:.4f} at the most"
+    return "at an unknown price" if dollars is None else f"at most ${dollars:.4f}"

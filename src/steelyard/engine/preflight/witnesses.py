@@ -188,7 +188,7 @@ class WitnessSet:
             if not (fault := await self.fault(witness)):
                 return ""
             what = (
-                f"{case.language or case.kind} answers cannot be verified on this machine, a right one fails: {fault}"
+                f"{case.language or case.kind} answers cannot be verified on this machine: a correct one fails: {fault}"
             )
             return f"{what}; steelyard doctor says more"
 

@@ -282,7 +282,7 @@ class Gateway:
         if node.probe is not None:
             node.probe.cancel()
         if node.is_ready:
-            self._note(f"{node.name} was lost; what it had in hand was verified elsewhere, or by it later")
+            self._note(f"{node.name} was lost; its work was verified elsewhere, or by it later")
         for batch in self._batches:
             # Ray would wait for one of its nodes to come back
             if not any(node_id in self._nodes for node_id in batch.nodes):
@@ -354,7 +354,7 @@ class Gateway:
         for reason in bundles.values():
             if isinstance(reason, str):
                 for queued in items:
-                    self._settle(queued, f"the object store of the cluster takes no tests: {reason}")
+                    self._settle(queued, f"the object store of the cluster does not accept the tests: {reason}")
                 return
         ids = tuple(node.id for node in nodes)
         content = msgspec.msgpack.encode([queued.item for queued in items])

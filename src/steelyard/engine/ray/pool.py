@@ -328,7 +328,7 @@ class RayPool:
     async def _rejoin(self) -> None:
         """Start another gateway and send it all that has not become a fact; its nodes were asked already."""
         self._state = State(nodes=0, in_hand=0)
-        self._notes["the process that talks to Ray was lost; what it had in hand was verified again"] = None
+        self._notes["the process that talks to Ray was lost; its work was verified again"] = None
         await self.close()
         await asyncio.sleep(REJOIN_SECONDS)
         with contextlib.suppress(InputError):
@@ -352,7 +352,7 @@ class RayPool:
             if self._state.nodes:
                 last_seen = loop.time()
             elif loop.time() - last_seen > limit:
-                self.given_up = f"no node of the Ray cluster was there for {limit:g} s"
+                self.given_up = f"no node of the Ray cluster was available for {limit:g} s"
                 self._changed.set()
 
 

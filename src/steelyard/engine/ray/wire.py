@@ -22,7 +22,7 @@ LENGTH = struct.Struct("!Q")
 """What comes before each message: its length in bytes."""
 LOCAL = "local"
 """The address of a cluster that a run starts for itself."""
-AUTH_HINT = "it wants a token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as they are on its nodes"
+AUTH_HINT = "it requires a token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as they are on its nodes"
 
 
 class CodeVersion(Record, frozen=True, kw_only=True):

@@ -68,7 +68,7 @@ def read_config(path: Path) -> tuple[EvaluationConfig, list[Problem]]:
     try:
         table = json.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
-        raise InputError(f"{where}: {error.strerror}; name the file that says what to do with --config") from None
+        raise InputError(f"{where}: {error.strerror}; name the configuration file with --config") from None
     except json.JSONDecodeError as error:
         what = f"not JSON: {error.msg} in column {error.colno}"
         raise InputError([Problem(where, error.lineno, what)]) from None

@@ -153,10 +153,10 @@ def read_fixes(
 def _complain_of_repeat(file: OutcomeFile, earlier: FixRow, row: FixRow, complaints: OutcomeProblemCollector) -> None:
     name = f"{short_quote(row.problem)}, iteration {short_quote(row.iteration)}"
     if earlier.cells == row.cells:
-        what = f"{name}: stands on line {earlier.line} already; counted once"
+        what = f"{name}: is already on line {earlier.line}; counted once"
         complaints.add(file, "repeated", what, [row.line], fatal=False)
     else:
-        what = f"{name}: stands on line {earlier.line} already, and not the same; keep one of them"
+        what = f"{name}: is already on line {earlier.line}, with other values; keep one of them"
         complaints.add(file, "contradicted", what, [row.line])
 
 
@@ -301,7 +301,7 @@ class RepairReader:
         try:
             is_held = place.resolve().is_relative_to(inside.resolve())
         except (OSError, RuntimeError, ValueError) as error:
-            raise UnusableCellError(column, f"is {short_quote(name)}, which cannot be looked for: {error}") from None
+            raise UnusableCellError(column, f"is {short_quote(name)}, which cannot be resolved: {error}") from None
         if not is_held:
             raise UnusableCellError(
                 column, f"is {short_quote(name)}, which a link leads out of {printable(str(inside))}"

@@ -201,7 +201,7 @@ def import_labels(stored: StoredRun, path: Path, person: str) -> int:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     if len(content) > MAX_LABEL_FILE_BYTES:
-        raise InputError(f"{path}: larger than {MAX_LABEL_FILE_BYTES >> 20} MB, which is too much to be read")
+        raise InputError(f"{path}: larger than {MAX_LABEL_FILE_BYTES >> 20} MB, which is too large to read")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

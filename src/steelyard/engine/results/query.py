@@ -75,7 +75,9 @@ def write_query_result(
         fresh.replace(path)
     except OSError as error:
         if error.errno in DISK_FULL_ERRNOS:
-            raise DiskFullError(f"{path}: no room left ({error.strerror}); make room and ask again") from None
+            raise DiskFullError(
+                f"{path}: no space left ({error.strerror}); free some space and run the query again"
+            ) from None
         raise StoreError(f"{path}: {error.strerror or error}") from None
     finally:
         # where nothing could be written there is nothing to take away

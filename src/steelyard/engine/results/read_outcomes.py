@@ -270,7 +270,7 @@ def _kind(source: str) -> str:
     """The name of the reader of a file: ours by what the file holds, a plug-in's by its suffix."""
     kind = outcomes.kind(source) or plugin_for_suffix("outcomes", Path(source).suffix.lower())
     if not kind:
-        what = "not outcomes that are known; name the columns, such as --case id --passed ok"
+        what = "not a known format of outcomes; name the columns, such as --case id --passed ok"
         raise InputError(f"{printable(source)}: {what}")
     return kind
 

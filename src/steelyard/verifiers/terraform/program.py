@@ -187,7 +187,7 @@ def _find_program(named: str, path: str) -> TerraformProgram:
     )
     if found is None:
         what = (
-            f'{TERRAFORM_PROGRAM_VARIABLE} names "{printable(named)}", which is no program'
+            f'{TERRAFORM_PROGRAM_VARIABLE} names "{printable(named)}", which is not a program'
             if named
             else "no Terraform here"
         )
