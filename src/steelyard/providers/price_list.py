@@ -45,7 +45,7 @@ class Rates(msgspec.Struct, frozen=True):
     hours: tuple[str, str] | None = None
 
 
-class ListedModel(msgspec.Struct, frozen=True):
+class PriceListModel(msgspec.Struct, frozen=True):
     """The names that a model goes by and its prices, the newest last; none where it does not charge by tokens."""
 
     match: list[Any]
@@ -58,7 +58,7 @@ class ListedProvider(msgspec.Struct, frozen=True):
     id: str
     match: list[Any] | None
     fallback: tuple[str, ...]
-    models: tuple[ListedModel, ...]
+    models: tuple[PriceListModel, ...]
 
 
 class PriceList(msgspec.Struct, frozen=True):
@@ -103,7 +103,7 @@ def price_list() -> PriceList:
     return msgspec.json.decode(files(__package__).joinpath("price_list.json").read_bytes(), type=PriceList)
 
 
-def _model(prices: PriceList, provider: str, model: str) -> ListedModel | None:
+def _model(prices: PriceList, provider: str, model: str) -> PriceListModel | None:
     known = {each.id: each for each in prices.providers}
     home = known.get(provider) or next(
         (each for each in prices.providers if each.match and _fits(each.match, provider)), None
