@@ -84,11 +84,12 @@ def parameters(options: argparse.Namespace, default_temperature: float | None = 
 
 
 def load_eval_sets(paths: Sequence[str | Path], options: argparse.Namespace) -> EvalSets:
-    """The cases of eval sets, with the checks of --default-check."""
+    """The cases of eval sets, with the columns of --map and the checks of --default-check."""
     import msgspec
 
     from steelyard import evalsets
     from steelyard.errors import InputError
+    from steelyard.evalsets.datasets import column_map
 
     checks: dict[str, dict[str, Any]] = {}
     for given in options.default_check or ():
@@ -103,6 +104,10 @@ def load_eval_sets(paths: Sequence[str | Path], options: argparse.Namespace) -> 
             checks[suite] = msgspec.json.decode(check, type=dict) if check.lstrip().startswith("{") else {"type": check}
         except msgspec.MsgspecError as error:
             raise InputError(f"--default-check {given}: not a table in JSON: {error}") from None
+    if options.map:
+        column_map(options.map)
+        # the map stays with the path, so that whoever reads the file again reads the same cases
+        paths = [path if str(path).startswith("suite:") else f"{path}#{options.map}" for path in paths]
     return evalsets.with_default_checks(evalsets.load(paths), checks)
 
 

@@ -200,7 +200,13 @@ def add_trust_option(sub: Any) -> None:
 
 
 def add_default_check_option(sub: Any) -> None:
-    """--default-check."""
+    """--default-check and --map: what the files themselves do not say."""
+    sub.add_argument(
+        "--map",
+        default="",
+        metavar="OURS=COLUMN,...",
+        help="how files of rows call what a case needs, such as prompt=question,target=answer; a dot leads into a table",
+    )
     sub.add_argument(
         "--default-check",
         action="append",

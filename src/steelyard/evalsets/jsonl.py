@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from steelyard.errors import InputError
 from steelyard.evalsets import benchmarks
+from steelyard.evalsets.contests import contest_table
 from steelyard.evalsets.datasets import dataset_table, with_columns
 from steelyard.evalsets.schema import Draft, Header, ProblemCollector
 from steelyard.records import JUDGE_ONLY_KIND, Case, Verify, digest
@@ -109,7 +110,9 @@ def table_drafts(
         try:
             given = {key: value for key, value in table.items() if value is not None}
             named = with_columns(given, getattr(content, "columns", {}))
-            case = dataset_table(benchmarks.case_table_from_benchmark(named))
+            case = contest_table(named)
+            if case is None:
+                case = dataset_table(benchmarks.case_table_from_benchmark(named))
             if not any(case.get(name) not in (None, "") for name in CASE_FIELD_SYNONYMS["id"]) and _has_prompt(case):
                 # the same row is the same case, wherever it stands
                 case = {**case, "id": f"case-{digest(given)[:12]}"}

@@ -110,8 +110,11 @@ def _files(paths: Iterable[str | Path], problems: ProblemCollector) -> Iterator[
             if given.startswith(SUITE_PREFIX):
                 inside = list(matching_suites(given))
             else:
-                path = split_columns(given)[0]
-                inside = _files_in_folder(given, problems) if stat.S_ISDIR(Path(path).stat().st_mode) else [given]
+                path, columns = split_columns(given)
+                inside = [given]
+                if stat.S_ISDIR(Path(path).stat().st_mode):
+                    end = f"#{columns}" if columns else ""
+                    inside = [f"{file}{end}" for file in _files_in_folder(path, problems)]
         except InputError as error:
             problems.error(given, 0, str(error))
             continue

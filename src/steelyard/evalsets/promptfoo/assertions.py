@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -172,14 +171,6 @@ def _similar(assertion: dict[str, Any], schema_of: Callable[[str], Any]) -> Chec
     return {"similar": texts[0] if len(texts) == 1 else texts, "at_least": _threshold(assertion, DEFAULT_SIMILARITY)}
 
 
-def _rubric(assertion: dict[str, Any], schema_of: Callable[[str], Any]) -> Check:  # noqa: ARG001  all are called alike
-    value = assertion.get("value")
-    if isinstance(value, dict | list):
-        value = json.dumps(value)
-    check: Check = {"rubric": _text({**assertion, "value": value})}
-    return check if assertion.get("threshold") is None else {**check, "at_least": _threshold(assertion)}
-
-
 _CHECKS: dict[str, Callable[[dict[str, Any], Callable[[str], Any]], Check]] = {
     "equals": _equals,
     "contains": lambda one, _: {"contains": _text(one)},
@@ -197,15 +188,15 @@ _CHECKS: dict[str, Callable[[dict[str, Any], Callable[[str], Any]], Check]] = {
     "latency": lambda one, _: {"latency_below": _threshold(one) / 1000},
     "cost": lambda one, _: {"cost_below": _threshold(one)},
     "similar": _similar,
-    "llm-rubric": _rubric,
 }
 _WAYS_OUT = {
     **dict.fromkeys(
-        ("factuality", "model-graded-closedqa", "model-graded-factuality", "answer-relevance", "g-eval"),
-        "write an llm-rubric that asks for it",
+        ("llm-rubric", "factuality", "model-graded-closedqa", "model-graded-factuality", "answer-relevance", "g-eval"),
+        "have the run judged with: steelyard judge RUN --rubric FILE",
     ),
     **dict.fromkeys(
-        ("context-faithfulness", "context-recall", "context-relevance"), "write an llm-rubric that asks for it"
+        ("context-faithfulness", "context-recall", "context-relevance"),
+        "have the run judged with: steelyard judge RUN --rubric FILE",
     ),
     **dict.fromkeys(("select-best", "max-score"), "compare models with: steelyard compare"),
     **dict.fromkeys(

@@ -17,6 +17,7 @@ from steelyard.evalsets.companions import rendered_prompt
 from steelyard.evalsets.promptfoo.assertions import LeftOutError, assertion_checks, assertion_from_text
 from steelyard.evalsets.promptfoo.files import FILE_PREFIX, ConfigFiles
 from steelyard.evalsets.schema import Draft, Header, KeyPath, ProblemCollector
+from steelyard.evalsets.yaml import yaml_document
 from steelyard.records import Message, digest
 from steelyard.text import short_quote
 
@@ -275,8 +276,6 @@ class _ConfigReader:
         """A schema in a file, or in the text itself."""
         if text.startswith(FILE_PREFIX):
             return self._files.data(self._files.found(text)[0])
-        from steelyard.evalsets.yaml import yaml_document
-
         document = yaml_document(text, self._path, self._problems)
         return None if document is None else document.value
 
