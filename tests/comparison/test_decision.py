@@ -15,8 +15,10 @@ import pytest
 from steelyard.comparison.exact_tests import PairedCase
 from steelyard.comparison.gate import (
     CANNOT_TELL,
+    CASES_RULES,
     NOT_REGRESSED,
     REGRESSED,
+    CasesPolicy,
     Decision,
     DetectableBreak,
     ModelDecision,
@@ -626,3 +628,48 @@ def test_the_last_test_alone_seldom_raises_a_false_alarm() -> None:
         found = decide({"m": topped_up}, alpha=1e-9, final_level=0.05)
         alarms += found.verdict == REGRESSED
     assert alarms <= 34  # more than this are significantly above 5% of 400, one-sided, at 0.1%
+
+
+MOVED = [(10, 10, 10, 0), (10, 0, 10, 10), *STEADY[2:]]
+"""A suite in which one case broke and another was mended: its mean is as before."""
+
+
+def test_a_suite_whose_mean_held_is_not_regressed_though_a_case_got_worse() -> None:
+    for rule in CASES_RULES:
+        verdict = REGRESSED if rule == "fail" else NOT_REGRESSED
+        found = decide({"model": suite(*MOVED)}, policy=CasesPolicy(rule)).models[0]
+        assert (found.verdict, found.suite) == (verdict, NOT_REGRESSED)
+        named = [] if rule == "off" else ["case-000"]
+        assert [each.case for each in found.confirmed] == named
+        assert [each.case for each in found.improved] == (["case-001"] if named else [])
+        assert found.case_verdict == ("worse" if named else "not tested")
+
+
+def test_cases_that_only_warn_leave_the_suite_all_of_alpha() -> None:
+    fail, warn = (decide({"model": suite(*BROKEN)}, policy=CasesPolicy(rule)).models[0] for rule in CASES_RULES[:2])
+    assert fail.overall_level < warn.overall_level == 0.05
+    assert fail.case_level == warn.case_level
+
+
+def test_a_critical_case_fails_the_gate_where_others_only_warn() -> None:
+    cases = suite(*BROKEN)
+    cases[0] = msgspec.structs.replace(cases[0], critical=True)
+    assert decide({"model": cases}, policy=CasesPolicy("warn")).verdict == REGRESSED
+
+
+def test_a_mean_that_held_is_no_regression_though_the_smaller_side_varies_more() -> None:
+    # half of the cases went from always to half the time, the others from never: the pooled test is too sure
+    drops, rises = [(30, 30, 5, 2)] * 12, [(30, 0, 5, 2)] * 7 + [(30, 0, 5, 3)] * 5
+    found = decide({"model": suite(*drops, *rises)}, policy=CasesPolicy("warn")).models[0]
+    assert found.p_overall <= found.overall_level < found.p_suite
+    assert found.suite == CANNOT_TELL
+    assert "cases changed in both directions" in found.notes[0]
+
+
+def test_several_models_with_cases_that_warn_are_red_for_their_suites_alone() -> None:
+    worse = suite(*[(10, 8, 10, 4)] * 40)
+    found = decide({"moved": suite(*MOVED), "worse": worse}, policy=CasesPolicy("warn"))
+    assert {each.model: (each.verdict, each.suite) for each in found.models} == {
+        "moved": (NOT_REGRESSED, NOT_REGRESSED),
+        "worse": (REGRESSED, REGRESSED),
+    }

@@ -151,8 +151,22 @@ def verdicts(runs: Drawn, alpha: float = ALPHA, cleared: float = ALPHA) -> Integ
     overall = np.take_along_axis(np.cumsum(sums, axis=1), current.sum(axis=1)[:, None], axis=1)[:, 0]
 
     within = cleared_p(runs) <= cleared + 1e-9
-    worse = (worst <= alpha / 2 + 1e-9) | (overall <= alpha - spent + 1e-9)
+    suite = np.maximum(overall, mean_p(runs)) <= alpha - spent + 1e-9
+    worse = (worst <= alpha / 2 + 1e-9) | suite
     return np.where(worse, 0, np.where(within, 1, 2))
+
+
+def mean_p(runs: Drawn) -> Floats:
+    """The p-value of a drop of the mean on each row, whichever cases changed."""
+    (before, after), baseline, current = runs
+    old, new = baseline / before, current / after
+    if min(before, after) == 1:
+        spread = (old - new) ** 2
+    else:
+        spread = old * (1 - old) / (before - 1) + new * (1 - new) / (after - 1)
+    drop, error = (old - new).sum(axis=1), np.sqrt(spread.sum(axis=1))
+    found: Floats = np.where(error > 0, stats.norm.sf(drop / np.where(error > 0, error, 1)), drop <= 0)
+    return found
 
 
 def cleared_p(runs: Drawn, margin: float = MARGIN) -> Floats:

@@ -47,7 +47,24 @@ def add_decision_options(sub: Any) -> None:
         metavar="X",
         help="the highest rate of false alarms (default: 0.05)",
     )
+    add_cases_option(sub)
+    sub.add_argument(
+        "--min-effect",
+        type=fraction,
+        default=0.0,
+        metavar="X",
+        help="a smaller mean drop is no regression, however sure it is (default: 0)",
+    )
     add_inconclusive_option(sub)
+
+
+def add_cases_option(sub: Any) -> None:
+    """--cases."""
+    sub.add_argument(
+        "--cases",
+        choices=["fail", "warn", "off"],
+        help="what single cases that got worse mean (default: as blessed, else fail where the model is the same, warn where it differs)",
+    )
 
 
 def add_inconclusive_option(sub: Any) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from steelyard.analysis.summary import Summary
+    from steelyard.comparison.exact_tests import CasesRule
     from steelyard.engine.run import Run
     from steelyard.records import Case
 
@@ -50,9 +51,14 @@ class RunUnderTest(NamedTuple):
         alpha: float = 0.05,
         margin: float = 0.05,
         on: str = "passed",
+        cases: CasesRule | None = None,
+        min_effect: float = 0.0,
         on_inconclusive: str = "pass",
     ) -> None:
-        """Fail the test when the run got worse than a baseline; thin evidence warns, or fails as well."""
+        """Fail the test when the run got worse than a baseline; thin evidence warns, or fails as well.
+
+        `cases` says what single cases that got worse mean, "fail", "warn" or "off"; see `steelyard gate`.
+        """
         __tracebackhide__ = True
         from steelyard.comparison.gate import CANNOT_TELL, REGRESSED
         from steelyard.engine.gate.gate import gate
@@ -65,13 +71,23 @@ class RunUnderTest(NamedTuple):
             known = run_folder(baseline, root=self.root)
             if known is not None and known.samefile(self.folder):
                 raise InputError(f'the baseline "{baseline}" is this run itself; name an earlier one, or bless one')
-            found = gate(baseline, self.folder, alpha=alpha, margin=margin, on=on, root=self.root)
+            found = gate(
+                baseline,
+                self.folder,
+                alpha=alpha,
+                margin=margin,
+                on=on,
+                cases=cases,
+                min_effect=min_effect,
+                root=self.root,
+            )
         text = f"{DECISION_FORMATS['text'](found.decision, found.warnings)}\nLook closer: steelyard show {self.folder}"
         undecided = found.decision.verdict == CANNOT_TELL
         missing = any(model.data_missing for model in found.decision.models)
         if found.decision.verdict == REGRESSED or (undecided and (missing or on_inconclusive == "fail")):
             _fail(text)
-        _pass(text, warn=undecided or bool(found.warnings))
+        are_worse = any(model.case_verdict == "worse" for model in found.decision.models)
+        _pass(text, warn=undecided or are_worse or bool(found.warnings))
 
     def must_pass(self, rate: float, *, k: int = 1, on_inconclusive: str = "pass") -> None:
         """Fail the test when pass@k of a model is below a rate with its whole 95% interval; one around it warns, or fails."""

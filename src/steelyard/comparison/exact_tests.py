@@ -19,7 +19,7 @@ from steelyard.stats.paired import (
     smallest_p_distribution,
     stratified_worse,
 )
-from steelyard.stats.power import CaseEvidence, evidence
+from steelyard.stats.power import CaseEvidence, evidence, mean_drop_p
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 ComparedMeasure = Literal["passed", "score"]
 """What is compared: whether attempts passed, or what they scored."""
+
+CasesRule = Literal["fail", "warn", "off"]
+"""What single cases that got worse mean: a failed gate, a warning, or nothing."""
 
 DECISION_TOLERANCE = 1e-9
 """The rounding error that a sum of floats may have."""
@@ -156,6 +159,8 @@ class TestedModel(NamedTuple):
     critical: tuple[CriticalCase, ...]
     final: Sequence[float | None]
     """The p-value of each kind of case whose attempts are all in, over all of them, adjusted for the number of cases."""
+    can_cases_fail: bool
+    """Whether cases that got worse are an alarm, so that their test shares the error rate."""
 
     @property
     def evidence(self) -> Counter[CaseEvidence]:
@@ -164,11 +169,20 @@ class TestedModel(NamedTuple):
 
     @property
     def p(self) -> float:
-        """One p-value for all tests: Bonferroni's, with half of the weight on critical cases where there are any."""
-        least = min(self.tests.overall, self.p_worst)
-        if not self.critical:
-            return min(1.0, 2 * least)
-        return min(1.0, 4 * least, 2 * min(each.p_adjusted for each in self.critical))
+        """One p-value for all tests that can raise an alarm: Bonferroni's, with half of the weight on critical cases where there are any."""
+        least = min(self.p_suite, self.p_worst) if self.can_cases_fail else self.p_suite
+        critical = (2 * each.p_adjusted for each in self.critical)
+        return min(1.0, self.tests_sharing * least, *critical)
+
+    @property
+    def tests_sharing(self) -> int:
+        """By how much the p-values of the suite and of its worst case are multiplied."""
+        return (2 if self.can_cases_fail else 1) * (2 if self.critical else 1)
+
+    @property
+    def p_suite(self) -> float:
+        """That the suite looks as bad when nothing changed, or when cases changed but not their mean: the larger of both."""
+        return max(self.tests.overall, mean_drop_p(self.evidence))
 
     @property
     def p_worst(self) -> float:
@@ -189,14 +203,16 @@ def tested_model(
     models: int,
     on: ComparedMeasure,
     seed: int,
+    can_cases_fail: bool,
 ) -> TestedModel:
     """One model and what its tests found; `models` says how many share alpha."""
     cases = _from_counts(name, given, on) if isinstance(given, PairedCounts) else _from_cases(name, given, on)
     tests = _tests(cases, on, seed)
-    levels = _levels(cases, tests.smallest, alpha, models)
+    levels = _levels(cases, tests.smallest, alpha, models, can_cases_fail=can_cases_fail)
     critical = _critical(cases, levels.critical)
     final = [_final_p_value(kind, len(cases.names) * models) for kind in cases.kinds]
-    return TestedModel(name, cases, [evidence(kind.data) for kind in cases.kinds], tests, levels, critical, final)
+    known = [evidence(kind.data) for kind in cases.kinds]
+    return TestedModel(name, cases, known, tests, levels, critical, final, can_cases_fail)
 
 
 def _from_cases(model: str, given: Sequence[PairedCase], on: ComparedMeasure) -> PairedModelCases:
@@ -303,17 +319,33 @@ def _tests(cases: PairedModelCases, on: ComparedMeasure, seed: int) -> ModelTest
     return ModelTests(overall, p, adjusted, smallest, exact)
 
 
-def _levels(cases: PairedModelCases, smallest: SmallestPDistribution, alpha: float, models: int) -> ErrorLevels:
+def _levels(
+    cases: PairedModelCases, smallest: SmallestPDistribution, alpha: float, models: int, *, can_cases_fail: bool
+) -> ErrorLevels:
     """What each test of a model may spend of alpha, given how many models share it."""
     watched = [cases.kinds[cases.of[place]].counts for place in cases.critical]
     half = alpha / 2 / models
     if models > 1:
-        return ErrorLevels(half, half / 2, half / 2) if watched else ErrorLevels(half, half, half)
-    spent = smallest.spent(half + DECISION_TOLERANCE)
+        overall = half if can_cases_fail else 2 * half
+        return ErrorLevels(half, half / 2, overall / 2) if watched else ErrorLevels(half, half, overall)
+    # cases that only warn take nothing from the suite
+    spent = smallest.spent(half + DECISION_TOLERANCE) if can_cases_fail else 0.0
     if watched:
         # Holm rejects anything exactly when Bonferroni does, so this is all that it can spend where nothing changed
         spent += smallest_p_distribution(watched).chance(half / len(watched) + DECISION_TOLERANCE)
     return ErrorLevels(half, half, max(0.0, alpha - spent))
+
+
+def improved_kinds(cases: PairedModelCases, level: float) -> dict[int, float]:
+    """The kinds of cases that got better, with their p-values: the test of worse cases with the sides exchanged."""
+    turned = {
+        place: PairedCaseCounts(*kind.counts[2:], *kind.counts[:2])
+        for place, kind in enumerate(cases.kinds)
+        if kind.can_be_named
+    }
+    smallest = smallest_p_distribution(summed_counts((counts, cases.sizes[place]) for place, counts in turned.items()))
+    p = {place: fisher_worse(counts) for place, counts in turned.items()}
+    return {place: each for place, each in p.items() if is_at_most(smallest.chance(each), level)}
 
 
 def _critical(cases: PairedModelCases, level: float) -> tuple[CriticalCase, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from msgspec.structs import replace
 
@@ -13,11 +13,13 @@ from steelyard.comparison.exact_tests import (
     DECISION_TOLERANCE,
     MIN_ATTEMPTS_TO_NAME_CASE,
     SCORE_PERMUTATIONS,
+    CasesRule,
     ComparedMeasure,
     CriticalCase,
     PairedCase,
     PairedModelCases,
     TestedModel,
+    improved_kinds,
     is_at_most,
     summed_counts,
     tested_model,
@@ -38,13 +40,27 @@ GateVerdict = Literal["regressed", "not regressed", "cannot tell"]
 REGRESSED: Literal["regressed"] = "regressed"
 NOT_REGRESSED: Literal["not regressed"] = "not regressed"
 CANNOT_TELL: Literal["cannot tell"] = "cannot tell"
+CasesVerdict = Literal["worse", "none named", "not tested"]
+"""What is said of single cases: some got worse, none stands out, or there are too few attempts to name one."""
+CASES_RULES: tuple[CasesRule, ...] = get_args(CasesRule)
 COMPARED_MEASURES: tuple[ComparedMeasure, ...] = get_args(ComparedMeasure)
 MAX_UNSCORED_SHARE = 0.05
 """With a larger share of cases without a score they could hide a regression."""
 
 
+class CasesPolicy(NamedTuple):
+    """What single cases that got worse mean for the verdict."""
+
+    rule: CasesRule = "fail"
+    why: str = ""
+    """Why this rule applies, in a few words."""
+
+
+DEFAULT_CASES_POLICY = CasesPolicy()
+
+
 class CaseDrop(Record, frozen=True, kw_only=True):
-    """A case that scored less than before."""
+    """A case that scored less than before, or more."""
 
     case: str
     baseline: float
@@ -82,9 +98,15 @@ class ModelDecision(Record, frozen=True, kw_only=True):
 
     model: str
     verdict: GateVerdict
+    """Of the suite, and of its cases where they can fail the gate."""
+    suite: GateVerdict
+    """Whether the mean over the cases got worse."""
+    case_verdict: CasesVerdict
     cases: int
     p_overall: float
     """How likely the whole suite looks as bad when no case changed."""
+    p_suite: float
+    """The same when cases may have changed, but not their mean: the suite got worse where this reaches the level too."""
     overall_level: float
     """Up to here `p_overall` says that the suite got worse: alpha without what naming cases can spend of it."""
     p_worst: float
@@ -107,6 +129,8 @@ class ModelDecision(Record, frozen=True, kw_only=True):
     """The cases that got worse, the surest first."""
     suspects: tuple[CaseDrop, ...] = ()
     """Cases that dropped by more than the threshold, but no further than chance can take them."""
+    improved: tuple[CaseDrop, ...] = ()
+    """The cases that got better by the same test, the surest first; they decide nothing."""
     expected_flags: float
     """How many cases noise alone drops by more than the threshold."""
     critical: tuple[CriticalCase, ...] = ()
@@ -135,6 +159,9 @@ class DecisionRule(Record, frozen=True, kw_only=True):
     """Cases that drop by more are suspects."""
     min_effect: float
     """A smaller mean drop is no regression unless a case is named or broken."""
+    cases: CasesRule = "fail"
+    """Whether single cases that got worse fail the gate, or warn."""
+    cases_why: str = ""
     on: ComparedMeasure
     seed: int
     """For the permutations of scores that are too many to count."""
@@ -166,14 +193,16 @@ def decide(
     seed: int = 0,
     cleared_level: float | None = None,
     final_level: float = 0.0,
+    policy: CasesPolicy = DEFAULT_CASES_POLICY,
 ) -> Decision:
     """The verdict on each model and on all.
 
-    Regressed: the exact smallest p-value over the cases is at most alpha / 2, or the exact stratified p-value over the
-    suite is at most alpha minus what the former can spend at all; where nothing changed this has a chance of at most
-    alpha. Not regressed: not that, and the drop is known to be smaller than the margin, with confidence 1 - alpha. Else
-    the gate cannot tell. Where cases are critical, their own test spends at most alpha / 2 more, which the test of the suite
-    goes without.
+    Two verdicts share alpha. Cases got worse: the exact smallest p-value over the cases is at most alpha / 2. The suite got
+    worse: the exact stratified p-value is at most alpha minus what the former can spend at all, and so is that of a drop of
+    the mean, which cases that changed in both directions do not reach. Where nothing changed either has a chance of at most
+    alpha. Where cases only warn, the suite has all of alpha. Not regressed: none that can fail the gate got worse, and the
+    mean drop is known to be smaller than the margin, with confidence 1 - alpha. Else the gate cannot tell. Where cases
+    are critical, their own test spends at most alpha / 2 more, which the test of the suite goes without.
 
     With several models Holm's method holds the chance of any false alarm to alpha: a model's p-value is twice the
     smaller of both, and with critical cases the least of twice theirs and four times the other two. Cases are then named
@@ -192,6 +221,8 @@ def decide(
         margin=margin,
         threshold=threshold,
         min_effect=min_effect,
+        cases=policy.rule,
+        cases_why=policy.why,
         on=on,
         seed=seed,
         cleared_level=alpha if cleared_level is None else cleared_level,
@@ -199,19 +230,30 @@ def decide(
     )
     _check(rule)
     models = [
-        tested_model(name, cases_by_model[name], alpha=alpha, models=len(cases_by_model), on=on, seed=seed)
+        tested_model(
+            name,
+            cases_by_model[name],
+            alpha=alpha,
+            models=len(cases_by_model),
+            on=on,
+            seed=seed,
+            can_cases_fail=policy.rule == "fail",
+        )
         for name in sorted(cases_by_model)
     ]
     adjusted = holm([model.p for model in models])
+    rejected = [is_at_most(p, alpha) for p in adjusted]
     decided = tuple(
         _model_decision(
             model,
             rule,
             p_adjusted=p if len(models) > 1 else None,
+            # by Holm's method the models that are rejected make room for the others
+            level=alpha / (len(models) - sum(rejected) + is_rejected) / model.tests_sharing,
             unscored=_for_model(unscored_share, model.name) or 0.0,
             cost=_for_model(attempt_cost, model.name),
         )
-        for model, p in zip(models, adjusted, strict=True)
+        for model, p, is_rejected in zip(models, adjusted, rejected, strict=True)
     )
     verdicts = {each.verdict for each in decided}
     agreed = NOT_REGRESSED if verdicts == {NOT_REGRESSED} else CANNOT_TELL
@@ -219,42 +261,48 @@ def decide(
 
 
 def _model_decision(
-    model: TestedModel, rule: DecisionRule, *, p_adjusted: float | None, unscored: float, cost: float | None
+    model: TestedModel,
+    rule: DecisionRule,
+    *,
+    p_adjusted: float | None,
+    level: float,
+    unscored: float,
+    cost: float | None,
 ) -> ModelDecision:
     """The verdict on one model and what explains it."""
     tests, levels = model.tests, model.levels
-    if p_adjusted is None:
-        alarms = (model.p_worst, levels.case), (tests.overall, levels.overall)
-        worse = model.broken or any(is_at_most(p, level) for p, level in alarms)
-    else:
-        worse = is_at_most(p_adjusted, rule.alpha)
-    worse = worse or any(p is not None and p <= rule.final_level for p in model.final)
-    confirmed, suspects = _changes(model, rule)
+    confirmed, suspects = _changes(model, rule) if rule.cases != "off" else ((), ())
     found = non_inferiority(model.evidence, margin=rule.margin, alpha=rule.cleared_level)
     drop = found.drop if found else 0.0
-    diffuse = worse and not confirmed and not model.broken
-    too_small = diffuse and drop < rule.min_effect - DECISION_TOLERANCE
+    alarms = _alarms(model, rule, p_adjusted=p_adjusted, level=level, is_case_named=bool(confirmed))
+    too_small = alarms.suite and drop < rule.min_effect - DECISION_TOLERANCE
     data_missing = unscored > MAX_UNSCORED_SHARE + DECISION_TOLERANCE
-    if worse and not too_small:
-        verdict: GateVerdict = REGRESSED
+    suite: GateVerdict = CANNOT_TELL
+    if alarms.suite and not too_small:
+        suite = REGRESSED
     elif found and not data_missing and is_at_most(found.p, rule.cleared_level):
-        verdict = NOT_REGRESSED
-    else:
-        verdict = CANNOT_TELL
+        suite = NOT_REGRESSED
+    verdict: GateVerdict = REGRESSED if alarms.fails else suite
     undecided = verdict == CANNOT_TELL
+    smallest_break = _smallest_break(model)
     notes = _notes(model, rule)
     if undecided and data_missing:
         notes.append(
             f"{unscored:.1%} of the cases have no score, or of the attempts no verdict; above {MAX_UNSCORED_SHARE:.0%} they could "
             "hide a regression"
         )
+    if p_adjusted is None and not alarms.suite and is_at_most(tests.overall, levels.overall):
+        notes.append("cases changed in both directions; the mean did not drop by more than chance explains")
     if too_small:
         notes.append(f"the drop is real, but below {rule.min_effect:g}, the least that counts")
     return ModelDecision(
         model=model.name,
         verdict=verdict,
+        suite=suite,
+        case_verdict="worse" if alarms.cases else "none named" if _can_name(rule, smallest_break) else "not tested",
         cases=len(model.cases.names),
         p_overall=tests.overall,
+        p_suite=model.p_suite,
         overall_level=levels.overall,
         p_worst=model.p_worst,
         case_level=levels.case,
@@ -268,11 +316,15 @@ def _model_decision(
         else None,
         confirmed=confirmed,
         suspects=suspects,
+        improved=_improved(model, rule),
         expected_flags=expected_flags(_compared_data(model.cases), rule.threshold),
         critical=model.critical,
-        smallest_break=_smallest_break(model),
+        smallest_break=smallest_break,
         further=_further(model, rule, cost) if undecided and not data_missing else None,
-        small_but_real=diffuse and verdict == REGRESSED and drop < rule.threshold - DECISION_TOLERANCE,
+        small_but_real=suite == REGRESSED
+        and not confirmed
+        and not model.broken
+        and drop < rule.threshold - DECISION_TOLERANCE,
         data_missing=undecided and data_missing,
         exact=tests.exact,
         notes=tuple(notes),
@@ -286,8 +338,6 @@ def _compared_data(cases: PairedModelCases) -> Counter[PairedCaseCounts | Paired
 
 def _changes(model: TestedModel, rule: DecisionRule) -> tuple[tuple[CaseDrop, ...], tuple[CaseDrop, ...]]:
     """The cases that got worse, and those that only seem to."""
-    import numpy as np
-
     confirmed: dict[int, CaseDrop] = {}
     suspects: dict[int, CaseDrop] = {}
     tests = model.tests
@@ -307,13 +357,61 @@ def _changes(model: TestedModel, rule: DecisionRule) -> tuple[tuple[CaseDrop, ..
         elif change.baseline - change.current > rule.threshold + DECISION_TOLERANCE:
             suspects[place] = change
 
-    def named(found: dict[int, CaseDrop]) -> tuple[CaseDrop, ...]:
-        places = np.flatnonzero(np.isin(model.cases.of, list(found))).tolist()
-        changes = [replace(found[int(model.cases.of[place])], case=model.cases.names[place]) for place in places]
-        # equal p-values keep the order of the names
-        return tuple(sorted(changes, key=lambda each: each.p))
+    return _named_cases(model, confirmed), _named_cases(model, suspects)
 
-    return named(confirmed), named(suspects)
+
+def _named_cases(model: TestedModel, found: Mapping[int, CaseDrop]) -> tuple[CaseDrop, ...]:
+    """Every case of these kinds, the surest first."""
+    import numpy as np
+
+    places = np.flatnonzero(np.isin(model.cases.of, list(found))).tolist()
+    changes = [replace(found[int(model.cases.of[place])], case=model.cases.names[place]) for place in places]
+    # equal p-values keep the order of the names
+    return tuple(sorted(changes, key=lambda each: each.p))
+
+
+def _improved(model: TestedModel, rule: DecisionRule) -> tuple[CaseDrop, ...]:
+    """The cases that got better."""
+    if rule.cases == "off" or rule.on == "score":
+        return ()
+    found = improved_kinds(model.cases, model.levels.case)
+    seen = model.known
+    return _named_cases(
+        model,
+        {
+            place: CaseDrop(case="", baseline=seen[place].baseline, current=seen[place].current, p=p)
+            for place, p in found.items()
+        },
+    )
+
+
+def _can_name(rule: DecisionRule, smallest_break: DetectableBreak | None) -> bool:
+    """Whether a single case that broke could have been named."""
+    return rule.cases != "off" and (smallest_break is not None or rule.final_level > 0)
+
+
+class _Alarms(NamedTuple):
+    """What the tests of one model say."""
+
+    suite: bool
+    """The mean got worse."""
+    cases: bool
+    """Single cases did."""
+    fails: bool
+    """Something other than the suite fails the gate: cases where they may, or a critical one."""
+
+
+def _alarms(
+    model: TestedModel, rule: DecisionRule, *, p_adjusted: float | None, level: float, is_case_named: bool
+) -> _Alarms:
+    if p_adjusted is None:
+        suite = is_at_most(model.p_suite, model.levels.overall)
+        return _Alarms(suite, is_case_named, model.broken or (is_case_named and model.can_cases_fail))
+    suite = is_at_most(model.p_suite, level)
+    cases = is_case_named or (model.can_cases_fail and is_at_most(model.p_worst, level))
+    # a model that is rejected for neither is rejected for its critical cases
+    is_other = is_at_most(p_adjusted, rule.alpha) and not suite and not cases
+    return _Alarms(suite, cases, model.broken or is_other or (cases and model.can_cases_fail))
 
 
 def _further(model: TestedModel, rule: DecisionRule, cost: float | None) -> FurtherAttempts | None:
@@ -403,6 +501,8 @@ def _check(rule: DecisionRule) -> None:
     for name, share in (("alpha", rule.alpha), ("the margin", rule.margin), ("cleared_level", rule.cleared_level)):
         if not 0 < share < 1:
             raise ValueError(f"{name} must lie between 0 and 1, got {share}")
+    if rule.cases not in CASES_RULES:
+        raise ValueError(f"cases that got worse mean {', '.join(CASES_RULES)}, got {rule.cases!r}")
     for name, drop in (("threshold", rule.threshold), ("least effect", rule.min_effect)):
         if not 0 <= drop <= 1:
             raise ValueError(f"the {name} must lie in [0, 1], got {drop}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from steelyard.analysis.case_attempts import attempts_by_case
 from steelyard.analysis.suites import ordered_class_counts
@@ -78,6 +78,8 @@ class Side(Record, frozen=True, kw_only=True):
     models: dict[str, tuple[Trials, ...]]
     runs: tuple[str, ...] = ()
     """The ids of the runs it was made of, where it is a baseline."""
+    cases: Literal["", "fail", "warn", "off"] = ""
+    """What single cases that got worse mean for a gate on this baseline; empty where that was left open."""
 
 
 def run_side(name: str, rule: str, info: RunInfo, cases: Sequence[Case], table: AttemptTable) -> Side:

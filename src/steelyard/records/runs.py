@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -101,6 +101,8 @@ class StoppingRule(Record, frozen=True, kw_only=True):
     """Attempts per case and model at the most."""
     alpha: Share = 0.05
     margin: Share = 0.05
+    cases: Literal["", "fail", "warn", "off"] = ""
+    min_effect: Share = 0.0
 
 
 class Tier(Record, frozen=True, kw_only=True):

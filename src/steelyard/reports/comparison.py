@@ -281,13 +281,14 @@ def _judged_reasons(model: JudgedModelDecision, decision: JudgedDecision) -> Ite
 def reasons(model: ModelDecision, decision: Decision) -> Iterator[str]:
     """Why the verdict is what it is, the most telling first."""
     margin = decision.rule.margin
-    yield f"mean change over {counted(model.cases, 'case')}: {_points(model.effect)}"
+    yield f"suite: {model.suite}, {_points(model.effect)} over {counted(model.cases, 'case')}"
+    yield f"cases: {_cases_sentence(model, decision)}"
     sure = (
         f"p {_p(model.p_overall)} that the suite looks as bad when nothing changed (alarm at {model.overall_level:.3g})"
     )
-    if model.verdict == REGRESSED:
+    if model.suite == REGRESSED:
         yield sure + (": small but real" if model.small_but_real else "")
-    elif model.verdict == NOT_REGRESSED and model.drop_bound is not None:
+    elif model.suite == NOT_REGRESSED and model.drop_bound is not None:
         yield f"these cases dropped by less than {margin * 100:g} points: by {model.drop_bound * 100:.1f} at the most"
     elif model.drop_bound is not None:
         yield f"a drop of up to {model.drop_bound * 100:.1f} points cannot be ruled out, {margin * 100:g} may pass"
@@ -317,11 +318,29 @@ def reasons(model: ModelDecision, decision: Decision) -> Iterator[str]:
     yield from map(line, model.notes)
 
 
+def _cases_sentence(model: ModelDecision, decision: Decision) -> str:
+    """How many got worse and better, and what that means for the gate."""
+    rule = decision.rule
+    why = f" ({rule.cases_why})" if rule.cases_why else ""
+    if rule.cases == "off":
+        return f"not tested{why}"
+    if model.case_verdict == "not tested":
+        return "too few attempts to name any"
+    better = f", {len(model.improved)} better" if rule.on == "passed" else ""
+    if model.case_verdict != "worse":
+        return f"none named as worse{better}"
+    means = "this fails the gate" if rule.cases == "fail" else "this is a warning"
+    worse = f"{len(model.confirmed)} got worse" if model.confirmed else "some got worse"
+    return f"{worse}{better}; {means}{why}"
+
+
 def _lists(model: ModelDecision) -> Iterator[tuple[str, tuple[CaseDrop, ...]]]:
     if model.confirmed:
         yield "Cases that got worse", model.confirmed
     if model.suspects:
         yield "Suspects, no further down than chance can take them", model.suspects
+    if model.improved:
+        yield "Cases that got better", model.improved
 
 
 def _change(change: CaseDrop) -> str:

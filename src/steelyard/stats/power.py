@@ -241,6 +241,21 @@ def non_inferiority(
     return NonInferiority(drop / size, math.sqrt(smoothed) / size, found.bound / size, found.p)
 
 
+def mean_drop_p(cases: Iterable[CaseEvidence] | Mapping[CaseEvidence, int]) -> float:
+    """How likely the mean drops as much when it did not change, though single cases may have; 1 without cases.
+
+    A normal test from the unbiased variance of each side, as of Welch: exact tests of "no case changed" take the attempts of
+    both sides together, and where cases changed in both directions the smaller side can vary more than that.
+
+    >>> f"{mean_drop_p([evidence(PairedCaseCounts(30, 30, 5, 4)), evidence(PairedCaseCounts(30, 15, 5, 2))]):.4f}"
+    '0.1813'
+    """
+    kinds = Counter(cases)
+    drop = exact_sum((case.baseline - case.current, count) for case, count in kinds.items())
+    error = math.sqrt(exact_sum((case.spread, count) for case, count in kinds.items()))
+    return math.erfc(drop / error / math.sqrt(2)) / 2 if error else float(drop <= 0)
+
+
 class MeanDoubt(NamedTuple):
     """What the doubt about a drop summed over cases depends on."""
 

@@ -10,6 +10,7 @@ from steelyard.cli.console import conclude, print_written, settings_and_run_opti
 from steelyard.cli.options import (
     Command,
     add_attempt_column_options,
+    add_cases_option,
     add_counting_options,
     add_decision_options,
     add_settings_option,
@@ -93,6 +94,8 @@ def gate(options: argparse.Namespace) -> int:
         alpha=options.alpha,
         margin=options.margin,
         on=options.on,
+        cases=options.cases,
+        min_effect=options.min_effect,
         rule=options.rule,
         root=Path(settings.output_dir),
         counting=arguments.counting_options(options),
@@ -111,8 +114,10 @@ def _gate_corrected(options: argparse.Namespace, root: Path) -> int:
     from steelyard.errors import InputError
     from steelyard.reports.comparison import JUDGED_DECISION_FORMATS
 
-    if options.on != "passed" or options.rule:
-        raise InputError("--corrected compares what judges and people pass: leave --on and --rule out")
+    if options.on != "passed" or options.rule or options.cases or options.min_effect:
+        raise InputError(
+            "--corrected compares what judges and people pass: leave --on, --rule, --cases and --min-effect out"
+        )
     found = gate_corrected(options.baseline, options.current, alpha=options.alpha, margin=options.margin, root=root)
     texts = {name: render(found.decision, found.warnings) for name, render in JUDGED_DECISION_FORMATS.items()}
     print(texts[options.format], end="")
@@ -211,7 +216,9 @@ def bless(options: argparse.Namespace) -> int:
     from steelyard.engine.gate import sides
 
     settings, _ = settings_and_run_options(options)
-    blessed = sides.bless(options.run, options.name, rule=options.rule, root=Path(settings.output_dir))
+    blessed = sides.bless(
+        options.run, options.name, rule=options.rule, cases=options.cases, root=Path(settings.output_dir)
+    )
     warn(blessed.problems)
     for model, cases in blessed.side.models.items():
         attempts = sorted({trials.attempts for trials in cases})
@@ -227,6 +234,7 @@ def _bless_options(sub: argparse.ArgumentParser) -> None:
         "--as", dest="name", required=True, metavar="NAME", help="the name of the baseline, for --baseline"
     )
     sub.add_argument("--rule", help="score by this rule (default: the runs' own)")
+    add_cases_option(sub)
     add_settings_option(sub)
 
 

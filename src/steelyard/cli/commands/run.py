@@ -108,6 +108,8 @@ def run(options: argparse.Namespace) -> int:
         shard=options.shard,
         alpha=options.alpha,
         margin=options.margin,
+        cases=options.cases,
+        min_effect=options.min_effect,
     )
     if until is None:
         return _conclude_run(run_cases(cases, shard=options.shard, **asked), options, suite_rule)

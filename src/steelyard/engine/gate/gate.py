@@ -12,8 +12,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from steelyard.analysis.counts import Tally
-from steelyard.comparison.exact_tests import ComparedMeasure, PairedCase
-from steelyard.comparison.gate import COMPARED_MEASURES, Decision, decide
+from steelyard.comparison.exact_tests import CasesRule, ComparedMeasure, PairedCase
+from steelyard.comparison.gate import CASES_RULES, COMPARED_MEASURES, CasesPolicy, Decision, decide
 from steelyard.comparison.power import ComparisonPlan, SingleRoundCost, mean_rate, model_plans
 from steelyard.comparison.sides import (
     PairedCounts,
@@ -83,6 +83,32 @@ class GateResult(NamedTuple):
         return gate_conclusion(self.decision, on_inconclusive)
 
 
+class GateRule(NamedTuple):
+    """By which rule two sides are held against each other."""
+
+    alpha: float = 0.05
+    margin: float = 0.05
+    on: ComparedMeasure = "passed"
+    cases: CasesRule | None = None
+    """What single cases that got worse mean; None for what the baseline says, or else by the models."""
+    min_effect: float = 0.0
+    """A smaller mean drop is no regression of the suite."""
+
+
+DEFAULT_GATE_RULE = GateRule()
+
+
+def cases_policy(asked: CasesRule | None, baseline: Side | TallySide, current: Side | TallySide) -> CasesPolicy:
+    """What single cases that got worse mean, and why: as asked, as blessed, or by whether the model is the same."""
+    if asked:
+        return CasesPolicy(asked, f"--cases {asked}")
+    if isinstance(baseline, Side) and baseline.cases:
+        return CasesPolicy(baseline.cases, f"the baseline was blessed with --cases {baseline.cases}")
+    if len(baseline.models) == len(current.models) == 1 and baseline.models.keys() != current.models.keys():
+        return CasesPolicy("warn", "the model differs")
+    return CasesPolicy("fail", "the model is the same")
+
+
 class _GateInputs(NamedTuple):
     """What both sides have in common, as far as a decision depends on it."""
 
@@ -98,6 +124,7 @@ class _GateInputs(NamedTuple):
     attempt_cost: Mapping[str, float]
     thing: tuple[object, object]
     """What both sides hold, so that looking again at the same is known for what it is."""
+    policy: CasesPolicy
 
 
 def gate_sides(
@@ -107,10 +134,13 @@ def gate_sides(
     alpha: float = 0.05,
     margin: float = 0.05,
     on: ComparedMeasure = "passed",
+    cases: CasesRule | None = None,
+    min_effect: float = 0.0,
     folder: Path | None = None,
     at: SamplingRound | None = None,
 ) -> GateResult:
     """The decision; with the folder of the current run earlier looks at it are counted, and this one is written down."""
+    rule = GateRule(alpha, margin, on, cases, min_effect)
     if on == "score" and baseline.rule != current.rule:
         raise InputError(f'scored by different rules, "{baseline.rule}" and "{current.rule}"; name one with --rule')
     pairing = pair_sides(baseline, current)
@@ -134,15 +164,14 @@ def gate_sides(
             model.name: cost for model in pairing.models if (cost := _mean_attempt_cost(model.cases)) is not None
         },
         thing=(_looked_at(baseline), _looked_at(current)),
+        policy=cases_policy(rule.cases, baseline, current),
     )
     names = baseline.name, current.name
-    return _decide_and_record(
-        compared, names, sorted(current.models), alpha=alpha, margin=margin, on=on, folder=folder, at=at
-    )
+    return _decide_and_record(compared, names, sorted(current.models), rule, folder=folder, at=at)
 
 
 def gate_tallies(
-    baseline: TallySide, current: TallySide, *, alpha: float = 0.05, margin: float = 0.05, folder: Path | None = None
+    baseline: TallySide, current: TallySide, *, rule: GateRule = DEFAULT_GATE_RULE, folder: Path | None = None
 ) -> GateResult:
     """The same decision about sides that are counts only, a million cases as soon as ten; its pairing holds no cases."""
     models, pairing = pair_tallies(baseline, current)
@@ -159,11 +188,10 @@ def gate_tallies(
         sizes=sizes,
         attempt_cost={},
         thing=(_tally_contents(baseline), _tally_contents(current)) if folder else ((), ()),
+        policy=cases_policy(rule.cases, baseline, current),
     )
     sides = baseline.name, current.name
-    return _decide_and_record(
-        compared, sides, sorted(current.models), alpha=alpha, margin=margin, on="passed", folder=folder
-    )
+    return _decide_and_record(compared, sides, sorted(current.models), rule, folder=folder)
 
 
 def _missing_share(trials: Sequence[Trials]) -> float:
@@ -188,22 +216,25 @@ def _decide_and_record(
     compared: _GateInputs,
     names: tuple[str, str],
     models: Sequence[str],
+    rule: GateRule,
     *,
-    alpha: float,
-    margin: float,
-    on: ComparedMeasure,
     folder: Path | None,
     at: SamplingRound | None = None,
 ) -> GateResult:
+    alpha, margin = rule.alpha, rule.margin
     if not (0 < alpha < 1 and 0 < margin < 1):
         raise InputError(f"alpha and margin must lie between 0 and 1, not {alpha:g} and {margin:g}")
+    if compared.policy.rule not in CASES_RULES:
+        raise InputError(f'cases that got worse mean {" or ".join(CASES_RULES)}, not "{compared.policy.rule}"')
+    if not 0 <= rule.min_effect < 1:
+        raise InputError(f"the least effect that counts must lie between 0 and 1, not {rule.min_effect:g}")
     judged = {name: len(_names(cases)) for name, cases in compared.cases.items()}
     if not any(judged.values()) and compared.pairing.rules_changed:
         raise NotComparableError(rules_changed_sentence(names[0], compared.pairing.rules_changed))
     if not any(judged.values()):
         raise InputError(f"{names[0]} and {names[1]} have no judged case in common")
     before, now_there = compared.thing
-    held_against, shown = digest(before, models, margin, alpha, on), digest(now_there)
+    held_against, shown = digest(before, models, margin, alpha, rule.on), digest(now_there)
     earlier = [look for look in (gate_looks(folder) if folder else ()) if look.baseline == held_against]
     levels, look = look_levels(earlier, shown, alpha, at)
     if min(levels.alarm, levels.cleared) < MIN_LOOK_ALPHA_SHARE * alpha:
@@ -224,7 +255,9 @@ def _decide_and_record(
             for name in judged
         },
         attempt_cost=compared.attempt_cost,
-        on=on,
+        on=rule.on,
+        min_effect=rule.min_effect,
+        policy=compared.policy,
     )
     if folder and shown not in {one.data for one in earlier}:
         entry = GateLook(
@@ -258,6 +291,8 @@ def gate(
     alpha: float = 0.05,
     margin: float = 0.05,
     on: str = "passed",
+    cases: CasesRule | None = None,
+    min_effect: float = 0.0,
     rule: str | None = None,
     root: Path = DEFAULT_RUNS_FOLDER,
     counting: CountingOptions = LOCAL_COUNTING,
@@ -270,11 +305,12 @@ def gate(
     measure = next((known for known in COMPARED_MEASURES if known == on), None)
     if measure is None:
         raise InputError(f'sides are compared on {" or ".join(COMPARED_MEASURES)}, not on "{on}"')
+    decided_by = GateRule(alpha, margin, measure, cases, min_effect)
     names = [str(name.absolute()) if isinstance(name, Path) else name for name in (baseline, current)]
     meant = [is_attempts_path(split_run_and_model(name)[0]) for name in names]
     if not any(meant):
         old, new = (side(name, rule=rule, root=root) for name in names)
-        return gate_sides(old, new, alpha=alpha, margin=margin, on=measure, folder=run_folder(names[1], root=root))
+        return gate_sides(old, new, **decided_by._asdict(), folder=run_folder(names[1], root=root))
     if measure != "passed" or rule is not None:
         raise InputError("attempts in Parquet tell who passed: they are compared without --on score and --rule")
     sides: list[TallySide] = []
@@ -287,7 +323,7 @@ def gate(
         else:
             sides.append(_as_tallies(side(name, root=root)))
     folder = None if meant[1] else run_folder(names[1], root=root)
-    found = gate_tallies(*sides, alpha=alpha, margin=margin, folder=folder)
+    found = gate_tallies(*sides, rule=decided_by, folder=folder)
     return found._replace(warnings=(*warnings, *found.warnings))
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from steelyard.comparison.exact_tests import CasesRule
 from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED, Decision
 from steelyard.comparison.sides import Pairing, Side, Trials, pair_sides, rules_changed_sentence
 from steelyard.engine.gate.gate import GateResult, SamplingRound, gate_sides
@@ -84,6 +85,8 @@ def stopping_rule(
     shard: tuple[int, int] | None = None,
     alpha: float = 0.05,
     margin: float = 0.05,
+    cases: CasesRule | None = None,
+    min_effect: float = 0.0,
 ) -> StoppingRule | None:
     """When to stop asking; None where no gate decides that."""
     if not until_decided:
@@ -98,7 +101,9 @@ def stopping_rule(
     if samples is not None:
         raise InputError("--until-decided finds out how many attempts it needs; --max-samples N bounds them")
     most = DEFAULT_MAX_SAMPLES if max_samples is None else max_samples
-    return StoppingRule(baseline=baseline, most=most, alpha=alpha, margin=margin)
+    return StoppingRule(
+        baseline=baseline, most=most, alpha=alpha, margin=margin, cases=cases or "", min_effect=min_effect
+    )
 
 
 def run_until_decided(
@@ -151,6 +156,8 @@ def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallbac
             current,
             alpha=until.alpha,
             margin=until.margin,
+            cases=until.cases or None,
+            min_effect=until.min_effect,
             folder=done.folder,
             at=SamplingRound(_step(steps, attempts), finishing),
         )
@@ -202,8 +209,10 @@ def _step(steps: Sequence[PlannedLook], attempts: int) -> PlannedLook:
 
 
 def _suspicious_cases(decision: Decision, names: Sequence[str], most: int) -> dict[str, dict[str, int]]:
-    """By model and case, how many attempts the cases get that look worse than before."""
-    more = {}
+    """By model and case, how many attempts the cases get that look worse than before; none where cases cannot fail the gate."""
+    more: dict[str, dict[str, int]] = {}
+    if decision.rule.cases != "fail":
+        return more
     for model in decision.models:
         # with one model on each side, the comparison calls it by both names
         name = names[0] if len(decision.models) == 1 == len(names) else model.model

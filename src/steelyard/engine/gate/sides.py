@@ -13,6 +13,7 @@ import msgspec
 from steelyard.analysis import scoring
 from steelyard.analysis.attempts import attempt_table
 from steelyard.analysis.suites import classify_response, ordered_class_counts
+from steelyard.comparison.exact_tests import CasesRule
 from steelyard.comparison.sides import Side, Trials, run_side, score_counts
 from steelyard.engine.results.recordings import is_recorded, recorded_side
 from steelyard.errors import InputError, Problem, check_format, did_you_mean
@@ -138,7 +139,7 @@ def side(name: str, *, rule: str | None = None, root: Path = DEFAULT_RUNS_FOLDER
         return whole
     if model not in whole.models:
         raise InputError(f'{run}: no model "{model}" ({did_you_mean(model, whole.models)})')
-    return Side(name=name, rule=whole.rule, models={model: whole.models[model]})
+    return Side(name=name, rule=whole.rule, models={model: whole.models[model]}, cases=whole.cases)
 
 
 def run_folder(name: str, *, root: Path = DEFAULT_RUNS_FOLDER) -> Path | None:
@@ -166,9 +167,17 @@ class BlessedBaseline(NamedTuple):
 
 
 def bless(
-    names: Sequence[str], label: str, *, rule: str | None = None, root: Path = DEFAULT_RUNS_FOLDER
+    names: Sequence[str],
+    label: str,
+    *,
+    rule: str | None = None,
+    cases: CasesRule | None = None,
+    root: Path = DEFAULT_RUNS_FOLDER,
 ) -> BlessedBaseline:
-    """Pool some runs as a baseline; a case counts with the tests that the last run judged it by."""
+    """Pool some runs as a baseline; a case counts with the tests that the last run judged it by.
+
+    `cases` says what cases that got worse mean for gates on this baseline; by default the gate decides by the models.
+    """
     if not label or label.startswith(".") or "@" in label or Path(label).name != label or not label.isprintable():
         raise InputError(f'"{label}" cannot be the name of a baseline: it names a file, and may hold no slash and no @')
     sides = [side(name, rule=rule, root=root) for name in names]
@@ -180,7 +189,7 @@ def bless(
     if twice:
         raise InputError(f"run {twice[0]} is in this baseline twice; its attempts count once")
     models, problems = _pooled_models(sides)
-    baseline = Side(name=label, rule=rules[0], models=models, runs=tuple(runs))
+    baseline = Side(name=label, rule=rules[0], models=models, runs=tuple(runs), cases=cases or "")
     path = _baseline_path(label)
     numbered = {"format": BASELINE_FORMAT} | msgspec.json.decode(msgspec.json.encode(baseline, order="deterministic"))
     text = msgspec.json.format(msgspec.json.encode(numbered), indent=1).decode() + "\n"
