@@ -20,6 +20,9 @@ import pytest
 from steelyard import outcomes
 from steelyard.analysis.counts import Tally
 from steelyard.errors import InputError, Problem
+from steelyard.outcomes.cells import NameCodes
+from steelyard.outcomes.columns import name_column_codes
+from steelyard.outcomes.files import UnreadableOutcomesError
 
 FORMATS = ["csv", "tsv", "csv.gz", "jsonl", "ndjson", "jsonl.gz", "parquet"]
 
@@ -367,6 +370,14 @@ def test_a_file_that_is_no_parquet_is_refused(tmp_path: Path) -> None:
     whole.write_bytes(whole.read_bytes()[:100] + b"\xff" * 2000 + whole.read_bytes()[2100:])
     (problem,) = refusal(whole)
     assert problem.what.startswith("not a Parquet file, or a broken one: ")
+
+
+@pytest.mark.parametrize("index", [1, 224, -2])
+def test_a_name_that_a_damaged_file_does_not_have_is_refused_and_no_other_one(index: int) -> None:
+    indices = pa.array([0, index], pa.int32())
+    column = pa.DictionaryArray.from_arrays(indices, pa.array(["a"]), safe=False)
+    with pytest.raises(UnreadableOutcomesError, match="a broken one"):
+        name_column_codes(column, NameCodes())
 
 
 def test_without_pyarrow_a_parquet_file_says_what_to_install(tmp_path: Path) -> None:

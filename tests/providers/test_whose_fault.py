@@ -101,6 +101,7 @@ OUTAGES: dict[str, Any] = {
     "no finish and nothing said": chat(None, None),
     "no choices": {"choices": None, "base_resp": {"status_code": 1002, "status_msg": "upstream died"}},
     "an error as an object": {"object": "error", "message": "upstream died", "code": 50001},
+    "a choice without a message": {"choices": [{"message": None, "finish_reason": "stop"}]},
     "a stream with an error": events(delta(content="half"), {"error": {"code": 502, "message": "upstream died"}}),
     "a stream with an error in its choice": events(delta("error", content="half")),
     "a stream that broke off": events(delta(content="half"), end=""),
@@ -136,6 +137,12 @@ def test_an_answer_is_not_taken_for_an_outage(server: FaultServer) -> None:
         # Azure: only its filter was down
         (chat("hi", content_filter_results={"error": {"code": "content_filter_error"}}), "hi", "stop"),
         (chat("", "content_filter"), "", "refusal"),
+        ({"choices": [{"finish_reason": "content_filter"}]}, "", "refusal"),
+        ({"choices": [{"finish_reason": "stop", "text": "hi"}]}, "hi", "stop"),
+        (events({"choices": [{"text": "h"}]}, {"choices": [{"text": "i", "finish_reason": "stop"}]}), "hi", "stop"),
+        # servers that read JSON for us
+        (chat({"status": "ok"}), '{"status": "ok"}', "stop"),
+        (chat(5), "5", "stop"),
         (chat("", "stop"), "", "stop"),
         (chat([{"type": "text", "text": "h"}, "i"]), "hi", "stop"),
         (events(delta(content="h"), delta("stop", content="i")), "hi", "stop"),
@@ -190,6 +197,12 @@ def test_a_filtered_input_is_one_and_any_other_refusal_is_none(server: FaultServ
     ):
         came = outcome(server, {"error": {"message": message}}, sent={"status": status})
         assert type(came) is Rejected, message
+    for status in (402, 405, 410):
+        came = outcome(server, {"error": {"message": "no"}}, sent={"status": status})
+        assert isinstance(came, Rejected)
+        assert came.everyone
+    for status in (408, 409, 421, 424, 425, 429, 460, 499, *range(500, 509), *range(520, 531), 599):
+        assert type(outcome(server, {"error": {"message": "no"}}, sent={"status": status})) is Unavailable, status
     # a server that is overloaded is so whatever it says about content
     assert type(outcome(server, {"error": {"message": "flagged"}}, sent={"status": 503})) is Unavailable
 
@@ -218,6 +231,18 @@ def test_tool_calls_further_choices_and_reasoning_are_kept(server: FaultServer) 
         came = outcome(server, body, kind)
         assert isinstance(came, Answer), came
         assert (came.text, came.finish, came.tool_calls) == ("", "tool_calls", (paris,))
+    london = {"index": 1, "id": "c2", "function": {"name": "weather", "arguments": '{"city": '}}
+    in_turns = [start, london, more, {"index": 1, "function": {"name": "weather", "arguments": '"London"}'}}]
+    turns = outcome(server, events(*(delta(tool_calls=[part]) for part in in_turns), delta("tool_calls")))
+    assert isinstance(turns, Answer)
+    assert turns.tool_calls == (paris, ToolCall(name="weather", arguments='{"city": "London"}', id="c2"))
+    pieces = [
+        delta(function_call={"name": "f", "arguments": "{"}),
+        delta("function_call", function_call={"arguments": "}"}),
+    ]
+    streamed = outcome(server, events(*pieces))
+    assert isinstance(streamed, Answer)
+    assert streamed.tool_calls == (ToolCall(name="f", arguments="{}"),)
     old = outcome(server, chat(None, "function_call", message={"function_call": {"name": "f", "arguments": "{}"}}))
     assert isinstance(old, Answer)
     assert old.tool_calls == (ToolCall(name="f", arguments="{}"),)

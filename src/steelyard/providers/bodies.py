@@ -90,12 +90,16 @@ def as_list(value: Any) -> list[Any]:
 
 
 def content_text(content: Any) -> str:
-    """The text of a message's content: a string, or a list of parts."""
+    """The text of a message's content: a string, or a list of parts; what is neither, as servers send that read JSON for us, is JSON again.
+
+    >>> content_text([{"type": "text", "text": "a"}, {"type": "image_url"}, "b"]), content_text({"status": "ok"}), content_text(5)
+    ('ab', '{"status": "ok"}', '5')
+    """
     if isinstance(content, list):
         return "".join(map(content_text, content))
-    if isinstance(content, dict):
+    if isinstance(content, dict) and ("text" in content or "type" in content):
         return content_text(content.get("text"))
-    return content if isinstance(content, str) else ""
+    return content if isinstance(content, str) else "" if content is None else json.dumps(content, ensure_ascii=False)
 
 
 def tool_call(value: Any) -> ToolCall:

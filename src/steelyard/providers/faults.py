@@ -94,12 +94,13 @@ RESPONSE_SHAPES = (
     (FaultKind.OUTAGE, "200 with an `error` beside the choices, in a choice or in its message, also inside a stream"),
     (FaultKind.OUTAGE, "200 without a choice, or with neither text, tool call nor finish reason"),
     (FaultKind.OUTAGE, "a stream that ends without a finish reason; a body that is not whole, or no JSON"),
-    (FaultKind.OUTAGE, "status 408, 409, 425, 429 and 500 to 599, or such a code in an `error`"),
+    (FaultKind.OUTAGE, "200 with a choice without a message"),
+    (FaultKind.OUTAGE, "status 408, 409, 421, 424, 425, 429, 460, 499 and 500 to 599, or such a code in an `error`"),
     (
         FaultKind.FILTERED_INPUT,
         "status 400, 403, 422 or 451, or such a code in an `error`, about an input that was flagged or filtered; a `blockReason`",
     ),
-    (FaultKind.REJECTED_FOR_ALL, "status 401, 403, 404, a redirect, and 429 with `insufficient_quota`"),
+    (FaultKind.REJECTED_FOR_ALL, "status 401, 402, 403, 404, 405, 410, a redirect, and 429 with `insufficient_quota`"),
     (FaultKind.REJECTED, "any other status from 400 to 499"),
 )
 """Everything else that a response says about itself."""
@@ -113,6 +114,10 @@ _STORED_FINISH = {
 }
 MAX_FINISH_CHARACTERS = 80
 
+PASSING_STATUSES = (408, 409, 421, 424, 425, 429, 460, 499)
+"""A gateway that lost one of its sides says 421, 460 or 499, and Text Generation Inference 424 where generating failed."""
+REFUSING_STATUSES = (401, 402, 403, 404, 405, 410)
+"""What hardly depends on the input: keys, credit, addresses, and models that are gone."""
 FILTERED_STATUSES = (400, 403, 422, 451)
 FILTERED_CODES = frozenset(
     (
@@ -210,9 +215,9 @@ def provider_error(
         return FilteredInput(message, parameters=parameters)
     if status == 429 and QUOTA_CODE in _error_words(content)[0]:
         return Rejected(message, everyone=True)
-    if status in (408, 409, 425, 429) or status >= 500:
+    if status in PASSING_STATUSES or status >= 500:
         return Unavailable(message, retry_after=retry_after, parameters=parameters)
-    return Rejected(message, everyone=status < 400 or status in (401, 403, 404), parameters=parameters)
+    return Rejected(message, everyone=status < 400 or status in REFUSING_STATUSES, parameters=parameters)
 
 
 def _error_delay(content: Any) -> float | None:

@@ -11,7 +11,7 @@ import msgspec
 from steelyard.errors import FilteredInput, InputError, Rejected, Unavailable
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
 from steelyard.providers.bodies import LenientNumbers, as_dict, as_list, content_text, tool_call
-from steelyard.providers.faults import block_reason, error_message, settled_finish
+from steelyard.providers.faults import FaultKind, block_reason, error_message, finish_kind, settled_finish
 from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint, HttpExchange
 from steelyard.records import Answer, Attempt, Finish, Verify
 from steelyard.text import verbatim_reply
@@ -56,6 +56,10 @@ class OpenAIProvider:
         completion = self._http.answer_object(exchange, _joined_chunks)
         choice, others = self._choice(completion, body)
         message = as_dict(choice.get("message"))
+        if message.get("content") is None and choice.get("text"):
+            message["content"] = choice["text"]  # the older format
+        if not message and finish_kind(choice.get("finish_reason")) is FaultKind.ANSWER:
+            raise Unavailable(f"{self.endpoint}: sent a choice without a message")
         text, refusal = content_text(message.get("content")), content_text(message.get("refusal"))
         calls = [*as_list(message.get("tool_calls")), *filter(None, [message.get("function_call")])]
         finish, note = settled_finish(
@@ -197,11 +201,16 @@ def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
         if text := content_text(delta.get(name)):
             message[name] = message.get(name, "") + text
     calls = message.setdefault("tool_calls", [])
-    for part in map(as_dict, as_list(delta.get("tool_calls"))):
-        function = as_dict(part.get("function"))
-        if function.get("name") or not calls:
-            calls.append({"id": part.get("id"), "function": {"name": function.get("name"), "arguments": ""}})
-        calls[-1]["function"]["arguments"] += content_text(function.get("arguments"))
+    for part in map(as_dict, [*as_list(delta.get("tool_calls")), delta.get("function_call")]):
+        function = as_dict(part.get("function")) or part
+        # parts of several calls may come in turns; without a number, a name begins a call
+        index = part.get("index")
+        call = next((each for each in calls if index is not None and each["index"] == index), None)
+        if call is None and (function.get("name") or part.get("index") is not None):
+            call = {"index": index, "id": part.get("id"), "function": {"name": function.get("name"), "arguments": ""}}
+            calls.append(call)
+        if call or calls:
+            (call or calls[-1])["function"]["arguments"] += content_text(function.get("arguments"))
 
 
 def _answer_with_usage(bare_answer: Answer, exchange: HttpExchange, completion: dict[str, Any]) -> Answer:
