@@ -273,6 +273,13 @@ def test_results_of_code_benchmarks_are_recognised_and_counted(tmp_path: Path) -
         assert recorded_side(str(tmp_path / name / folder)).models
 
 
+def test_results_of_evalplus_have_the_figures_that_it_prints() -> None:
+    tallies = recorded_tallies([str(OTHER_TOOLS / "evalplus" / "model_eval_results.json")]).tallies
+    means = {each.model: sum(each.passed) / sum(each.tried) for each in tallies}
+    figures = {f"model ({part})": each["pass@1"] for part, each in printed("evalplus").items()}
+    assert {model: round(mean, 3) for model, mean in means.items()} == figures, "it prints three digits"
+
+
 def test_results_of_promptfoo_count_as_it_counts_them(tmp_path: Path) -> None:
     folder = OTHER_TOOLS / "promptfoo"
     stats = json.loads((folder / "results.json").read_bytes())["results"]["stats"]
@@ -300,6 +307,9 @@ def test_a_test_run_of_deepeval_misses_what_its_metric_could_not_judge() -> None
     attempts = {each.case: each for each in RecordedFiles([path]).attempts()}
     assert {name: each.passed for name, each in attempts.items()} == {"fr": True, "de": False, "it": None}
     assert (attempts["de"].reason, attempts["it"].failure) == ("not equal", "RuntimeError: the metric broke")
+    answer = attempts["de"].answer
+    assert answer is not None
+    assert answer.latency is None, "nobody measured it"
 
 
 def test_records_of_every_eval_ever_have_the_figures_of_their_totals() -> None:

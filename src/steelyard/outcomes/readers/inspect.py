@@ -314,7 +314,7 @@ def _answer(sample: _Sample) -> Answer:
         cached_tokens=total("input_tokens_cache_read"),
         reasoning_tokens=total("reasoning_tokens"),
         cost=None if usd is None else Cost(usd=usd, source="inspect"),
-        latency=number(sample.working_time) or number(sample.total_time) or 0,
+        latency=number(sample.working_time) or number(sample.total_time),
         tool_calls=tuple(
             ToolCall(name=call.function, arguments=text(call.arguments), id=call.id)
             for call in choice.message.tool_calls or ()

@@ -177,7 +177,7 @@ def _attempt(result: _Result, version: str, at: str, *, has_tiers: bool) -> Reco
         cached_tokens=whole(tokens.cached),
         # promptfoo writes 0 where it knows no price
         cost=Cost(usd=usd, source="promptfoo") if usd else None,
-        latency=(latency or 0) / 1000,
+        latency=None if latency is None else latency / 1000,
     )
     provider = result.provider
     model = provider if isinstance(provider, str) else provider.label or provider.id

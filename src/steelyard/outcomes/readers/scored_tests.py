@@ -79,7 +79,7 @@ def _deepeval_attempt(case: _DeepEvalCase, model: str) -> RecordedAttempt:
         answer=Answer(
             text=text(case.actualOutput),
             cost=None if usd is None else Cost(usd=usd, source="deepeval"),
-            latency=number(case.completionTime) or 0,
+            latency=number(case.completionTime),
         ),
         prompt=text(case.input),
         target=text(case.expectedOutput),
@@ -177,6 +177,7 @@ def _instance_attempt(instance: _Instance) -> RecordedAttempt:
     score = number(instance.evaluation.score)
     reference = instance.input.reference
     replies = instance.output.raw if instance.output else None
+    milliseconds = number(instance.performance.latency_ms) if instance.performance else None
     return RecordedAttempt(
         case=f"{instance.evaluation_name}/{instance.sample_id}",
         model=instance.model_id,
@@ -194,7 +195,7 @@ def _instance_attempt(instance: _Instance) -> RecordedAttempt:
             output_tokens=whole(tokens.output_tokens),
             cached_tokens=whole(tokens.input_tokens_cache_read),
             reasoning_tokens=whole(tokens.reasoning_tokens),
-            latency=(number(instance.performance.latency_ms) or 0) / 1000 if instance.performance else 0,
+            latency=None if milliseconds is None else milliseconds / 1000,
         ),
         prompt=instance.input.raw,
         target=reference[0] if isinstance(reference, list) and len(reference) == 1 else text(reference),
@@ -249,7 +250,7 @@ def _row_attempt(row: _ScoredRow, stem: str) -> RecordedAttempt:
         answer=Answer(
             text=text(row.output),
             cost=None if usd is None else Cost(usd=usd, source="recorded"),
-            latency=number(row.latency) or 0,
+            latency=number(row.latency),
         ),
         prompt=text(row.input),
         target=text(expected),
