@@ -18,8 +18,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
+from steelyard.errors import InputError
 from steelyard.records import Evidence
+from steelyard.text import printable, short_quote
 from steelyard.verifiers.response.judged import FAIL, PASS, CheckTable, ResponseCheckResult, check_result, evidence
+from steelyard.verifiers.response.rule_files import extra_tables
 
 REFUSAL_WINDOW_CHARACTERS = 1000
 """Characters of a reply, from its first visible one; a refusal that comes later follows an answer."""
@@ -128,9 +131,20 @@ class RefusalRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _LanguageRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cues: list[str]
-    openers: str
-    parts: dict[str, str]
-    rules: list[RefusalRule]
+    openers: str = ""
+    parts: dict[str, str] = {}
+    rules: list[RefusalRule] = []
+
+    def joined(self, other: _LanguageRules) -> _LanguageRules:
+        """These rules and those of another file."""
+        openers = "|".join(filter(None, (self.openers, other.openers)))
+        return _LanguageRules([*self.cues, *other.cues], openers, self.parts | other.parts, [*self.rules, *other.rules])
+
+
+class ExtraRefusalRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Rules of users: further ones for a language of ours, or for another language."""
+
+    languages: dict[str, _LanguageRules]
 
 
 class _RuleFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -152,10 +166,13 @@ _NOT_SPOKEN = r"\s*(?:```|~~~|[{\[<>|'‚]|//|/\*|--|#|— ?|– ?|- |\* |\d+[.)
 class RefusalRules:
     """The rules of `refusals.toml`; each pattern is compiled when it is first needed, because all together are slow."""
 
-    def __init__(self, toml: bytes) -> None:
+    def __init__(self, toml: bytes, extra: Sequence[ExtraRefusalRules] = ()) -> None:
         self._file = msgspec.toml.decode(toml, type=_RuleFile)
         self._patterns: dict[str, re.Pattern[str]] = {}
-        languages = self._file.languages
+        languages = self._languages = dict(self._file.languages)
+        for file in extra:
+            for name, rules in file.languages.items():
+                languages[name] = languages[name].joined(rules) if name in languages else rules
         self.by_language = {name: language.rules for name, language in languages.items()}
         self.all = tuple(rule for rules in self.by_language.values() for rule in rules)
         self.cues = {name: tuple(folded(cue)[0] for cue in language.cues) for name, language in languages.items()}
@@ -189,13 +206,15 @@ class RefusalRules:
 
     @cached_property
     def opener(self) -> re.Pattern[str]:
-        return _compiled("|".join((_SEPARATORS, *(language.openers for language in self._file.languages.values()))))
+        return _compiled(
+            "|".join((_SEPARATORS, *(language.openers for language in self._languages.values() if language.openers)))
+        )
 
     def pattern(self, rule: RefusalRule) -> re.Pattern[str]:
         """The regular expression of a rule."""
         pattern = self._patterns.get(rule.id)
         if pattern is None:
-            parts = {"gap": self._file.gap, **self._file.languages[rule.language].parts}
+            parts = {"gap": self._file.gap, **self._languages[rule.language].parts}
             pattern = self._patterns[rule.id] = _compiled(_with_parts(rule.pattern, parts))
         return pattern
 
@@ -210,8 +229,29 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 @cache
 def refusal_rules() -> RefusalRules:
-    """The rules that come with us; the file is read when they are first needed."""
-    return RefusalRules(Path(__file__).with_name("refusals.toml").read_bytes())
+    """The rules that come with us, and those of users; the files are read when they are first needed."""
+    rules = RefusalRules(Path(__file__).with_name("refusals.toml").read_bytes(), extra := _extra_rules())
+    for rule in (rule for file in extra for language in file.languages.values() for rule in language.rules):
+        try:
+            found = rules.pattern(rule)
+        except (re.error, KeyError, RecursionError, OverflowError) as error:
+            raise InputError(f"the rule {short_quote(rule.id)} cannot be used: {printable(str(error))[:200]}") from None
+        if found.search(""):
+            raise InputError(f"the rule {short_quote(rule.id)} matches everything; say what a refusal must hold")
+    return rules
+
+
+def _extra_rules() -> tuple[ExtraRefusalRules, ...]:
+    """The rules of users' files, each of which is named after its language and in one place only."""
+    extra = extra_tables("refusals", ExtraRefusalRules)
+    seen: set[str] = set()
+    for file in extra:
+        for name, language in file.languages.items():
+            for rule in language.rules:
+                if rule.language != name or rule.id in seen:
+                    raise InputError(f'the rule {short_quote(rule.id)} needs a name of its own such as "{name}-policy"')
+                seen.add(rule.id)
+    return extra
 
 
 _SENTENCE_END = re.compile(r"[.!?:\n。।؟]+(?:(?<=[\n。।؟])|(?=[\s*_)]|$|[^\x00-\x7f]))")

@@ -15,6 +15,7 @@ from steelyard.records import Answer, Case, Evidence, Finding, verify_settings
 from steelyard.sandbox.processors import processor_count
 from steelyard.text import short_quote
 from steelyard.verifiers.response.checks import declared_check, expected_response_check, with_tool_calls
+from steelyard.verifiers.response.disguises import disguise_symbols
 from steelyard.verifiers.response.judged import (
     MAX_EVIDENCE_PIECES,
     POLICY_VIOLATION,
@@ -22,7 +23,8 @@ from steelyard.verifiers.response.judged import (
     ResponseCheckResult,
     ResponseClass,
 )
-from steelyard.verifiers.response.refusals import refusal_evidence, refusal_in_data, refusal_match
+from steelyard.verifiers.response.refusals import refusal_evidence, refusal_in_data, refusal_match, refusal_rules
+from steelyard.verifiers.response.rule_files import rules_version
 from steelyard.verifiers.response.unicode import printable_excerpt
 
 TRUNCATED: Final = "truncated"
@@ -136,15 +138,17 @@ class ResponseVerifier:
     """Holds a reply against the checks of `verify.expect`, or against the case's target in one of three styles."""
 
     settings = verify_settings("expect")
-    version = "response 4"
+    version = "response 5"
     at_once = processor_count()
     runs_code = False
 
     def __init__(self, sandbox: Sandbox) -> None:  # noqa: ARG002  every verifier is made alike
         """Text is only read, so the sandbox is not needed."""
+        self.version = rules_version(type(self).version)
         self._checks: dict[str, ResponseCheck] = {}
 
     def check(self, case: Case) -> None:
+        prepare_rules()
         self._check(case)
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
@@ -169,6 +173,12 @@ class ResponseVerifier:
         if key not in self._checks:
             self._checks[key] = case_check(case)
         return self._checks[key]
+
+
+def prepare_rules() -> None:
+    """Read the rules of users, so that a file that cannot be used is refused before anybody is asked."""
+    refusal_rules()
+    disguise_symbols()
 
 
 def case_check(case: Case) -> ResponseCheck:
