@@ -26,11 +26,21 @@ if TYPE_CHECKING:
 MAX_GUEST_MESSAGE_BYTES = 64 << 20
 """Bytes of one message of a guest."""
 GUEST_PARTS = {
-    "candidate": ("wire", "values", "objects", "candidate_peer", "candidate"),
-    "inside": ("wire", "fairness", "genuine_code", "introspection", "runners", "inside"),
-    "referee": ("wire", "values", "objects", "remote", "referee"),
-    "file_referee": ("wire", "values", "objects", "remote", "referee", "fairness", "runners", "file_referee"),
-    "program": ("program",),
+    "candidate": ("start_method", "wire", "values", "objects", "candidate_peer", "candidate"),
+    "inside": ("start_method", "wire", "fairness", "genuine_code", "introspection", "runners", "inside"),
+    "referee": ("start_method", "wire", "values", "objects", "remote", "referee"),
+    "file_referee": (
+        "start_method",
+        "wire",
+        "values",
+        "objects",
+        "remote",
+        "referee",
+        "fairness",
+        "runners",
+        "file_referee",
+    ),
+    "program": ("start_method", "program"),
 }
 """The modules that a guest is made of, in the order they are loaded; the last has its `main`."""
 GUEST_EXIT_SECONDS = 0.2

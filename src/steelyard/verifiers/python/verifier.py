@@ -70,7 +70,7 @@ class PythonVerifier:
     """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
     settings = verify_settings("pairs", "python_env", "tolerance")
-    version = f"python 9, CPython {platform.python_version()}"
+    version = f"python 10, CPython {platform.python_version()}"
     at_once = processor_count()
     runs_code = True
 
@@ -149,9 +149,9 @@ class PythonVerifier:
         refereed = await self._called(case, tests, code) if tests.calls else None
         if refereed is None:
             refereed = await self._refereed(case, tests, code)
-        failed = {test.name for test in refereed.finding.tests if test.outcome == "failed"}
-        # a test that failed by a value that crossed whole would fail beside the answer too
-        if not failed or failed - set(refereed.uncrossed) or refereed.finding.label in LIMIT_LABELS:
+        first = next((test.name for test in refereed.finding.tests if test.outcome == "failed"), None)
+        # a value that crossed whole would fail its test beside the answer too, unless an earlier test could not do its work
+        if first not in refereed.uncrossed or refereed.finding.label in LIMIT_LABELS:
             return refereed.finding
         beside = await self._inside(case, tests, code)
         note = f"judged beside its tests: {refereed.uncrossed[0]} looks at something that cannot leave the answer's process"

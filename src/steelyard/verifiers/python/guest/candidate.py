@@ -15,6 +15,7 @@ from steelyard.verifiers.python.guest.candidate_peer import (
     CandidatePeer,
     is_compilable,
 )
+from steelyard.verifiers.python.guest.start_method import fork_by_default
 from steelyard.verifiers.python.guest.wire import REHEARSALS, MessageSocket, PeerGone, begin_random, load_random
 
 PRELOADED_ANSWER_MODULES = ("bisect", "copy", "functools", "heapq", "itertools", "math", "re", "string", "typing")
@@ -22,6 +23,7 @@ PRELOADED_ANSWER_MODULES = ("bisect", "copy", "functools", "heapq", "itertools",
 for _module in PRELOADED_ANSWER_MODULES:
     __import__(_module)
 load_random()
+fork_by_default()
 
 _PREPARED = CandidatePeer(-1)
 """Made once: what a fork need not do costs it nothing."""

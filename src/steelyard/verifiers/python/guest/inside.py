@@ -38,6 +38,7 @@ from steelyard.verifiers.python.guest.runners import (
     run_unittest,
     undefined_name,
 )
+from steelyard.verifiers.python.guest.start_method import fork_by_default
 from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, MessageSocket, exception_text
 
 TYPE_CHECKING = False
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has a dict there unless it is the first
 """What our functions find as builtins, whatever an answer makes of them for a moment."""
+fork_by_default()
 ANSWER_FILE = "answer.py"
 ANSWER_NAMES = ("answer", "solution", "candidate", "main")
 """The names by which tests import an answer."""

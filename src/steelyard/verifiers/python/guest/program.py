@@ -18,6 +18,8 @@ import struct
 import sys
 import types
 
+from steelyard.verifiers.python.guest.start_method import fork_by_default
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +31,7 @@ for _module in PRELOADED_PROGRAM_MODULES:
     __import__(_module)
 for _builtins in (site.setquit, site.setcopyright, site.sethelper):
     _builtins()  # `exit` and the others, which an interpreter that imports no site lacks
+fork_by_default()
 PROGRAM_FILE = "answer.py"
 INTERRUPTED_STATUS, FLUSH_FAILED_STATUS = 130, 120
 """Exit codes of an interpreter that was interrupted, and of one that could not write its last output."""

@@ -22,6 +22,7 @@ import types
 from typing import NamedTuple
 
 from steelyard.verifiers.python.guest.remote import RefereePeer, RemoteObject, put
+from steelyard.verifiers.python.guest.start_method import fork_by_default
 from steelyard.verifiers.python.guest.values import ValueDecoder, refill, snapshot
 from steelyard.verifiers.python.guest.wire import (
     MAX_EXCEPTION_CHARS,
@@ -48,6 +49,7 @@ PRELOADED_TEST_MODULES = ("copy", "functools", "itertools", "math", "operator", 
 for _module in PRELOADED_TEST_MODULES:
     __import__(_module)
 load_random()
+fork_by_default()
 COMPARISON_NAME = "__steelyard_is_equal__"
 RESERVED_TEST_NAMES = {"__builtins__", "__name__", COMPARISON_NAME}
 """Names that are the tests' own, whatever an answer gives them to."""
