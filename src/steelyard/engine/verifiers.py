@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from steelyard.analysis.scoring import is_correct
+from steelyard.engine.embeddings import SettingsEmbedder
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.preflight.witnesses import (
@@ -27,6 +28,7 @@ from steelyard.records import JUDGE_ONLY_KIND, Case, Failure, Reply, Verdict, Wi
 from steelyard.sandbox.levels import ISOLATION_LEVELS, strongest_isolation
 from steelyard.sandbox.processors import processor_count
 from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.checks.verifier import ChecksVerifier
 from steelyard.verifiers.function import check_unchanged
 
 
@@ -59,6 +61,9 @@ class VerifierSet:
         self._turns: dict[str, asyncio.Semaphore] = {}
         self._witnesses = WitnessSet(self.of, self._sandbox.level, share_witnesses, cases)
         self._verifiers: dict[str, Verifier] = {kind: _verifier(kind, self._sandbox) for kind in kinds}
+        for verifier in self._verifiers.values():
+            if isinstance(verifier, ChecksVerifier):
+                verifier.use_embedder(SettingsEmbedder(means.settings, means.environment))
 
     def check(self, cases: Sequence[Case]) -> None:
         """Find the cases that cannot be verified, before anything is paid for."""

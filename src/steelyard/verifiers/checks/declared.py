@@ -16,6 +16,7 @@ from steelyard.text import short_quote
 from steelyard.verifiers.checks.facts import cost_check, latency_check
 from steelyard.verifiers.checks.outcome import CheckOutcome, ListedCheck
 from steelyard.verifiers.checks.scripts import ScriptCheck, script_check
+from steelyard.verifiers.checks.similar import Embedder, similar_check
 from steelyard.verifiers.checks.text import TEXT_CHECK_KEYS, text_check
 from steelyard.verifiers.response.judged import CheckTable
 
@@ -26,7 +27,7 @@ FACT_CHECKS: dict[str, Callable[[CheckTable], ListedCheck]] = {
     "latency_below": latency_check,
     "cost_below": cost_check,
 }
-CHECK_KEYS = (*TEXT_CHECK_KEYS, *FACT_CHECKS, *SCRIPT_CHECK_KEYS)
+CHECK_KEYS = (*TEXT_CHECK_KEYS, *FACT_CHECKS, *SCRIPT_CHECK_KEYS, "similar")
 """The keys of which each check has exactly one."""
 
 
@@ -80,7 +81,7 @@ class CheckList:
         return any(isinstance(one.check, ScriptCheck) for one in self.checks)
 
 
-def declared_check_list(case: Case, sandbox: Sandbox) -> CheckList:
+def declared_check_list(case: Case, sandbox: Sandbox, embedder: Embedder | None = None) -> CheckList:
     """The checks that a case declares; VerifierError with one sentence, and the path, for anything else."""
     try:
         settings = case.verify.settings_as(CheckListSettings)
@@ -89,7 +90,7 @@ def declared_check_list(case: Case, sandbox: Sandbox) -> CheckList:
     if not 0 < len(settings.checks) <= MAX_LISTED_CHECKS:
         raise VerifierError(f'checks: expected 1 to {MAX_LISTED_CHECKS} checks, such as [{{contains = "ok"}}]')
     checks = [
-        _weighted(CheckTable(table, f"checks[{number}]"), settings, sandbox)
+        _weighted(CheckTable(table, f"checks[{number}]"), settings, sandbox, embedder)
         for number, table in enumerate(settings.checks)
     ]
     if not 0 < sum(one.weight for one in checks) < float("inf"):
@@ -102,7 +103,9 @@ def declared_check_list(case: Case, sandbox: Sandbox) -> CheckList:
     return CheckList(tuple(_with_distinct_names(checks)), settings.threshold)
 
 
-def _weighted(table: CheckTable, settings: CheckListSettings, sandbox: Sandbox) -> WeightedCheck:
+def _weighted(
+    table: CheckTable, settings: CheckListSettings, sandbox: Sandbox, embedder: Embedder | None
+) -> WeightedCheck:
     keys = [key for key in CHECK_KEYS if key in table]
     if len(keys) != 1:
         raise VerifierError(f"{table.path}: {_which(table, keys)}")
@@ -112,6 +115,8 @@ def _weighted(table: CheckTable, settings: CheckListSettings, sandbox: Sandbox) 
         check = text_check(keys[0], table)
     elif keys[0] in FACT_CHECKS:
         check = FACT_CHECKS[keys[0]](table)
+    elif keys[0] == "similar":
+        check = similar_check(table, embedder)
     else:
         check = script_check(keys[0], table, settings.vars, sandbox)
     table.close()

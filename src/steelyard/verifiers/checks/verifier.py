@@ -10,6 +10,7 @@ from steelyard.records import Answer, Case, Evidence, Finding, Test
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.checks.declared import CheckList, CheckListSettings, WeightedCheck, declared_check_list
 from steelyard.verifiers.checks.outcome import CheckOutcome
+from steelyard.verifiers.checks.similar import Embedder
 from steelyard.verifiers.response.judged import MAX_EVIDENCE_PIECES
 from steelyard.verifiers.response.verifier import NO_ANSWER_CLASSES, TRUNCATED, answer_start
 
@@ -28,6 +29,11 @@ class ChecksVerifier:
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self._lists: dict[str, CheckList] = {}
+        self._embedder: Embedder | None = None
+
+    def use_embedder(self, embedder: Embedder) -> None:
+        """Take over who turns texts into vectors for the check `similar`."""
+        self._embedder = embedder
 
     def check(self, case: Case) -> None:
         self._list(case)
@@ -49,12 +55,13 @@ class ChecksVerifier:
         return _finding(checks, [await one.outcome(case, answer, text) for one in checks.checks])
 
     async def close(self) -> None:
-        """Nothing is kept that would have to be let go."""
+        if self._embedder is not None:
+            await self._embedder.close()
 
     def _list(self, case: Case) -> CheckList:
         key = case.tests_digest
         if key not in self._lists:
-            found = declared_check_list(case, self._sandbox)
+            found = declared_check_list(case, self._sandbox, self._embedder)
             if found.runs_code and not self.runs_code:
                 raise VerifierError(f'checks that are code need verify.kind = "{ScriptedChecksVerifier.kind}"')
             self._lists[key] = found
