@@ -12,7 +12,8 @@ import pytest
 
 from steelyard.comparison.sides import Side, Trials
 from steelyard.comparison.threshold import SuiteChange, ThresholdComparison, compare
-from steelyard.errors import InputError
+from steelyard.engine.results.conclusion import comparison_exit_code
+from steelyard.errors import ExitCode, InputError
 from steelyard.reports.comparison import COMPARISON_FORMATS
 from steelyard.stats.paired import PairedCaseCounts, PairedCaseScores, difference_interval
 from steelyard.stats.power import expected_flags
@@ -60,6 +61,7 @@ def test_cases_on_one_side_and_cases_with_other_tests_are_listed_and_not_compare
     assert (found.new_cases, found.removed_cases) == (("fresh",), ("gone",))
     assert (found.tests_changed, found.unscored) == (("rewritten",), ("silent",))
     assert (found.regressions, found.compared, found.expected_regressions) == ((), 0, 0.0)
+    assert comparison_exit_code(found, fail_on_regression=False) == ExitCode.CANNOT_TELL
 
 
 def test_a_report_that_names_no_tests_pairs_by_id() -> None:

@@ -192,7 +192,7 @@ MAX_LISTED_CASE_CHANGES = 20
 
 def decision_text(decision: Decision, warnings: Sequence[str]) -> str:
     """What a person reads in a terminal: the verdict first, then the reasons."""
-    lines = [VERDICT_WORDS[decision.verdict]]
+    lines = [_decision_headline(decision)]
     for model in decision.models:
         lines += [
             "",
@@ -208,7 +208,7 @@ def decision_text(decision: Decision, warnings: Sequence[str]) -> str:
 
 def decision_markdown(decision: Decision, warnings: Sequence[str]) -> str:
     """The same for a comment on a pull request."""
-    parts = [f"### {VERDICT_WORDS[decision.verdict]}"]
+    parts = [f"### {_decision_headline(decision)}"]
     for model in decision.models:
         parts.append(f"**{code(model.model)}: {VERDICT_WORDS[model.verdict]}**")
         parts.append(bullets(reasons(model, decision)))
@@ -221,6 +221,22 @@ def decision_markdown(decision: Decision, warnings: Sequence[str]) -> str:
             if len(changes) > MAX_LISTED_CASE_CHANGES:
                 parts.append(f"and {len(changes) - MAX_LISTED_CASE_CHANGES:,} more")
     return "\n\n".join([*parts, *warning_parts(warnings)]) + "\n"
+
+
+def _decision_headline(decision: Decision) -> str:
+    """The verdict, and where it is open what would decide it."""
+    words = VERDICT_WORDS[decision.verdict]
+    if decision.verdict != CANNOT_TELL:
+        return words
+    if any(model.data_missing for model in decision.models):
+        return f"{words}: too many attempts have no verdict"
+    needed = [model.further for model in decision.models if model.verdict == CANNOT_TELL]
+    known = [each for each in needed if each is not None]
+    if not needed or len(known) < len(needed):
+        return words
+    costs = [each.cost_usd for each in known]
+    cost = "" if None in costs else f", about {money(sum(each or 0.0 for each in costs))},"
+    return f"{words}: {sum(each.attempts for each in known):,} more attempts{cost} would probably decide"
 
 
 def decision_json(decision: Decision, warnings: Sequence[str]) -> str:

@@ -71,7 +71,8 @@ def _compare_options(sub: argparse.ArgumentParser) -> None:
 
 COMPARE_EXAMPLES = """\
 A side is a run folder, its name, latest, the name of a baseline, a report in JSON, a file of another tool that steelyard import reads, or
-RUN@MODEL for one model of it; with one model on each side they are compared whatever their names. Exit codes: 0 fine, 1 a regression with --fail-on-regression, 2 unreadable input.
+RUN@MODEL for one model of it; with one model on each side they are compared whatever their names. Exit codes: 0 fine, 1 a regression with --fail-on-regression, 2 unreadable input,
+3 no case could be compared.
 
 examples:
   steelyard compare --baseline main-report.json --current latest

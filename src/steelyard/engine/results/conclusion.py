@@ -64,7 +64,9 @@ def verdict_conclusion(verdict: GateVerdict, on_inconclusive: OnInconclusive, *,
 
 
 def comparison_exit_code(comparison: ThresholdComparison, *, fail_on_regression: bool) -> ExitCode:
-    """How a comparison ends."""
+    """How a comparison ends: where no case could be compared, nothing is known."""
+    if not comparison.compared:
+        return ExitCode.CANNOT_TELL
     return ExitCode.GATE_FAILED if fail_on_regression and comparison.regressions else ExitCode.OK
 
 
