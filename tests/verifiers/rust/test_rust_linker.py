@@ -67,9 +67,10 @@ def problem(linker: Linker) -> str:
     return asyncio.run(tried())
 
 
-@pytest.mark.parametrize("linker", [pytest.param(each, id=each.name) for each in _linkers(toolchain())][:-2])
-def test_every_linker_that_is_here_works_in_the_sandbox(linker: Linker) -> None:
-    assert problem(linker) == "" or (linker.name == "cc" and not problem(Linker("cc", ("-C", "linker-features=-lld"))))
+@pytest.mark.parametrize("name", sorted({each.name for each in _linkers(toolchain())}))
+def test_every_linker_that_is_here_works_in_the_sandbox(name: str) -> None:
+    # which of its options a compiler knows, and needs, depends on its version
+    assert any(not problem(each) for each in _linkers(toolchain()) if each.name == name)
 
 
 def test_a_linker_that_is_not_here_is_noticed() -> None:

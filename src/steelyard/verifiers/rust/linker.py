@@ -106,7 +106,10 @@ def _linkers(tools: Toolchain) -> Iterator[Linker]:
             yield Linker(name, ("-C", f"link-arg=-fuse-ld={name}"))
     own = Path(tools.libraries).with_name("bin") / "rust-lld"
     if os.access(own, os.X_OK) and (folder := _folder_with_lld(own)):
-        yield Linker("rust-lld", ("-C", f"link-arg=-B{folder}", "-C", "link-arg=-fuse-ld=lld"), (folder,))
+        arguments = ("-C", f"link-arg=-B{folder}", "-C", "link-arg=-fuse-ld=lld")
+        # where the compiler would name its own wrapper first, which finds itself through /proc; older versions do not
+        yield Linker("rust-lld", (*arguments, "-C", "linker-features=-lld"), (folder,))
+        yield Linker("rust-lld", arguments, (folder,))
     yield Linker(PLAIN_LINKER_NAME)
     # where the compiler would not leave the choice to cc: by its own option, or by one that older versions know too
     yield Linker(PLAIN_LINKER_NAME, ("-C", "linker-features=-lld"))
