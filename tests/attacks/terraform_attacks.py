@@ -118,6 +118,46 @@ output "o" {
 }
 """,
 }
+ATTACKS |= {
+    "digests and patterns of others' files": """
+locals {
+  coded   = filebase64("@BAIT@/secret")
+  digest  = filesha256("/etc/passwd")
+  home    = file(pathexpand("~/.bashrc"))
+  pattern = [for name in fileset("/", "etc/p*") : file("/${name}")]
+}
+output "o" {
+  value = "${local.coded}${local.digest}${local.home}${join("", local.pattern)}"
+}
+""",
+    "a program in a module of its own": """
+terraform {
+  required_version = ">= 0.12"
+  experiments      = [module_variable_optional_attrs]
+  required_providers {
+    local = {
+      source  = "terraform.local/local/local"
+      version = "1.0.0"
+    }
+  }
+}
+provider "local" {
+  alias = "x"
+}
+resource "terraform_data" "x" {
+  provisioner "local-exec" {
+    command     = "touch @BAIT@/ran"
+    interpreter = ["/bin/sh", "-c"]
+  }
+  provisioner "remote-exec" {
+    inline = ["touch @BAIT@/ran"]
+    connection {
+      host = "@HOST@"
+    }
+  }
+}
+""",
+}
 BOMBS: dict[str, str] = {
     "expression in an expression": 'output "o" {\n  value = ' + "(" * 200_000 + "1" + ")" * 200_000 + "\n}\n",
     "block in a block": "locals {\n" + "a {\n" * 100_000,

@@ -37,7 +37,9 @@ def test_row_34_nothing_is_read_but_the_module(told: dict[str, Any]) -> None:
     for name, found in told["found"].items():
         assert not found.get("secret"), f"{name}: {found}"
     said = told["found"]["files of others"]["said"]
-    assert len([message for message in said if "no file exists at" in message]) == 5
+    # where names lead to files of others, these cannot be opened
+    refused = [message for message in said if "no file exists at" in message or "permission denied" in message]
+    assert len(refused) == 5
 
 
 @pytest.mark.parametrize("name", [name for name in terraform_attacks.ATTACKS if "backend" not in name])

@@ -16,32 +16,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from honest.known_failures import KNOWN_FAILURES
+from attacks.scenes import needs_level, python_of, scenes, told_once
+from honest import at_level
+from honest.at_level import FILES, HERE, PACKAGES_FILE, judged, kind
+from honest.known_failures import KNOWN_FAILURES, NEED_SHARED_MEMORY
 from steelyard import evalsets
-from steelyard.analysis.scoring import is_correct
-from steelyard.engine.pool import run_concurrently
-from steelyard.records import Answer, Case
+from steelyard.records import Case
 from steelyard.sandbox.levels import strongest_isolation
-from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.text import verbatim_reply
-from steelyard.verifiers.command.verifier import CommandVerifier
-from steelyard.verifiers.python.verifier import PythonVerifier
-from steelyard.verifiers.rust.verifier import RustVerifier
 
-HERE = Path(__file__).parent
-PACKAGES_FILE = HERE / "packages.toml"
-"""Cases that use packages, judged with those of the environment that the tests run in."""
-FILES = sorted(HERE.glob("*.toml"))
 RIGHT_ONLY_WITH_FORKS = {"multiprocessing-pool", "process-pool-executor"}
 """Functions whose processes hang by any way of running them from Python 3.14 on: they are no forks, and the module is in no file."""
 LEVEL = strongest_isolation()
-AT_ONCE = {"python": 2, "command": 2, "rust": 50}
-"""Attempts under way by language; Rust answers that wait at the same time are compiled together."""
-
-
-def kind(case: Case) -> str:
-    """The name of the case's verifier."""
-    return case.verify.kind or case.language
 
 
 def plain_case(case: Case) -> dict[str, Any]:
@@ -57,35 +42,6 @@ def plain_case(case: Case) -> dict[str, Any]:
         "entry_point": verify.entry_point,
         "pairs": pairs,
     }
-
-
-async def judged(cases: tuple[Case, ...]) -> dict[str, str]:
-    """Why each case's right answer did not pass, where it did not, by our verifiers at the real sandbox level."""
-    sandbox = ZygoteSandbox(LEVEL)
-    verifiers: dict[str, Any] = {
-        "python": PythonVerifier(sandbox),
-        "rust": RustVerifier(sandbox),
-        "command": CommandVerifier(sandbox),
-    }
-    reasons: dict[str, str] = {}
-
-    async def judge(case: Case) -> None:
-        verifier = verifiers[kind(case)]
-        # the verifier must find out by itself: it does not see that the answer is the reference
-        asked = msgspec.structs.replace(case, reference="")
-        try:
-            verifier.check(asked)
-            finding = await verifier.verify(asked, Answer(text=verbatim_reply(case.reference or "", case.language)))
-        except Exception as error:
-            reasons[case.id] = f"failure of ours: {type(error).__name__}: {error}"
-        else:
-            if not is_correct(asked, finding):
-                reasons[case.id] = f"{finding.label}: {finding.reason}"
-
-    await run_concurrently(iter(cases), judge, max(AT_ONCE[kind(case)] for case in cases))
-    await verifiers["python"].close()
-    await sandbox.close()
-    return reasons
 
 
 def in_environment(cases: tuple[Case, ...], folder: Path) -> tuple[Case, ...]:
@@ -125,7 +81,7 @@ def test_no_honest_answer_is_failed(file: Path) -> None:
             pytest.importorskip(package)
         cases = in_environment(cases, Path(sys.prefix))
     assert not not_right(cases, Path(sys.executable)), "not right the plain way"
-    failed = asyncio.run(judged(cases))
+    failed = asyncio.run(judged(cases, LEVEL))
     unknown = {case: reason for case, reason in failed.items() if case not in KNOWN_FAILURES}
     assert not unknown, "\n".join(f"{case}: {reason}" for case, reason in unknown.items())
     mended = [case.id for case in cases if case.id in KNOWN_FAILURES and case.id not in failed]
@@ -145,5 +101,20 @@ def test_no_honest_answer_is_failed_on_another_python(python: Path, tmp_path: Pa
     cases = in_environment(plain, tmp_path / "env")
     wrong = not_right(cases, tmp_path / "env" / "bin" / "python")
     assert not wrong, "not right the plain way"
-    failed = {case: reason for case, reason in asyncio.run(judged(cases)).items() if case not in KNOWN_FAILURES}
+    failed = {case: reason for case, reason in asyncio.run(judged(cases, LEVEL)).items() if case not in KNOWN_FAILURES}
+    assert not failed, "\n".join(f"{case}: {reason}" for case, reason in failed.items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scene", scenes(()))
+def test_no_honest_answer_is_failed_at_any_level_as_any_user(
+    scene: tuple[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    level, user = scene
+    needs_level(level)
+    command = [python_of(user), at_level.__file__, level]
+    told = told_once(tmp_path_factory, f"honest-{level}-{user}", user, command)
+    assert told["judged"] > 300
+    known = {*KNOWN_FAILURES, *(() if level in ("full", "bubblewrap") else NEED_SHARED_MEMORY)}
+    failed = {case: reason for case, reason in told["failed"].items() if case not in known}
     assert not failed, "\n".join(f"{case}: {reason}" for case, reason in failed.items())

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.engine.preflight.doctor import TOOL_REQUIREMENTS, ToolRequirement, examine_machine, find_tool, ray_tool
+from steelyard.engine.preflight.doctor import (
+    TOOL_REQUIREMENTS,
+    ToolRequirement,
+    examine_machine,
+    find_tool,
+    machine_advice,
+    ray_tool,
+)
 from steelyard.reports.lists import MachineHealth
 from steelyard.sandbox.levels import ISOLATION_CLAIMS, ISOLATION_LEVEL_NAMES, strongest_isolation
 
@@ -52,6 +59,11 @@ def test_where_processes_are_short_that_is_the_advice_and_nothing_else() -> None
     assert said.startswith("this user may have 40 processes")
     assert "ulimit -u" in said
     assert "|" not in said
+
+
+def test_what_a_level_cannot_do_is_said_where_it_is_used() -> None:
+    assert any("multiprocessing's pools" in advice for advice in machine_advice("landlock"))
+    assert not any("multiprocessing's pools" in advice for advice in machine_advice("full"))
 
 
 def test_a_program_is_known_by_the_version_it_tells(tmp_path: Path) -> None:

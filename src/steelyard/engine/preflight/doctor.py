@@ -310,6 +310,11 @@ def machine_advice(used: str) -> Iterator[str]:
     if sys.platform == "darwin":
         yield "on macOS memory and processes are not limited, and containment rests on sandbox-exec, which Apple calls deprecated"
         yield "for hostile code use Linux, in a virtual machine for example"
+    if used == "landlock":
+        yield (
+            "at level landlock multiprocessing's pools, queues and shared memory do not work, Terraform's providers "
+            "do not start, no agent is contained, and code can see which files exist; the level full has all of this"
+        )
     if sys.platform == "linux" and used != "full":
         yield from _namespace_advice()
     outside = [folder for folder in base_python_folders() if Path(folder).is_relative_to(Path.home())]
