@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
+from steelyard.comparison.judged import CAUTION
 from steelyard.stats.intervals import mean_interval
 from steelyard.stats.judged import JudgedAnswer, corrected_difference, corrected_rate, transferred_rate
 
@@ -69,14 +70,16 @@ def settings() -> list[Setting]:
     return [Setting(*each) for each in product(LABELS, RATES, JUDGES, (True, False))]
 
 
-def drawn(setting: Setting, repeats: int, chance: np.random.Generator) -> tuple[Draws, Draws]:
+def drawn(
+    setting: Setting, repeats: int, chance: np.random.Generator, known: dict[str, Any] | None = None
+) -> tuple[Draws, Draws]:
     """The answers of both models."""
     hard = chance.random((repeats, CASES))
     other = np.where(chance.random(hard.shape) < ALIKE, hard, chance.random(hard.shape))
     picked = chance.permuted(np.broadcast_to(np.arange(CASES), hard.shape), axis=1) < setting.labels
     again = picked if setting.is_shared else chance.permuted(picked, axis=1)
     found = []
-    judges = JUDGES[setting.judge]
+    judges = (known or JUDGES)[setting.judge]
     for difficulty, rate, (right, wrong), labelled in zip(
         (hard, other), setting.rates, judges, (picked, again), strict=True
     ):
@@ -86,8 +89,8 @@ def drawn(setting: Setting, repeats: int, chance: np.random.Generator) -> tuple[
     return found[0], found[1]
 
 
-def corrected(draws: Draws) -> Rates:
-    """`stats.judged.corrected_rate` of every repeat, each case with one answer."""
+def corrected(draws: Draws, upper: float = 0.975) -> Rates:
+    """`stats.judged.corrected_rate` of every repeat, each case with one answer; `upper` leaves 1 - upper on each side."""
     truth, passed, labelled = draws
     expected, influence = np.zeros(truth.shape), np.zeros(truth.shape)
     strata = []
@@ -101,15 +104,15 @@ def corrected(draws: Draws) -> Rates:
         weight = among.sum(axis=1) / np.maximum(told, 1)
         influence += (among & labelled) * (truth - mean[:, None]) * weight[:, None]
     value = expected.mean(axis=1)
-    by_cases = stdtrit(CASES - 1, 0.975) * expected.std(axis=1, ddof=1) / np.sqrt(CASES)
+    by_cases = stdtrit(CASES - 1, upper) * expected.std(axis=1, ddof=1) / np.sqrt(CASES)
     influence = (influence + expected - value[:, None]) / CASES
     ends = []
     for side in (0, 1):
-        whole = np.full(len(truth), 0.975)
+        whole = np.full(len(truth), upper)
         distances = [share * np.abs(label_ends(mean, told, whole)[side] - mean) for mean, told, share in strata]
         together, apart = np.hypot(*distances), distances[0] + distances[1]
         # `intervals.stratified_interval`: each stratum at the level at which all reach as far as their squares do
-        joint = ndtr(ndtri(0.975) * together / np.where(apart > 0, apart, 1))
+        joint = ndtr(ndtri(upper) * together / np.where(apart > 0, apart, 1))
         by_labels = sum(share * label_ends(mean, told, joint)[side] for mean, told, share in strata)
         ends.append(np.hypot(by_cases, by_labels - value))
     return Rates(value, np.maximum(value - ends[0], 0), np.minimum(value + ends[1], 1), influence)
@@ -233,6 +236,35 @@ def told_coverage(repeats: int, first_seed: int) -> None:
             print(f"{told:6}   {judge}  {rate:.2f}  {each.width:.3f}         {each.labels_only:.3f}  {needed} labels")
 
 
+LOOK = 0.04
+"""What the first look of a gate may spend on false alarms, with an alpha of 5%."""
+UNCHANGED_JUDGES = {name: (one, one) for name, (one, _) in JUDGES.items() if name != "0.95, 0.60"} | {
+    "strict": ((0.6, 0.95), (0.6, 0.95))
+}
+UNCHANGED_RATES = (0.3, 0.5, 0.8, 0.95)
+
+
+def false_alarms(setting: Setting, repeats: int, seed: int) -> float:
+    """How often `gate --corrected` calls a model worse that is as good as before, judged by the same judges."""
+    draws = drawn(setting, repeats, np.random.default_rng(seed), UNCHANGED_JUDGES)
+    _, high = difference(*(corrected(each, 1 - CAUTION * LOOK) for each in draws))
+    return float((high < 0).mean())
+
+
+def told_false_alarms(repeats: int, first_seed: int) -> None:
+    every = product(LABELS, UNCHANGED_RATES, UNCHANGED_JUDGES, (True, False))
+    found = []
+    for seed, (labels, rate, judge, is_shared) in enumerate(every, first_seed):
+        setting = Setting(labels, (rate, rate), judge, is_shared)
+        found.append((false_alarms(setting, repeats, seed), setting))
+    worst, setting = max(found)
+    mean = np.mean([each for each, _ in found])
+    print(
+        f"\nnothing changed, {len(found)} settings, {repeats:,} repeats: a look of {LOOK:.1%} is red in at most {worst:.2%}"
+    )
+    print(f"worst: {setting}; mean {mean:.2%}")
+
+
 def told_transfer(repeats: int) -> None:
     """Rates of a model without labels, by the labels of another."""
     print("\na model without labels, by 200 labels of another model")
@@ -280,6 +312,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=10_000, help="of the first setting; each has the next one")
     options = parser.parse_args()
     told_coverage(options.repeats, options.seed)
+    told_false_alarms(options.repeats, 2 * options.seed)
     told_transfer(min(options.repeats, 300))
     told_truescore(min(options.repeats, 500))
 

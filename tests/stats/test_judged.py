@@ -13,7 +13,7 @@ from steelyard.stats.judged import JudgedAnswer, corrected_difference, corrected
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.judged_rates import JUDGES, Setting, answers, coverage, drawn
+from benchmarks.judged_rates import JUDGES, LOOK, Setting, answers, coverage, drawn, false_alarms
 
 LOWEST = {300: 0.90, 2000: 0.93}
 """The least coverage that as many repeats may show by chance, where 95% are promised and 93% are asked for."""
@@ -121,3 +121,12 @@ def test_a_judge_who_cannot_tell_right_from_wrong_is_no_evidence() -> None:
     guessing = [JudgedAnswer(case, case % 2 == 0, label=float(case % 4 > 1)) for case in range(100)]
     found = transferred_rate([JudgedAnswer(case, case % 2 == 0) for case in range(50)], guessing)
     assert found is None or found.interval == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(("labels", "rate", "judge"), [(50, 0.3, "0.60"), (200, 0.8, "0.80")])
+def test_a_gate_is_red_no_more_often_than_its_level_where_nothing_changed(labels: int, rate: float, judge: str) -> None:
+    repeats = 600
+    found = false_alarms(Setting(labels, (rate, rate), judge, True), repeats, seed=labels)
+    # three standard errors above the level of one look
+    assert found <= LOOK + 3 * (LOOK * (1 - LOOK) / repeats) ** 0.5
+    assert found > 0

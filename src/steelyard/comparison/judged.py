@@ -10,6 +10,9 @@ from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED, Gat
 from steelyard.records import Record
 from steelyard.stats.judged import corrected_difference, corrected_rate
 
+CAUTION = 0.75
+"""The share of a level at which bounds are taken: corrected intervals are approximate, and miss up to 1.3 times as often on one side."""
+
 
 class JudgedModelDecision(Record, frozen=True, kw_only=True):
     """What is decided about one model."""
@@ -75,7 +78,8 @@ def _model_decision(
     if {old.method, new.method} == {"own labels"}:
         sides = [[answer.judged for answer in side] for side in (baseline, current)]
         ends = {}
-        for level in (0.95, 1 - 2 * alpha, 1 - 2 * cleared_level):
+        alarm_level, drop_level = (1 - 2 * CAUTION * each for each in (alpha, cleared_level))
+        for level in (0.95, alarm_level, drop_level):
             first, second = (corrected_rate(side, level=level) for side in sides)
             if first is None or second is None:
                 break
@@ -84,7 +88,7 @@ def _model_decision(
         else:
             low, high = ends[0.95]
             effect = Estimate(value=value, low=low, high=high, cases=cases)
-            alarm, drop = ends[1 - 2 * alpha].high, -ends[1 - 2 * cleared_level].low
+            alarm, drop = ends[alarm_level].high, -ends[drop_level].low
             verdict = REGRESSED if alarm < 0 else NOT_REGRESSED if drop < margin else CANNOT_TELL
     return JudgedModelDecision(
         model=name,

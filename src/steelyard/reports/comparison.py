@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -273,6 +274,35 @@ JUDGED_DECISION_FORMATS: dict[str, Callable[[JudgedDecision, Sequence[str]], str
     "text": judged_decision_text,
     "json": lambda decision, warnings: json_report({"decision": decision, "warnings": list(warnings)}),
     "markdown": judged_decision_markdown,
+}
+
+
+def _judged_change(model: JudgedModelDecision, decision: JudgedDecision) -> list[str]:
+    """Both rates and what changed between them, without a verdict."""
+    return list(islice(_judged_reasons(model, decision), 3))
+
+
+JUDGED_COMPARISON_FORMATS: dict[str, Callable[[JudgedDecision], str]] = {
+    "text": lambda decision: (
+        "\n\n".join("\n  ".join([line(model.model), *_judged_change(model, decision)]) for model in decision.models)
+        + "\n"
+    ),
+    "json": lambda decision: json_report(
+        {
+            "models": [
+                {"model": each.model, "baseline": each.baseline, "current": each.current, "effect": each.effect}
+                for each in decision.models
+            ]
+        }
+    ),
+    "markdown": lambda decision: (
+        "\n\n".join(
+            part
+            for model in decision.models
+            for part in (f"**{code(model.model)}**", bullets(_judged_change(model, decision)))
+        )
+        + "\n"
+    ),
 }
 
 

@@ -79,3 +79,41 @@ def test_a_changed_judge_is_refused_and_not_called_a_regression(
     (new / "run.json").write_text(json.dumps(described))
     with pytest.raises(NotComparableError, match=why):
         gate_corrected(str(old), str(new))
+
+
+def test_bounds_are_taken_with_caution_because_corrected_intervals_are_approximate(tmp_path: Path) -> None:
+    old, new = (labelled(tmp_path / name, wrong, labels=100) for name, wrong in (("old", 10), ("new", 20)))
+    decision = gate_corrected(str(old), str(new), alpha=0.03125).decision
+    (model,) = decision.models
+    # the 95% interval is that of a look of 2.5%, which this is
+    assert decision.alpha == pytest.approx(0.025)
+    assert model.alarm_bound is not None
+    assert model.effect.high is not None
+    assert model.alarm_bound > model.effect.high
+
+
+def test_compare_shows_the_corrected_change_and_counts_no_look(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = (labelled(tmp_path / name, wrong) for name, wrong in (("old", 10), ("new", 50)))
+    assert main(["compare", "--corrected", str(old), str(new)]) == 0
+    said = capsys.readouterr().out
+    assert "corrected change over 150 cases: -26.7" in said
+    assert "REGRESSED" not in said
+    assert main(["compare", "--corrected", str(old), str(new), "--fail-on-regression", "--format", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)["models"][0]["effect"]["high"] < 0
+    assert not (new / "looks.jsonl").exists()
+    # sides without option names
+    assert main(["gate", "--corrected", str(old), str(new)]) == 1
+
+
+def test_compare_refuses_judged_cases_whose_judges_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = (judged_run(tmp_path / name, cases=3, models=("m/first",)) for name in ("old", "new"))
+    assert main(["compare", str(old), str(new)]) == 0
+    described = json.loads((new / "run.json").read_text())
+    described["panel"]["judges"] = ["j/one", "j/three"]
+    (new / "run.json").write_text(json.dumps(described))
+    capsys.readouterr()
+    for command in (["compare"], ["compare", "--corrected"], ["gate"], ["gate", "--corrected"]):
+        assert main([*command, str(old), str(new)]) == 3
+        assert "were judged differently (by j/one, j/two and by j/one, j/three)" in capsys.readouterr().err

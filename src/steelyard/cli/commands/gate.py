@@ -22,16 +22,34 @@ from steelyard.errors import ExitCode
 def compare(options: argparse.Namespace) -> int:
     """Show which mean scores changed by more than a threshold between two runs, case by case."""
     from steelyard.comparison.threshold import compare as compared
+    from steelyard.engine.gate.judged import refuse_changed_judges
     from steelyard.engine.gate.sides import side
     from steelyard.engine.results.conclusion import comparison_exit_code
     from steelyard.reports.comparison import COMPARISON_FORMATS
 
     settings, _ = settings_and_run_options(options)
     root = Path(settings.output_dir)
+    if options.corrected:
+        return _compare_corrected(options, root)
+    refuse_changed_judges(*_sides(options), root=root)
     sides = [side(name, rule=options.rule, root=root) for name in _sides(options)]
     comparison = compared(*sides, threshold=options.threshold)
     print(COMPARISON_FORMATS[options.format](comparison), end="")
     return comparison_exit_code(comparison, fail_on_regression=options.fail_on_regression)
+
+
+def _compare_corrected(options: argparse.Namespace, root: Path) -> int:
+    """Show what changed by judged rates that labels correct."""
+    from steelyard.engine.gate.judged import compare_corrected
+    from steelyard.errors import InputError
+    from steelyard.reports.comparison import JUDGED_COMPARISON_FORMATS
+
+    if options.rule:
+        raise InputError("--corrected compares what judges and people pass: leave --rule out")
+    decision = compare_corrected(*_sides(options), root=root)
+    print(JUDGED_COMPARISON_FORMATS[options.format](decision), end="")
+    is_worse = any(model.effect.high is not None and model.effect.high < 0 for model in decision.models)
+    return 1 if is_worse and options.fail_on_regression else 0
 
 
 def _add_sides(sub: argparse.ArgumentParser) -> None:
@@ -64,6 +82,9 @@ def _compare_options(sub: argparse.ArgumentParser) -> None:
     )
     sub.add_argument("--rule", help="score both sides by this rule (default: their own)")
     sub.add_argument(
+        "--corrected", action="store_true", help="compare judged answers, by rates that people's labels correct"
+    )
+    sub.add_argument(
         "--format", default="text", choices=["text", "json", "markdown"], help="what to print (default: text)"
     )
     add_settings_option(sub)
@@ -83,6 +104,7 @@ examples:
 def gate(options: argparse.Namespace) -> int:
     """Decide whether a run is worse than its baseline: yes, no, or cannot tell yet; made for gating pull requests."""
     from steelyard.engine.gate import gate as gating
+    from steelyard.engine.gate.judged import refuse_changed_judges
     from steelyard.engine.results.report_files import check_text_paths, write_texts
     from steelyard.reports.comparison import DECISION_FORMATS
 
@@ -90,6 +112,7 @@ def gate(options: argparse.Namespace) -> int:
     check_text_paths(options.report or (), GATE_FORMAT_BY_SUFFIX)
     if options.corrected:
         return _gate_corrected(options, Path(settings.output_dir))
+    refuse_changed_judges(*_sides(options), root=Path(settings.output_dir))
     found = gating.gate(
         *_sides(options),
         alpha=options.alpha,
@@ -119,7 +142,7 @@ def _gate_corrected(options: argparse.Namespace, root: Path) -> int:
         raise InputError(
             "--corrected compares what judges and people pass: leave --on, --rule, --cases and --min-effect out"
         )
-    found = gate_corrected(options.baseline, options.current, alpha=options.alpha, margin=options.margin, root=root)
+    found = gate_corrected(*_sides(options), alpha=options.alpha, margin=options.margin, root=root)
     texts = {name: render(found.decision, found.warnings) for name, render in JUDGED_DECISION_FORMATS.items()}
     print(texts[options.format], end="")
     print_written(

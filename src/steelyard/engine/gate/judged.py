@@ -13,9 +13,12 @@ from steelyard.engine.results.conclusion import Conclusion, OnInconclusive, verd
 from steelyard.engine.results.labels import LabelledRun
 from steelyard.engine.steps import now
 from steelyard.errors import InputError, NotComparableError, did_you_mean
-from steelyard.records import GateLook, Panel, digest
+from steelyard.records import JUDGE_ONLY_KIND, GateLook, Panel, digest
 from steelyard.store.journal import StoredRun, gate_looks, record_gate_look
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
+
+COMPARED_LEVEL = 0.025
+"""What a 95% interval leaves on each side."""
 
 
 class JudgedGateResult(NamedTuple):
@@ -42,24 +45,7 @@ def gate_corrected(
     """The decision about two judged runs, each a folder, a name or `RUN@MODEL`; looks are counted in the folder of the current one."""
     if not (0 < alpha < 1 and 0 < margin < 1):
         raise InputError(f"alpha and margin must lie between 0 and 1, not {alpha:g} and {margin:g}")
-    (old, old_panel, _), (new, new_panel, folder) = (_judged_side(name, root) for name in (baseline, current))
-    difference = panel_difference(old_panel, new_panel)
-    if difference:
-        raise NotComparableError(
-            f"{baseline} and {current} were judged differently ({difference}), so a difference may be the judges'; "
-            "judge both alike with: steelyard judge RUN"
-        )
-    if len(old) == len(new) == 1 and old.keys() != new.keys():
-        old = dict(zip(new, old.values(), strict=True))
-    models = {}
-    for name in new:
-        cases = {answer.identity.case for answer in new[name]} & {each.identity.case for each in old.get(name, ())}
-        if cases:
-            models[name] = tuple(
-                [each for each in side if each.identity.case in cases] for side in (old[name], new[name])
-            )
-    if not models:
-        raise InputError(f"{baseline} and {current} have no judged case of the same model in common")
+    models, folder = _paired_models(baseline, current, root)
     held_against = digest("corrected", sorted(models), [_marks(side) for side, _ in models.values()], margin, alpha)
     shown = digest([_marks(side) for _, side in models.values()])
     earlier = [look for look in gate_looks(folder) if look.baseline == held_against]
@@ -67,7 +53,7 @@ def gate_corrected(
     if min(levels.alarm, levels.cleared) < MIN_LOOK_ALPHA_SHARE * alpha:
         raise InputError(f"{look - 1} looks at this run have used up its error rate of {alpha:g}; decide by a new run")
     decision = decide_judged(
-        {name: (first, second) for name, (first, second) in models.items()},
+        models,
         alpha=levels.alarm,
         cleared_level=levels.cleared,
         margin=margin,
@@ -89,6 +75,52 @@ def gate_corrected(
         )
     warnings = (f"this is look {look} at this run; each one is stricter than the one before",) if look > 1 else ()
     return JudgedGateResult(decision, look, warnings)
+
+
+def compare_corrected(baseline: str, current: str, *, root: Path = DEFAULT_RUNS_FOLDER) -> JudgedDecision:
+    """What changed between two judged runs by corrected rates, with 95% intervals; nothing is decided, and no look is counted."""
+    models, _ = _paired_models(baseline, current, root)
+    return decide_judged(models, alpha=COMPARED_LEVEL, cleared_level=COMPARED_LEVEL, margin=COMPARED_LEVEL)
+
+
+def refuse_changed_judges(baseline: str, current: str, *, root: Path = DEFAULT_RUNS_FOLDER) -> None:
+    """Refuse to compare two runs with cases that judges alone decide, if the judges or what they were asked changed."""
+    folders = [run_folder(name, root=root) for name in (baseline, current)]
+    runs = [StoredRun(folder) for folder in folders if folder is not None]
+    if len(runs) == 2 and all(run.info.panel for run in runs) and all(_has_judged_cases(run) for run in runs):
+        _check_panels(baseline, current, *(run.info.panel for run in runs))
+
+
+def _has_judged_cases(run: StoredRun) -> bool:
+    return any(case.kind == JUDGE_ONLY_KIND for case in run.cases)
+
+
+def _check_panels(baseline: str, current: str, old: Panel | None, new: Panel | None) -> None:
+    difference = panel_difference(old, new)
+    if difference:
+        raise NotComparableError(
+            f"{baseline} and {current} were judged differently ({difference}), so a difference may be the judges'; "
+            "judge both alike with: steelyard judge RUN"
+        )
+
+
+def _paired_models(
+    baseline: str, current: str, root: Path
+) -> tuple[dict[str, tuple[list[LabelledAnswer], list[LabelledAnswer]]], Path]:
+    """The answers of each model on both sides, of the cases that both have, and the folder of the current run."""
+    (old, old_panel, _), (new, new_panel, folder) = (_judged_side(name, root) for name in (baseline, current))
+    _check_panels(baseline, current, old_panel, new_panel)
+    if len(old) == len(new) == 1 and old.keys() != new.keys():
+        old = dict(zip(new, old.values(), strict=True))
+    models = {}
+    for name in new:
+        cases = {answer.identity.case for answer in new[name]} & {each.identity.case for each in old.get(name, ())}
+        if cases:
+            first, second = ([each for each in side if each.identity.case in cases] for side in (old[name], new[name]))
+            models[name] = first, second
+    if not models:
+        raise InputError(f"{baseline} and {current} have no judged case of the same model in common")
+    return models, folder
 
 
 def panel_difference(first: Panel | None, second: Panel | None) -> str:
