@@ -1,4 +1,4 @@
-"""Recorded responses scored as they are, and judged anew beside that where their cases are known."""
+"""Recorded responses scored as they are, and judged again beside that where their cases are known."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ RECORDED_VERSION = "recorded 1"
 """What stands where the verifier of a verdict is named."""
 MAX_CASE_ID_CHARACTERS = 200
 MAX_TRACKED_NUMBER = 10_000
-"""The number of an attempt is kept up to here; higher ones are counted anew."""
+"""The number of an attempt is kept up to here; higher ones are numbered again."""
 
 
 def reader_names(path: Path) -> list[str]:

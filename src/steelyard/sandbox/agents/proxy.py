@@ -27,7 +27,7 @@ PROXY_HEADER_TIMEOUT_SECONDS = 60
 ACCEPT_RETRY_SECONDS = 0.1
 PROXY_READ_BYTES = 64 << 10
 HOP_HEADERS = (b"connection", b"host", b"keep-alive", b"proxy-authorization", b"proxy-connection")
-"""What is meant for us, or said anew by us, in a request that is passed on."""
+"""What is meant for us, or set again by us, in a request that is passed on."""
 
 Resolver = Callable[[str, int], Sequence[Address]]
 
