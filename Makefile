@@ -59,7 +59,10 @@ chaos: chaos-kills chaos-fuzz chaos-machines
 chaos-kills: .venv/ready
 	$(BIN)/python -m benchmarks.nightly.kills --minutes $(MINUTES) --seed $(SEED) --jobs $(JOBS)
 
+# Atheris has wheels for x86_64 and some versions of Python only; without it all inputs come from the seeded mutator.
 chaos-fuzz: .venv/ready
+	@[ "$$(uname -m)" != x86_64 ] || $(BIN)/pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps atheris==3.0.0 || \
+		echo "atheris cannot be installed here; no job looks for inputs by coverage"
 	$(BIN)/python -m benchmarks.nightly.fuzz --minutes $(MINUTES) --seed $(SEED) --jobs $(JOBS)
 
 chaos-machines: .venv/ready .venv/system

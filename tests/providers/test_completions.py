@@ -102,7 +102,7 @@ def test_a_case_without_a_stub_is_not_asked(server: FaultServer, stub: str | Non
     assert server.requests == []
 
 
-@pytest.mark.parametrize("body", [{"choices": []}, {"error": {"message": "overloaded"}}, {"choices": [{"text": 3}]}])
+@pytest.mark.parametrize("body", [{"choices": []}, {"error": {"message": "overloaded"}}, {"choices": [{"text": None}]}])
 def test_a_response_without_an_answer_may_be_asked_for_again(server: FaultServer, body: object) -> None:
     server.script = in_turn(sends(body))
     with pytest.raises(Unavailable):

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.errors import ProviderError, Rejected, Unavailable
+from steelyard.errors import InputError, ProviderError, Rejected, Unavailable
 from steelyard.protocols import RateLimitHeadroom
 from steelyard.providers.faults import decoded_error, error_message
 from steelyard.providers.waits import headroom, retry_after, seconds_until
@@ -333,3 +333,33 @@ def test_a_long_complaint_is_cut(server: FaultServer) -> None:
     with pytest.raises(Unavailable) as caught:
         exchange(server)
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http:///v1", "http://127.0.0.1:99999/v1", "http://[::1:80/v1", "localhost:8000/v1", "ftp://host/v1", ""],
+)
+def test_an_address_that_is_none_is_refused_before_anybody_is_asked(address: str) -> None:
+    with pytest.raises(InputError, match="is not an address"):
+        HttpEndpoint(address, {}, secrets=())
+
+
+@pytest.mark.parametrize(
+    ("proxy", "says"),
+    [
+        ("nonsense://user:secret@host", 'begins with "nonsense"'),
+        ("socks5://host:1", "pip install socksio"),
+        ("host:3128", ""),
+    ],
+)
+def test_a_proxy_that_nothing_can_go_through_is_refused_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, proxy: str, says: str
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    monkeypatch.delenv("all_proxy", raising=False)
+    if not says:
+        HttpEndpoint("http://127.0.0.1:1/v1", {}, secrets=())
+        return
+    with pytest.raises(InputError, match=says) as refused:
+        HttpEndpoint("http://127.0.0.1:1/v1", {}, secrets=())
+    assert "secret" not in str(refused.value)

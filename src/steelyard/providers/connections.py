@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.util
 import ssl
 from collections.abc import AsyncIterator
 from functools import cache
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import httpx2
 
+from steelyard.errors import InputError
 from steelyard.protocols import Delivery
+from steelyard.text import short_quote
 
 PLAIN_PORT_SSL_REASONS = (
     "WRONG_VERSION_NUMBER",
@@ -20,6 +25,47 @@ PLAIN_PORT_SSL_REASONS = (
 )
 """What OpenSSL says of a peer that does not speak TLS."""
 TLS_SILENCE_HINT = "; the TLS handshake was not answered: write http:// instead of https:// if the port is a plain one"
+
+
+PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
+
+
+def check_base_url(url: str) -> None:
+    """Raise an InputError where no request could be sent to an address."""
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError as error:
+        raise InputError(f'"{url}" is not an address: {error}') from None
+    if not is_address:
+        raise InputError(f'"{url}" is not an address; write one such as http://127.0.0.1:8000/v1')
+    if "@" in parts.netloc:
+        raise InputError(
+            "a base URL must not hold a name and password: it is stored with the run; use api_key or headers"
+        )
+
+
+def check_proxies() -> None:
+    """Raise an InputError for a proxy in the environment that no request could go through; its password is not shown."""
+    for name, proxy in getproxies().items():
+        scheme, parted, _ = proxy.partition("://")
+        if name not in ("http", "https", "all") or not parted:
+            continue
+        if scheme not in PROXY_SCHEMES:
+            raise InputError(
+                f"{name.upper()}_PROXY in the environment begins with {short_quote(scheme)}; "
+                f"a proxy begins with {', '.join(PROXY_SCHEMES)}"
+            )
+        if scheme.startswith("socks") and importlib.util.find_spec("socksio") is None:
+            raise InputError(
+                f"{name.upper()}_PROXY in the environment is a SOCKS proxy, which needs: pip install socksio"
+            )
+
+
+def _proxy_hint() -> str:
+    """That a proxy may be to blame for a connection that cannot be made, where one is set."""
+    named = [f"{name.upper()}_PROXY" for name in getproxies() if name in ("http", "https", "all")]
+    return f"; the environment sets {' and '.join(named)}" if named else ""
 
 
 class ConnectionTrace:
@@ -70,4 +116,5 @@ def trusted_certificates() -> ssl.SSLContext:
 def error_description(error: Exception) -> str:
     """What an error of the client says, with its name and the way out where we know one."""
     name = type(error).__name__
-    return f"{name}: {error}{_tls_hint(error)}" if str(error) else name
+    hint = _tls_hint(error) or (_proxy_hint() if isinstance(error, httpx2.ConnectError | httpx2.ProxyError) else "")
+    return f"{name}: {error}{hint}" if str(error) else f"{name}{hint}"

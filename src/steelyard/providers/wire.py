@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit
 
 import httpx2
 import msgspec
@@ -13,7 +12,14 @@ import msgspec
 from steelyard.errors import InputError, Rejected, Unavailable
 from steelyard.protocols import Delivery, RateLimitHeadroom
 from steelyard.providers.bodies import as_dict, is_event_stream, json_value, stream_events
-from steelyard.providers.connections import ConnectionTrace, error_description, request_body, trusted_certificates
+from steelyard.providers.connections import (
+    ConnectionTrace,
+    check_base_url,
+    check_proxies,
+    error_description,
+    request_body,
+    trusted_certificates,
+)
 from steelyard.providers.faults import (
     decoded_error,
     error_message,
@@ -45,14 +51,8 @@ class HttpEndpoint:
 
     def __init__(self, base_url: str, headers: Mapping[str, str], *, secrets: Iterable[str]) -> None:
         self.url = base_url.rstrip("/")
-        try:
-            place = urlsplit(self.url).netloc
-        except ValueError as error:
-            raise InputError(f'"{base_url}" is not an address: {error}') from None
-        if "@" in place:
-            raise InputError(
-                "a base URL must not hold a name and password: it is stored with the run; use api_key or headers"
-            )
+        check_base_url(self.url)
+        check_proxies()
         for name, value in headers.items():
             # an error raised while sending would show the key
             if not (value.isascii() and value.isprintable()):
