@@ -37,7 +37,7 @@ class ConfigFiles:
             if pattern.is_absolute():
                 pattern = pattern.relative_to(self._folder)
             paths = sorted(self._folder.glob(str(pattern)))[:MAX_GLOB_FILES]
-        except (ValueError, NotImplementedError, OSError):
+        except (ValueError, NotImplementedError, OSError, IndexError):
             paths = []
         inside = [path for path in paths if path.resolve().is_relative_to(self._folder.resolve()) and path.is_file()]
         if not inside:
