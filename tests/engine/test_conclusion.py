@@ -190,6 +190,11 @@ def test_one_of_a_thing_is_not_plural(place: Path) -> None:
 
 def test_a_stopping_rule_says_what_it_needs() -> None:
     assert stopping_rule(None, until_decided=False) is None
+    unasked = stopping_rule("main", until_decided=False)
+    assert unasked is not None
+    assert unasked.most == 10
+    with pytest.raises(InputError, match="--baseline belongs to --until-decided"):
+        stopping_rule("main", until_decided=False, samples=5)
     with pytest.raises(InputError, match="needs a --baseline"):
         stopping_rule(None, until_decided=True)
 

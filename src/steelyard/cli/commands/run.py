@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Ask models for attempts at each case, verify every one, and print the results."""
-    from steelyard.engine.gate.rounds import run_until_decided, stopping_rule
+    from steelyard.engine.gate.rounds import UNASKED_MIN_SAMPLES, run_until_decided, stopping_rule
     from steelyard.engine.plan import plan_warnings, select_cases, shard_cases, shard_messages
     from steelyard.engine.preflight.connect import split_model_names
     from steelyard.engine.preflight.forecast import forecast, forecast_text
@@ -113,10 +113,16 @@ def run(options: argparse.Namespace) -> int:
     )
     if until is None:
         return _conclude_run(run_cases(cases, shard=options.shard, **asked), options, suite_rule)
+    most = forecast(cases, **{name: asked[name] for name in FORECAST_ARGUMENTS}, samples=until.most)
+    print_to_stderr(f"asks until the gate can decide; at most {forecast_text(most).rstrip()}")
     del asked["samples"]
+    least = 1 if options.until_decided else UNASKED_MIN_SAMPLES
     return _conclude_sequential_run(
-        run_until_decided(cases, until=until, tell=print_to_stderr, **asked), options, suite_rule
+        run_until_decided(cases, until=until, tell=print_to_stderr, least=least, **asked), options, suite_rule
     )
+
+
+FORECAST_ARGUMENTS = ("models", "k", "parameters", "system", "base_url", "means")
 
 
 def _run_options(sub: argparse.ArgumentParser) -> None:
@@ -174,7 +180,11 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
     add_shard_option(which)
     add_default_check_option(which)
     decide = sub.add_argument_group("stopping as soon as a gate can decide")
-    decide.add_argument("--baseline", metavar="A", help="what to compare the run with, as for steelyard gate")
+    decide.add_argument(
+        "--baseline",
+        metavar="A",
+        help="what to compare the run with, as for steelyard gate; without -n it asks 3 to 10 times per case, until decided",
+    )
     decide.add_argument(
         "--until-decided", action="store_true", help="ask in rounds, and stop as soon as the gate can decide"
     )
@@ -182,7 +192,7 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
         "--max-samples",
         type=attempt_count,
         metavar="N",
-        help="the maximum number of attempts per case (default: 20)",
+        help="the maximum number of attempts per case (default: 20; 10 without --until-decided)",
     )
     add_decision_options(decide)
     add_execution_options(sub, backend=True)

@@ -30,6 +30,8 @@ from steelyard.text import counted
 
 DEFAULT_MAX_SAMPLES = 20
 """Attempts per case at the most, unless the user says otherwise."""
+UNASKED_MIN_SAMPLES, UNASKED_MAX_SAMPLES = 3, 10
+"""Attempts per case, at the least and at the most, of a run that names a baseline and no number of attempts."""
 SUSPICIOUS_P_VALUE = 0.1
 """A case that dropped, with a p-value up to this, gets all attempts before the suite is cleared."""
 
@@ -88,8 +90,9 @@ def stopping_rule(
     cases: CasesRule | None = None,
     min_effect: float = 0.0,
 ) -> StoppingRule | None:
-    """When to stop asking; None where no gate decides that."""
-    if not until_decided:
+    """When to stop asking; None where no gate decides that. A baseline without a number of attempts means: until decided."""
+    is_unasked = not until_decided and baseline is not None and samples is None and shard is None
+    if not until_decided and not is_unasked:
         for name, given in (("--baseline", baseline), ("--max-samples", max_samples)):
             if given is not None:
                 raise InputError(f"{name} belongs to --until-decided; a finished run is decided by: steelyard gate")
@@ -100,7 +103,8 @@ def stopping_rule(
         raise InputError("--until-decided looks at all cases after every round, and a --shard has only some of them")
     if samples is not None:
         raise InputError("--until-decided finds out how many attempts it needs; --max-samples N bounds them")
-    most = DEFAULT_MAX_SAMPLES if max_samples is None else max_samples
+    usual = UNASKED_MAX_SAMPLES if is_unasked else DEFAULT_MAX_SAMPLES
+    most = usual if max_samples is None else max_samples
     return StoppingRule(
         baseline=baseline, most=most, alpha=alpha, margin=margin, cases=cases or "", min_effect=min_effect
     )
@@ -114,9 +118,10 @@ def run_until_decided(
     means: RunOptions,
     tell: MessageCallback,
     base_url: str,
+    least: int = 1,
     **asked: Any,
 ) -> SequentialRunResult:
-    """Ask for one attempt at each case, look, and ask on until the gate can decide or all are asked.
+    """Ask for `least` attempts at each case, look, and ask on until the gate can decide or all are asked.
 
     What cannot be compared is found before anything is asked.
     """
@@ -132,7 +137,9 @@ def run_until_decided(
         run_coroutine(close_providers(providers))
     recorded = max((count for count in counts if count is not None), default=0)
     until = replace(until, most=min(until.most, recorded or until.most))
-    done = run(cases, models=models, samples=1, until=until, means=means, base_url=base_url, **asked)
+    done = run(
+        cases, models=models, samples=min(least, until.most), until=until, means=means, base_url=base_url, **asked
+    )
     return continue_until_decided(done, means=means, tell=tell)
 
 
