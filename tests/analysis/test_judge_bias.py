@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from steelyard.analysis.judge_bias import JudgeVote, judge_biases
+from steelyard.analysis.judge_bias import JudgeVote, judge_biases, position_bias
 
 
 def votes(chance: random.Random, *, length: float = 0.0, own: float = 0.0, german: float = 0.0) -> list[JudgeVote]:
@@ -64,3 +64,16 @@ def test_better_long_answers_are_no_bias() -> None:
 def test_few_labels_test_nothing() -> None:
     assert judge_biases(votes(random.Random(1))[:19]) == ()
     assert judge_biases([]) == ()
+
+
+def test_a_judge_that_favours_a_place_is_found_and_a_fair_one_rarely() -> None:
+    chance = random.Random(2)
+    alarms = sum(position_bias(chance.choices(["", "first", "second"], k=60)).p < 0.05 for _ in range(200))
+    # an exact test alarms at most in 5%: more than 20 of 200 come once in a thousand times
+    assert alarms <= 20
+    swayed = position_bias(["first"] * 30 + ["second"] * 8 + [""] * 62)
+    assert swayed.p < 0.001
+    assert swayed.share == pytest.approx(0.38)
+    assert position_bias([]).share is None
+    assert position_bias([]).p == 1
+    assert position_bias(["first"] * 2000 + ["second"] * 2000).p == 1

@@ -140,3 +140,33 @@ def _within_labels(votes: Sequence[JudgeVote], values: Sequence[float]) -> list[
         sums[vote.label > 0.5] = weight + vote.weight, total + vote.weight * value
     means = {key: total / weight for key, (weight, total) in sums.items()}
     return [value - means[vote.label > 0.5] for vote, value in zip(votes, values, strict=True)]
+
+
+class PositionBias(Record, frozen=True, kw_only=True):
+    """Whether a judge that was asked about pairs in both orders favours a place."""
+
+    pairs: int
+    first: int
+    """Pairs in which the answer that stood first won both times, whichever it was."""
+    second: int
+    p: float
+    """How likely places are favoured as unequally by a judge to whom places are alike (exact, two-sided)."""
+
+    @property
+    def share(self) -> float | None:
+        """The share of pairs that the place decided; None without pairs."""
+        return (self.first + self.second) / self.pairs if self.pairs else None
+
+
+def position_bias(favoured: Sequence[Literal["", "first", "second"]]) -> PositionBias:
+    """The sign test (Conover 1999, "Practical Nonparametric Statistics", 3.4) of `PairwiseJudgment.favoured` over pairs.
+
+    >>> position_bias(["first"] * 9 + ["second"] + [""] * 30).p
+    0.021484375
+    """
+    first, second = (sum(each == place for each in favoured) for place in ("first", "second"))
+    decided, fewer = first + second, min(first, second)
+    # whole numbers, because 2**decided may be beyond any float
+    tail = sum(math.comb(decided, count) for count in range(fewer + 1))
+    p = min(1.0, 2 * tail / 2**decided)
+    return PositionBias(pairs=len(favoured), first=first, second=second, p=p)
