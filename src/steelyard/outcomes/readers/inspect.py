@@ -31,12 +31,12 @@ SCORE_WORDS = {"c": 1.0, "i": 0.0, "p": 0.5, "n": 0.0, "yes": 1.0, "true": 1.0, 
 FINISHES = {"max_tokens": "length", "model_length": "length"}
 
 
-class _Score(msgspec.Struct):
+class _Score(msgspec.Struct, gc=False):
     value: Any = None
     explanation: str | None = None
 
 
-class _Usage(msgspec.Struct):
+class _Usage(msgspec.Struct, gc=False):
     input_tokens: Any = None
     output_tokens: Any = None
     input_tokens_cache_read: Any = None
@@ -44,41 +44,41 @@ class _Usage(msgspec.Struct):
     total_cost: Any = None
 
 
-class _Call(msgspec.Struct):
+class _Call(msgspec.Struct, gc=False):
     function: str = ""
     arguments: Any = None
     id: str = ""
 
 
-class _ChoiceMessage(msgspec.Struct):
+class _ChoiceMessage(msgspec.Struct, gc=False):
     tool_calls: list[_Call] | None = None
 
 
-class _Choice(msgspec.Struct):
+class _Choice(msgspec.Struct, gc=False):
     message: _ChoiceMessage = msgspec.field(default_factory=_ChoiceMessage)
     stop_reason: str = "stop"
 
 
-class _Output(msgspec.Struct):
+class _Output(msgspec.Struct, gc=False):
     choices: list[_Choice] = []
     completion: str = ""
     error: str | None = None
 
 
-class _InspectMessage(msgspec.Struct):
+class _InspectMessage(msgspec.Struct, gc=False):
     role: str = "user"
     content: Any = ""
 
 
-class _Error(msgspec.Struct):
+class _Error(msgspec.Struct, gc=False):
     message: str = ""
 
 
-class _Limit(msgspec.Struct):
+class _Limit(msgspec.Struct, gc=False):
     type: str = ""
 
 
-class _Sample(msgspec.Struct):
+class _Sample(msgspec.Struct, gc=False):
     id: int | str
     epoch: int = 1
     input: str | list[_InspectMessage] = ""
@@ -143,8 +143,9 @@ class InspectReader:
         yield from _status_problems(path, log)
         if log.samples is None:
             raise UnreadableOutcomesError("a log without samples; Inspect writes them without --no-log-samples")
+        scorers = _scorer_names(log)
         for sample in log.samples:
-            yield _attempt(log, sample)
+            yield _attempt(log.eval, scorers, sample)
 
 
 def _archived_attempts(path: Path) -> Iterator[RecordedAttempt | Problem]:
@@ -162,10 +163,14 @@ def _archived_attempts(path: Path) -> Iterator[RecordedAttempt | Problem]:
             yield from _status_problems(path, header)
             # what was written twice counts as it was written last
             samples = {member.filename: member for member in members if member.filename.startswith("samples/")}
+            scorers, decode = _scorer_names(header), msgspec.json.Decoder(_Sample).decode
             for member in samples.values():
-                yield _attempt(
-                    header, decoded(unpack(member), _Sample, f"a sample of Inspect: {member.filename[:200]}")
-                )
+                raw = unpack(member)
+                try:
+                    sample = decode(raw)
+                except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                    sample = decoded(raw, _Sample, f"a sample of Inspect: {member.filename[:200]}")
+                yield _attempt(header.eval, scorers, sample)
     except (zipfile.BadZipFile, struct.error, zlib.error, EOFError, NotImplementedError) as error:
         raise UnreadableOutcomesError(f"a damaged zip archive: {str(error)[:200]}") from None
 
@@ -218,11 +223,14 @@ def _status_problems(path: Path, header: _Header) -> Iterator[Problem]:
         yield Problem(str(path), 0, f"its status is {header.status[:80]}: what it has is read", fatal=False)
 
 
-def _attempt(header: _Header, sample: _Sample) -> RecordedAttempt:
-    spec = header.eval
-    values = dict(_values(sample.scores or {}))
+def _scorer_names(header: _Header) -> list[str]:
+    """The scorers that decide, the headline first."""
     headline = header.results.headline.score if header.results and header.results.headline else ""
-    named = [headline, *(scorer.name for scorer in spec.scorers or ())]
+    return list(filter(None, [headline, *(scorer.name for scorer in header.eval.scorers or ())]))
+
+
+def _attempt(spec: _Spec, named: list[str], sample: _Sample) -> RecordedAttempt:
+    values = dict(_values(sample.scores or {}))
     scorer = next((name for name in named if name in values), next(iter(values), ""))
     score = values.get(scorer)
     failure = ""
@@ -233,7 +241,7 @@ def _attempt(header: _Header, sample: _Sample) -> RecordedAttempt:
     return RecordedAttempt(
         case=f"{spec.task}/{sample.id}",
         model=spec.model,
-        judged_by=f"inspect {scorer or next(filter(None, named), 'scorer')}",
+        judged_by=f"inspect {scorer or next(iter(named), 'scorer')}",
         tool=f"inspect-ai {spec.packages.get('inspect_ai', '')}".strip(),
         number=sample.epoch,
         passed=None if score is None else score >= 1,
@@ -298,11 +306,11 @@ def _content(content: Any) -> str:
 
 def _answer(sample: _Sample) -> Answer:
     choice = sample.output.choices[0] if sample.output.choices else _Choice()
-    usage = sample.model_usage.values()
+    usage = list(sample.model_usage.values())
 
     def total(name: str) -> int | None:
-        found = [number(getattr(each, name)) for each in usage]
-        return int(sum(filter(None, found))) if any(each is not None for each in found) else None
+        found = [value for each in usage if (value := number(getattr(each, name))) is not None]
+        return int(sum(found)) if found else None
 
     costs = [number(each.total_cost) for each in usage]
     usd = sum(cost for cost in costs if cost is not None) if costs and None not in costs else None
