@@ -139,3 +139,17 @@ def test_damaged_bytes_are_cases_or_a_refusal(tmp_path: Path, suffix: str) -> No
             data[chance.randrange(len(data))] = chance.randrange(256)
         (tmp_path / f"c{suffix}").write_bytes(bytes(data))
         survives(tmp_path / f"c{suffix}")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        '{"prompts": ["Hi"], "providers": [], "tests": [{"vars": {"a": "\\ud800"}}]}',
+        '{"prompts": ["Hi"], "tests": [{"vars": "file://"}, "file://"]}',
+        '[{"question": "q", "answer": "a", "extra": "\\ud800"}]',
+        '[{"description": "d", "public_tests": {"input": ["1"], "output": ["2"]}, "solutions": {"language": null}}]',
+    ],
+)
+def test_what_fuzzing_found_stays_fixed(tmp_path: Path, document: str) -> None:
+    (tmp_path / "c.json").write_text(document)
+    survives(tmp_path / "c.json")

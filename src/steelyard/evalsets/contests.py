@@ -127,7 +127,8 @@ def _code_contests(row: dict[str, Any]) -> dict[str, Any]:
     case: dict[str, Any] = {**({"id": str(row["name"])} if row.get("name") else {})}
     solutions = row.get("solutions")
     if isinstance(solutions, dict):
-        written = zip(solutions.get("language", []), solutions.get("solution", []), strict=False)
+        languages, codes = (solutions.get(key) for key in ("language", "solution"))
+        written = zip(languages, codes, strict=False) if isinstance(languages, list) and isinstance(codes, list) else ()
         reference = next((code for language, code in written if language in (CODE_CONTESTS_PYTHON, "PYTHON3")), None)
         case |= {"reference": reference} if isinstance(reference, str) else {}
     return case | _of_programs(str(row["description"]), pairs)
