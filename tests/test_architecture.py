@@ -50,7 +50,7 @@ WORLD = {"asyncio", "datetime", "http", "httpx2", "io.open", "os", "random", "se
 """Modules that reach files, clocks, networks or chance: pure rooms do not import them."""
 HEAVY = {
     *("anyio", "concurrent", "doctest", "duckdb", "hcl2", "importlib", "jinja2", "jsonschema", "lark"),
-    *("msgspec", "numpy", "pyarrow", "ray", "re2", "tarfile", "yaml"),
+    *("msgspec", "multiprocessing", "numpy", "pyarrow", "ray", "re2", "tarfile", "yaml"),
 }
 """Libraries that take longer to import than most commands take: the function that needs one imports it."""
 
