@@ -110,7 +110,7 @@ def test_a_plan_is_the_same_wherever_the_files_of_its_cases_lie() -> None:
 
 @pytest.mark.parametrize("shard", [(0, 3), (4, 3), (1, 0), (-1, 2), (1, 1001)])
 def test_there_is_no_shard_beyond_the_last(tmp_path: Path, model: str, shard: tuple[int, int]) -> None:
-    with pytest.raises(InputError, match=f"no shard {shard[0]}/{shard[1]}; I/N is shard I of N"):
+    with pytest.raises(InputError, match=f"no shard {shard[0]}/{shard[1]}; write I/N for shard I of N"):
         run(model, tmp_path / "run", shard)
     assert not (tmp_path / "run").exists()
 

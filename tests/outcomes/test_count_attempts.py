@@ -160,7 +160,7 @@ def test_files_of_one_folder_may_have_other_types_and_each_is_read_for_what_it_i
         ([{"case": ["a"], "correct": True}], {}, 'column "case" holds a list; expected text or whole numbers'),
         ([{"case": {"a": 1}, "correct": True}], {}, 'column "case" holds STRUCT'),
         ([{"case": "a", "correct": [True]}], {}, 'column "correct" holds a list; expected booleans'),
-        ([{"case": "a", "correct": b"\xff"}], {}, "no Parquet file, or a broken one"),
+        ([{"case": "a", "correct": b"\xff"}], {}, "not a Parquet file, or a broken one"),
         ([{"case": "a", "correct": 0.5}], {}, 'correct is "0.5"; expected true or false'),
         ([{"case": "a", "correct": float("nan")}], {}, 'correct is "nan"; expected true or false'),
         ([{"case": "a", "correct": "x" * 100_000}], {}, 'correct is "xxx'),

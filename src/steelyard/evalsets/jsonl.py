@@ -123,7 +123,7 @@ def table_drafts(
         except InputError as error:
             problems.error(path, line, f"{_subject(table.get('task_id'))}: {error}")
         except UnicodeEncodeError:
-            problems.error(path, line, "holds half of a surrogate pair, which is no text")
+            problems.error(path, line, "holds half of a surrogate pair, which is not text")
         except RecursionError:
             problems.error(path, line, "nested too deeply to be read; nest lists and objects less deeply")
     else:

@@ -412,7 +412,7 @@ def _dictionary(column: Any) -> tuple[npt.NDArray[Any], list[Any]]:
     if column.indices.null_count:
         indices = np.where(_bits(column.indices.buffers()[0], column.indices), indices, -1)
     if len(indices) and not -1 <= indices.min() <= indices.max() < len(column.dictionary):
-        raise UnreadableOutcomesError("no Parquet file, or a broken one: rows with names that are not in it")
+        raise UnreadableOutcomesError("not a Parquet file, or a broken one: rows with names that are not in it")
     return indices, column.dictionary.to_pylist()
 
 

@@ -74,7 +74,7 @@ def test_two_nodes_count_together_name_a_broken_file_and_a_lost_driver_leaves_no
         (folder / "broken.parquet").write_bytes(b"PAR1")
         broken = passk(folder, *where, environment=environment)
         assert (broken.returncode, broken.stdout) == (2, "")
-        assert f"{folder}/broken.parquet: no Parquet file, or a broken one" in broken.stderr
+        assert f"{folder}/broken.parquet: not a Parquet file, or a broken one" in broken.stderr
         assert len(broken.stderr.splitlines()) == 1
         stranger = passk(folder, *where, environment=environment | {"RAY_AUTH_TOKEN": "0" * 32})
         assert (stranger.returncode, stranger.stdout) == (2, "")

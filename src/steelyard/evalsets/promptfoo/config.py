@@ -111,7 +111,7 @@ class _ConfigReader:
             except LeftOutError as left_out:
                 self._left_out[str(left_out)] += 1
             except UnicodeEncodeError:
-                what = f"test {number + 1}: holds half of a surrogate pair, which is no text"
+                what = f"test {number + 1}: holds half of a surrogate pair, which is not text"
                 self._problems.error(self._path, self._line(("tests", number)), what)
             except InputError as error:
                 self._problems.error(self._path, self._line(("tests", number)), f"test {number + 1}: {error}")
