@@ -15,6 +15,7 @@ from steelyard.errors import InputError
 from steelyard.evalsets import benchmarks
 from steelyard.evalsets.contests import contest_table
 from steelyard.evalsets.datasets import dataset_table, with_columns
+from steelyard.evalsets.multipl_e import multipl_e_table
 from steelyard.evalsets.schema import Draft, Header, ProblemCollector
 from steelyard.records import JUDGE_ONLY_KIND, Case, Verify, digest
 from steelyard.text import json_error_location, short_quote
@@ -110,7 +111,7 @@ def table_drafts(
         try:
             given = {key: value for key, value in table.items() if value is not None}
             named = with_columns(given, getattr(content, "columns", {}))
-            case = contest_table(named)
+            case = contest_table(named) or multipl_e_table(named)
             if case is None:
                 case = dataset_table(benchmarks.case_table_from_benchmark(named))
             if not any(case.get(name) not in (None, "") for name in CASE_FIELD_SYNONYMS["id"]) and _has_prompt(case):

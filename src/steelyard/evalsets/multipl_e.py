@@ -1,0 +1,63 @@
+"""Problems of MultiPL-E as cases: HumanEval and MBPP in other languages."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from steelyard.errors import InputError
+
+COMMANDS = {
+    "cpp": ("cpp", "c++ -std=c++17 -o program program.cpp", "./program"),
+    "js": ("js", "", "node program.js"),
+    "lua": ("lua", "", "lua program.lua"),
+    "php": ("php", "", "php program.php"),
+    "pl": ("pl", "", "perl program.pl"),
+    "r": ("r", "", "Rscript program.r"),
+    "rb": ("rb", "", "ruby program.rb"),
+    "rs": ("rs", "rustc -o program program.rs", "./program"),
+    "sh": ("sh", "", "bash program.sh"),
+}
+"""The suffix of files in a language, what compiles a program, and what runs it."""
+OPEN_BRACE_TESTS = re.compile(r"\A\s*\}\s*\n")
+"""Tests of some languages begin with the end of the function, which whole answers have themselves."""
+CHECK_CALL = re.compile(r"^def test_check\(\).*", re.MULTILINE | re.DOTALL)
+DROPPED_KEYS = {"prompt", "tests", "name", "language", "stop_tokens", "doctests", "original", "prompt_terminology"}
+
+
+def multipl_e_table(row: dict[str, Any]) -> dict[str, Any] | None:
+    """A problem of MultiPL-E under the names of our cases; None for any other row."""
+    if not {"name", "language", "prompt", "tests", "stop_tokens"} <= row.keys():
+        return None
+    name, language, prompt, tests = (row[key] for key in ("name", "language", "prompt", "tests"))
+    if not all(isinstance(text, str) for text in (name, language, prompt, tests)):
+        raise InputError("its name, language, prompt and tests are no texts")
+    case = {
+        "id": name if language == "py" else f"{name}-{language}",
+        "prompt": "Complete this function. Answer with one code block that holds the whole function, with the imports and "
+        f"helpers it needs.\n\n```{language}\n{prompt.rstrip()}\n```\n",
+        "metadata": {key: value for key, value in row.items() if key not in DROPPED_KEYS},
+    }
+    if language == "py":
+        entry_point = _tested_function(tests)
+        verify = {"kind": "python", "style": "check", "entry_point": entry_point, "stub": prompt}
+        return {**case, "language": "python", "test": CHECK_CALL.sub("", tests), "verify": verify}
+    if language not in COMMANDS:
+        raise InputError(f"the language {language} of MultiPL-E is not run here; py, {', '.join(COMMANDS)} are")
+    suffix, build, run = COMMANDS[language]
+    whole = f"cat answer.{suffix} tests.{suffix} > program.{suffix}"
+    verify = {
+        "kind": "command",
+        "answer": f"answer.{suffix}",
+        "files": {f"tests.{suffix}": OPEN_BRACE_TESTS.sub("\n", tests)},
+        "test": " && ".join(filter(None, (whole, build, run))),
+        "stub": prompt,
+    }
+    return {**case, "language": language, "verify": verify}
+
+
+def _tested_function(tests: str) -> str:
+    found = re.search(r"check\((\w+)\)\s*$", tests.partition("def test_check")[2], re.MULTILINE)
+    if found is None:
+        raise InputError("its tests call no check(FUNCTION)")
+    return found[1]
