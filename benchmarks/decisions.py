@@ -1,0 +1,151 @@
+"""How often the gate is right, at the level that the command spends at its first look, beside the rules that people use now.
+
+    python benchmarks/decisions.py [--repeats 2000] [--cases 50] [--attempts 5/5,30/5] [--seed 1]
+
+Suites whose true pass rates are known are drawn and decided by `steelyard.comparison.gate.decide` itself. A cell of 2,000
+repeats takes about a minute; the page docs/gate.md says which repeats its table has.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from itertools import product
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.comparison.gate import NOT_REGRESSED, REGRESSED, CasesPolicy, decide
+from steelyard.comparison.sides import PairedCounts
+from steelyard.engine.gate.gate import LOOK_ALPHA_SHARE
+
+Floats = NDArray[np.float64]
+LEVEL = 0.05 * LOOK_ALPHA_SHARE
+MARGIN = 0.05
+
+
+def settled(cases: int, chance: np.random.Generator) -> Floats:
+    """A third of the cases always pass, nearly as many never do."""
+    kind = chance.random(cases)
+    return np.where(kind < 0.35, 1.0, np.where(kind < 0.64, 0.0, chance.random(cases)))
+
+
+def saturated(cases: int, chance: np.random.Generator) -> Floats:
+    return np.where(chance.random(cases) < 0.85, 1.0, chance.beta(9, 1, cases))
+
+
+SUITES: dict[str, Callable[[int, np.random.Generator], Floats]] = {
+    "settled": settled,
+    "noisy": lambda cases, chance: chance.beta(0.5, 0.5, cases),
+    "saturated": saturated,
+    "weak": lambda cases, chance: np.where(chance.random(cases) < 0.5, 0.0, chance.beta(1, 3, cases)),
+}
+
+
+def uniform(rates: Floats, drop: float) -> Floats:
+    """The same amount from every case, but none below 0."""
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if np.minimum(rates, middle).mean() >= drop else (middle, high)
+    return rates - np.minimum(rates, high)
+
+
+def concentrated(rates: Floats, drop: float) -> Floats:
+    """The best cases lose half of their rate, one after the other."""
+    after, left = rates.copy(), drop * rates.size
+    for place in np.argsort(-rates, kind="stable"):
+        taken = min(left, rates[place] / 2)
+        after[place] -= taken
+        left -= taken
+    return after
+
+
+def swapped(rates: Floats, _: float) -> Floats:
+    """Another model of the same quality: cases exchange their rates with those of other cases, in a fifth of the suite."""
+    after = rates.copy()
+    few = rates.size // 5
+    after[:few] = np.roll(rates[:few], 1)
+    return after
+
+
+CHANGES: dict[str, tuple[Callable[[Floats, float], Floats], float]] = {
+    "nothing": (lambda rates, _: rates, 0.0),
+    "equal model": (swapped, 0.0),
+    "margin, even": (uniform, MARGIN),
+    "margin, few": (concentrated, MARGIN),
+    "10 points": (uniform, 0.1),
+}
+
+
+def rules_of_today(before: NDArray[np.int64], after: NDArray[np.int64], sizes: tuple[int, int]) -> dict[str, bool]:
+    """Whether each of the usual rules is red, given passes by case."""
+    old, new = before / sizes[0], after / sizes[1]
+    drops = old - new
+    sure = NormalDist().inv_cdf(1 - LEVEL)
+    error = drops.std(ddof=1) / np.sqrt(drops.size)
+    rate = (before.sum() + after.sum()) / (drops.size * sum(sizes))
+    pooled = np.sqrt(max(rate * (1 - rate), 1e-12) * (1 / sizes[0] + 1 / sizes[1]) / drops.size)
+    clustered = np.sqrt((old.var(ddof=1) + new.var(ddof=1)) / drops.size)
+    return {
+        "any case": bool((drops > 0.05 + 1e-9).any()),
+        "mean": bool(drops.mean() > 0.05 + 1e-9),
+        "paired t": bool(drops.mean() > sure * error),
+        "two-proportion z": bool(drops.mean() > sure * pooled),
+        "unpaired clustered": bool(drops.mean() > sure * clustered),
+    }
+
+
+def cell(suite: str, cases: int, sizes: tuple[int, int], change: str, repeats: int, seed: int) -> dict[str, float]:
+    """The share of repeats with each outcome."""
+    chance = np.random.default_rng([seed, cases, *sizes, *suite.encode(), *change.encode()])
+    move, drop = CHANGES[change]
+    names = [f"{number:04}" for number in range(cases)]
+    sure = NormalDist().inv_cdf(1 - LEVEL)
+    found: dict[str, float] = {}
+    policy = CasesPolicy("fail" if change != "equal model" else "warn")
+    for _ in range(repeats):
+        rates = SUITES[suite](cases, chance)
+        later = move(rates, drop)
+        before, after = chance.binomial(sizes[0], rates), chance.binomial(sizes[1], later)
+        columns = [np.full(cases, sizes[0]), before, np.full(cases, sizes[1]), after]
+        decision = decide(
+            {"model": PairedCounts(names, np.stack(columns, axis=1))}, alpha=LEVEL, cleared_level=LEVEL, policy=policy
+        )
+        (model,) = decision.models
+        spread = (rates * (1 - rates) / sizes[0] + later * (1 - later) / sizes[1]).sum()
+        fell = (before / sizes[0] - after / sizes[1]).sum()
+        outcomes = {
+            "red": model.verdict == REGRESSED,
+            "suite red": model.suite == REGRESSED,
+            "cases red": model.case_verdict == "worse",
+            "cleared": model.suite == NOT_REGRESSED,
+            "oracle": bool(fell + sure * np.sqrt(spread) < MARGIN * cases),
+            **rules_of_today(before, after, sizes),
+        }
+        for name, is_so in outcomes.items():
+            found[name] = found.get(name, 0.0) + is_so / repeats
+    return found
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser()
+    asked.add_argument("--repeats", type=int, default=2000)
+    asked.add_argument("--cases", default="20,50,150")
+    asked.add_argument("--attempts", default="1/1,5/5,10/5,30/5")
+    asked.add_argument("--seed", type=int, default=1)
+    options = asked.parse_args()
+    heads: list[str] = []
+    sizes = [(int(before), int(after)) for before, after in (each.split("/") for each in options.attempts.split(","))]
+    for cases, (before, after), suite, change in product(map(int, options.cases.split(",")), sizes, SUITES, CHANGES):
+        found = cell(suite, cases, (before, after), change, options.repeats, options.seed)
+        if not heads:
+            heads = ["suite", "cases", "attempts", "change", *found]
+            print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
+        cells = [suite, str(cases), f"{before}/{after}", change, *(f"{share:.1%}" for share in found.values())]
+        print(f"| {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
