@@ -189,7 +189,8 @@ class RecordedCases:
             group=attempt.group or (plain if others else ""),
             verify=Verify(kind=RECORDED_KIND, settings=settings),
         )
-        self.asked[name] = Attempt(case=self.cases[name], model="").asked
+        if self._with_prompts:
+            self.asked[name] = Attempt(case=self.cases[name], model="").asked
         return name
 
     def number(self, case: str, attempt: RecordedAttempt) -> int:
