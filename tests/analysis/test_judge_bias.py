@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Literal
 
 import pytest
 
@@ -66,14 +67,22 @@ def test_few_labels_test_nothing() -> None:
     assert judge_biases([]) == ()
 
 
+Place = Literal["", "first", "second"]
+PLACES: tuple[Place, ...] = ("", "first", "second")
+
+
+def places(first: int, second: int, neither: int = 0) -> list[Place]:
+    return [PLACES[1]] * first + [PLACES[2]] * second + [PLACES[0]] * neither
+
+
 def test_a_judge_that_favours_a_place_is_found_and_a_fair_one_rarely() -> None:
     chance = random.Random(2)
-    alarms = sum(position_bias(chance.choices(["", "first", "second"], k=60)).p < 0.05 for _ in range(200))
+    alarms = sum(position_bias(chance.choices(PLACES, k=60)).p < 0.05 for _ in range(200))
     # an exact test alarms at most in 5%: more than 20 of 200 come once in a thousand times
     assert alarms <= 20
-    swayed = position_bias(["first"] * 30 + ["second"] * 8 + [""] * 62)
+    swayed = position_bias(places(30, 8, 62))
     assert swayed.p < 0.001
     assert swayed.share == pytest.approx(0.38)
     assert position_bias([]).share is None
     assert position_bias([]).p == 1
-    assert position_bias(["first"] * 2000 + ["second"] * 2000).p == 1
+    assert position_bias(places(2000, 2000)).p == 1
