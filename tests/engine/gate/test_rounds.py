@@ -69,7 +69,7 @@ def until_decided(
 ) -> SequentialRunResult:
     return run_until_decided(
         CASES,
-        until=StoppingRule(baseline="main", most=most),
+        until=StoppingRule(baseline="main", most=most, cases="fail"),
         models=[models],
         means=means(**options),
         tell=(told if told is not None else []).append,

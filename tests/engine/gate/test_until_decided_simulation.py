@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from steelyard.comparison.gate import NOT_REGRESSED, decide
+from steelyard.comparison.gate import NOT_REGRESSED, CasesPolicy, decide
 from steelyard.comparison.sides import Side, Trials
 from steelyard.engine.gate.gate import SamplingRound, gate_sides
 from steelyard.engine.gate.rounds import DEFAULT_MAX_SAMPLES, SUSPICIOUS_P_VALUE
@@ -216,7 +216,8 @@ def test_one_look_of_the_rounds_is_a_gate_at_its_own_levels() -> None:
     (first, *_) = design(DEFAULT_MAX_SAMPLES, baseline_attempts=30)
     passes = drawn.current[1][0]
     cases = paired(Drawn((30, 1), drawn.baseline, passes[None, :]), 0)
-    plain = decide({"model": cases}, alpha=first.alarm, cleared_level=first.cleared_level)
+    policy = CasesPolicy("fail", "the model is the same")
+    plain = decide({"model": cases}, alpha=first.alarm, cleared_level=first.cleared_level, policy=policy)
     looked = gate_sides(
         side(30, drawn.baseline[0].tolist()), side(1, passes.tolist()), at=SamplingRound(first, False)
     ).decision
