@@ -25,6 +25,9 @@ from steelyard.text import printable, short_quote
 MAX_REPORTED_PROBLEMS = 100
 """Problems, and as many warnings, after which more would not help."""
 
+MAX_WAY_OUT_CHARACTERS = 300
+"""Characters of a list of known keys that still help."""
+
 DEFAULT_CASE_LANGUAGE = "rust"
 """The language of sets that name none: the format comes from people who test Rust."""
 
@@ -103,6 +106,11 @@ class ProblemCollector:
         topic = path, key
         if topic not in self._unknown and len(self._unknown) < MAX_REPORTED_PROBLEMS:
             way_out = did_you_mean(key.rpartition(".")[2][:80], known)
+            if len(way_out) > MAX_WAY_OUT_CHARACTERS:
+                suggested = way_out.rfind("did you mean")
+                way_out = (
+                    way_out[suggested:] if suggested >= 0 else "no known key is like it; --map says what columns mean"
+                )
             what = f"unknown key {short_quote(key)} ({way_out})"
             self._unknown[topic] = Problem(printable(path), line, what, fatal=False)
         else:
