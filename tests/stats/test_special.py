@@ -6,20 +6,17 @@ from collections.abc import Callable
 import pytest
 from scipy import special, stats
 
-from steelyard.stats.special import beta_cdf, beta_quantile, normal_cdf, student_cdf, student_quantile
+from steelyard.stats.special import beta_quantile, normal_cdf, student_cdf, student_quantile
 
 SIZES = (0.3, 0.5, 1.0, 1.5, 7.0, 33.3, 150.0, 1e3, 2.5e4, 1e6)
-PLACES = (1e-9, 1e-3, 0.02, 0.3, 0.49, 0.5, 0.51, 0.7, 0.99, 0.9999)
 PROBABILITIES = (1e-12, 1e-4, 0.0125, 0.0375, 0.1, 0.5, 0.9, 0.975, 0.9999)
 FREEDOMS = (1, 1.5, 2, 3, 4, 19, 299, 999, 10**4, 10**7)
 
 
 @pytest.mark.parametrize("a", SIZES)
-def test_the_distribution_and_quantiles_of_beta_are_those_of_scipy(a: float) -> None:
-    for b in SIZES:
-        for x in PLACES:
-            assert beta_cdf(a, b, x) == pytest.approx(float(special.betainc(a, b, x)), rel=2e-12, abs=1e-290), (b, x)
-        for probability in PROBABILITIES if b >= 1 else ():
+def test_quantiles_of_beta_are_those_of_scipy(a: float) -> None:
+    for b in (size for size in SIZES if size >= 1):
+        for probability in PROBABILITIES:
             # the inverse of scipy is off by up to 3e-7 here; the last bit of a float moves a narrow distribution this far
             bits = max(1e-11, 1e-15 * (a + b))
             back = float(special.betainc(a, b, beta_quantile(a, b, probability)))
@@ -35,7 +32,6 @@ def test_a_beta_with_almost_nothing_on_one_side_keeps_its_probability(a: float) 
 
 
 def test_the_ends_of_a_beta_are_exact() -> None:
-    assert (beta_cdf(2, 3, 0), beta_cdf(2, 3, 1)) == (0.0, 1.0)
     assert (beta_quantile(2, 3, 0), beta_quantile(2, 3, 1)) == (0.0, 1.0)
 
 
@@ -65,8 +61,6 @@ def test_the_normal_tail_is_that_of_scipy() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: beta_cdf(0, 1, 0.5),
-        lambda: beta_cdf(1, 1, 1.5),
         lambda: beta_quantile(1, 0.5, 0.5),
         lambda: beta_quantile(1, 1, float("nan")),
         lambda: student_cdf(0, 1),

@@ -21,17 +21,6 @@ CANCELLATION = 1e-6
 TINY = 1e-300
 
 
-def beta_cdf(a: float, b: float, x: float) -> float:
-    """The regularized incomplete beta function: how likely a beta variable is at most `x`.
-
-    >>> f"{beta_cdf(2, 3, 0.5):.12f} {beta_cdf(600, 401, 0.5):.6e}"
-    '0.687500000000 1.364232e-10'
-    """
-    if not (a > 0 and b > 0 and 0 <= x <= 1):
-        raise ValueError(f"beta_cdf needs a and b above 0 and x within [0, 1], got {a}, {b}, {x}")
-    return _beta_cdf(a, b, x, 1 - x)
-
-
 def beta_quantile(a: float, b: float, probability: float) -> float:
     """The value that a beta variable stays at or below with this probability; `b` is at least 1.
 
@@ -134,17 +123,11 @@ def _normal_guess(a: float, b: float, probability: float) -> float:
     return guess if 0 < guess < 1 else 0.0
 
 
-def _beta_cdf(a: float, b: float, x: float, q: float) -> float:
-    """The distribution at `x`; `q` is `1 - x`, given apart because it may be the exact one of the two."""
-    if x <= 0 or q <= 0:
-        return 0.0 if x <= 0 else 1.0
-    if x * (a + b + 2) < a + 1:
-        return math.exp(_log_density_factor(a, b, x, q)) / _fraction(a, b, x, q)
-    return 1 - math.exp(_log_density_factor(b, a, q, x)) / _fraction(b, a, q, x)
-
-
 def _log_beta_cdf(a: float, b: float, x: float, q: float) -> float:
-    """The logarithm of the distribution at `x`, also where it is too small for a float."""
+    """The logarithm of the distribution at `x`, also where it is too small for a float.
+
+    `q` is `1 - x`, given apart because it may be the exact one of the two.
+    """
     if x * (a + b + 2) < a + 1:
         return _log_density_factor(a, b, x, q) - math.log(_fraction(a, b, x, q))
     return math.log1p(-math.exp(_log_density_factor(b, a, q, x)) / _fraction(b, a, q, x)) if q > 0 else 0.0
