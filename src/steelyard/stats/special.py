@@ -14,7 +14,10 @@ from statistics import NormalDist
 STIRLING_MIN = 16.0
 DEVIANCE_SERIES_MAX = 0.1
 MAX_FRACTION_STEPS = 100_000
-MAX_NEWTON_STEPS = 100
+MAX_SOLVING_STEPS = 100
+MAX_GUESS_EXPONENT = 300.0
+# a step from so close leaves an error of the order of its cube
+LAST_STEP_DISTANCE = 1e-5
 PRECISION = 1e-15
 # what the logarithms of gamma functions may lose when they cancel
 CANCELLATION = 1e-6
@@ -24,7 +27,7 @@ TINY = 1e-300
 def beta_quantile(a: float, b: float, probability: float) -> float:
     """The value that a beta variable stays at or below with this probability; `b` is at least 1.
 
-    The logarithm of the probability is a concave function of that of the value, so Newton's steps cannot run away.
+    The logarithm of the probability is a concave function of that of the value, so no step towards it can run away.
 
     >>> f"{beta_quantile(2, 3, 0.6875):.12f} {beta_quantile(1, 1, 0.025):.12f}"
     '0.500000000000 0.025000000000'
@@ -41,16 +44,15 @@ def beta_quantile(a: float, b: float, probability: float) -> float:
     if least < math.log(TINY):
         return 0.0
 
-    def curve(log_x: float) -> tuple[float, float]:
+    def curve(log_x: float) -> tuple[float, float, float]:
         x = math.exp(log_x)
-        q = -math.expm1(log_x)
-        log_cdf = _log_beta_cdf(a, b, x, q)
-        return log_cdf, math.exp(_log_density_factor(a, b, x, q) - math.log(max(q, TINY)) - log_cdf)
+        q = max(-math.expm1(log_x), TINY)
+        log_factor = _log_density_factor(a, b, x, q)
+        log_cdf = _log_beta_cdf(a, b, x, q, log_factor)
+        return log_cdf, math.exp(log_factor - math.log(q) - log_cdf), a - (b - 1) * x / q
 
-    start = _normal_guess(a, b, probability)
-    log_x = _newton(
-        curve, math.log(probability), max(least, math.log(start)) if start > 0 else least, least, -PRECISION
-    )
+    start = _beta_guess(a, b, probability)
+    log_x = _solve(curve, math.log(probability), max(least, math.log(start)) if start > 0 else least, least, -PRECISION)
     return math.exp(log_x)
 
 
@@ -81,14 +83,15 @@ def student_quantile(freedom: float, probability: float) -> float:
         return 0.0
     tail = min(probability, 1 - probability)
 
-    def curve(log_t: float) -> tuple[float, float]:
-        t = math.exp(log_t)
-        log_tail = _log_student_tail(freedom, t)
+    def curve(log_t: float) -> tuple[float, float, float]:
+        square = math.exp(2 * log_t)
+        x, q = freedom / (freedom + square), square / (freedom + square)
         # the density times t is the factor in front of the fraction of the beta form
-        x, q = freedom / (freedom + t * t), t * t / (freedom + t * t)
-        return log_tail, -math.exp(_log_density_factor(freedom / 2, 0.5, x, q) - log_tail)
+        log_factor = _log_density_factor(freedom / 2, 0.5, x, q)
+        log_tail = _log_beta_cdf(freedom / 2, 0.5, x, q, log_factor) - math.log(2)
+        return log_tail, -math.exp(log_factor - log_tail), 1 - (freedom + 1) * q
 
-    log_t = _newton(curve, math.log(tail), math.log(-NormalDist().inv_cdf(tail)), -math.inf, math.inf)
+    log_t = _solve(curve, math.log(tail), math.log(-NormalDist().inv_cdf(tail)), -math.inf, math.inf)
     return math.copysign(math.exp(log_t), probability - 0.5)
 
 
@@ -101,44 +104,61 @@ def normal_cdf(z: float) -> float:
     return math.erfc(-z / math.sqrt(2)) / 2
 
 
-def _newton(
-    curve: Callable[[float], tuple[float, float]], target: float, start: float, least: float, most: float
+def _solve(
+    curve: Callable[[float], tuple[float, float, float]], target: float, start: float, least: float, most: float
 ) -> float:
-    """Where a concave curve, which comes with its slope, meets the target."""
+    """Where a concave curve meets the target, by Halley's steps and by Newton's where these would go astray.
+
+    The curve is the logarithm of a tail over the logarithm of its place. It comes with its slope and with the slope of the
+    logarithm of that slope times the tail.
+    """
     place = start
-    for _ in range(MAX_NEWTON_STEPS):
-        value, slope = curve(place)
-        step = (target - value) / slope if slope else 0.0
+    for _ in range(MAX_SOLVING_STEPS):
+        value, slope, growth = curve(place)
+        if not slope:
+            return place
+        bent = slope + (target - value) * (growth - slope) / 2
+        step = (target - value) / (bent if 0.5 < bent / slope < 2 else slope)
         new = min(max(place + step, least), most)
-        if abs(new - place) <= PRECISION * max(1.0, abs(place)):
+        if abs(target - value) <= LAST_STEP_DISTANCE * min(1.0, -target) or abs(new - place) <= PRECISION * max(
+            1.0, abs(place)
+        ):
             return new
         place = new
     return place
 
 
-def _normal_guess(a: float, b: float, probability: float) -> float:
-    """A value near the quantile where both parameters are large; 0 where it says nothing."""
-    mean = a / (a + b)
-    guess = mean + NormalDist().inv_cdf(probability) * math.sqrt(mean * (1 - mean) / (a + b + 1))
-    return guess if 0 < guess < 1 else 0.0
+def _beta_guess(a: float, b: float, probability: float) -> float:
+    """A value near the quantile (Abramowitz and Stegun 1964, 26.5.22); 0 where it says nothing."""
+    if a <= 1 or b <= 1:
+        return 0.0
+    y = -NormalDist().inv_cdf(probability)
+    over_a, over_b = 1 / (2 * a - 1), 1 / (2 * b - 1)
+    h, bend = 2 / (over_a + over_b), (y * y - 3) / 6
+    if h + bend <= 0:
+        return 0.0
+    w = y * math.sqrt(h + bend) / h - (over_b - over_a) * (bend + 5 / 6 - 2 / (3 * h))
+    return a / (a + b * math.exp(2 * w)) if abs(w) < MAX_GUESS_EXPONENT else 0.0
 
 
-def _log_beta_cdf(a: float, b: float, x: float, q: float) -> float:
+def _log_beta_cdf(a: float, b: float, x: float, q: float, log_factor: float) -> float:
     """The logarithm of the distribution at `x`, also where it is too small for a float.
 
     `q` is `1 - x`, given apart because it may be the exact one of the two.
     """
     if x * (a + b + 2) < a + 1:
-        return _log_density_factor(a, b, x, q) - math.log(_fraction(a, b, x, q))
-    return math.log1p(-math.exp(_log_density_factor(b, a, q, x)) / _fraction(b, a, q, x)) if q > 0 else 0.0
+        return log_factor - math.log(_fraction(a, b, x, q))
+    return math.log1p(-math.exp(log_factor) / _fraction(b, a, q, x))
 
 
 def _log_student_tail(freedom: float, t: float) -> float:
     """The logarithm of how likely Student's t lies above `t`, which is not negative."""
     square = t * t
-    if math.isinf(square):
-        return -math.inf
-    return _log_beta_cdf(freedom / 2, 0.5, freedom / (freedom + square), square / (freedom + square)) - math.log(2)
+    x, q = freedom / (freedom + square), square / (freedom + square)
+    if not (x > 0 and q > 0):
+        return -math.inf if q else math.log(0.5)
+    log_factor = _log_density_factor(freedom / 2, 0.5, x, q)
+    return _log_beta_cdf(freedom / 2, 0.5, x, q, log_factor) - math.log(2)
 
 
 def _log_density_factor(a: float, b: float, x: float, q: float) -> float:
