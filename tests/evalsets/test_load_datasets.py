@@ -109,6 +109,7 @@ def test_an_arrow_file_of_the_library_datasets_is_read(tmp_path: Path) -> None:
         ("a.csv", b'question,answer\n"q', "no CSV"),
         ("a.csv", b"question\nq,r,s", "3 cells below 1 columns"),
         ("a.csv", b"\xff\xfe", "not UTF-8"),
+        ("a.csv", b"question,answer,answer\nq,r,s", 'two columns are called "answer"'),
         ("a.parquet", b"PAR1 nothing", "no Parquet"),
         ("a.yaml", b"a: [", "not YAML"),
         ("a.yaml", b"a: 1", "not a list of cases"),

@@ -118,7 +118,10 @@ def test_a_config_in_json_with_a_conversation_loads_as_well(tmp_path: Path) -> N
         ("file://../outside.csv", "no file .* in the folder of the config"),
         ("file:///etc/passwd", "no file .* in the folder of the config"),
         ({"vars": {"a": "file://../secret.txt"}}, "no file .* in the folder of the config"),
-        ({"vars": 3, "assert": [{"type": "contains"}]}, "has no text as its value"),
+        ({"vars": 3}, "vars is no table"),
+        ({"vars": [{"a": 1}]}, "vars is no table"),
+        ({"assert": [{"type": "contains"}]}, "has no text as its value"),
+        ({"assert": [{"type": "equals", "value": "file://../secret.txt"}]}, "no file .* in the folder of the config"),
         ({"assert": [{"value": "x"}]}, "no table with a type"),
         ({"assert": [{"type": "latency"}]}, "has no number as its threshold"),
         (7, "a test is no table"),
@@ -131,3 +134,43 @@ def test_what_cannot_be_read_is_refused_with_its_test(tmp_path: Path, test: obje
     (folder / "c.json").write_text(json.dumps({"prompts": ["Hi {{a}}"], "providers": ["echo"], "tests": [test]}))
     with pytest.raises(InputError, match=message):
         load([folder / "c.json"])
+
+
+def test_values_in_files_and_numbers_are_compared_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "expected.txt").write_text("Paris\n")
+    (tmp_path / "list.yaml").write_text("[a, b]")
+    asserts = [
+        {"type": "equals", "value": "file://expected.txt"},
+        {"type": "contains-any", "value": "file://list.yaml"},
+        {"type": "contains", "value": 3.14159265},
+        {"type": "contains", "value": 1234567.0},
+        {"type": "equals", "value": "file://value.js"},
+    ]
+    config = {"prompts": ["Hi"], "providers": ["echo"], "tests": [{"assert": asserts}]}
+    (tmp_path / "c.json").write_text(json.dumps(config))
+    loaded = load([tmp_path / "c.json"])
+    (case,) = loaded.cases
+    assert case.verify.settings["checks"] == [
+        {"equals": "Paris"},
+        {"contains_any": ["a", "b"]},
+        {"contains": "3.14159265"},
+        {"contains": "1234567"},
+    ]
+    assert any("whose value comes from code" in problem.what for problem in loaded.problems)
+
+
+def test_scenarios_may_stand_in_files(tmp_path: Path) -> None:
+    (tmp_path / "configs.yaml").write_text("- {vars: {a: 1}}\n- {vars: {a: 2}}\n")
+    (tmp_path / "tests.csv").write_text("b,__expected\n3,contains: x\n")
+    scenario = {"config": "file://configs.yaml", "tests": "file://tests.csv"}
+    (tmp_path / "c.json").write_text(json.dumps({"prompts": ["{{a}} {{b}}"], "scenarios": [scenario]}))
+    assert set(by_prompt(tmp_path / "c.json")) == {"1 3", "2 3"}
+
+
+def test_a_test_for_a_prompt_that_is_not_there_is_counted(tmp_path: Path) -> None:
+    tests = [{"prompts": ["nosuch"], "vars": {"a": "x"}}, {"prompts": ["one"], "vars": {"a": "y"}}]
+    config = {"prompts": [{"id": "one", "raw": "Hi {{a}}"}], "providers": ["echo"], "tests": tests}
+    (tmp_path / "c.json").write_text(json.dumps(config))
+    loaded = load([tmp_path / "c.json"])
+    assert [case.prompt for case in loaded.cases] == ["Hi y"]
+    assert any("1 × tests whose prompts are not among" in problem.what for problem in loaded.problems)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any
 
 from steelyard.errors import InputError
@@ -43,6 +44,16 @@ def assertion_checks(assertion: Any, schema_of: Callable[[str], Any]) -> Iterato
     if isinstance(weight, bool) or not isinstance(weight, int | float):
         raise InputError(f"the weight of an assertion {kind} is no number")
     yield {**check, **({"not": True} if is_negated else {}), **({"weight": weight} if weight != 1 else {})}
+
+
+def has_plain_value(kind: Any) -> bool:
+    """Whether replies are compared with the value itself; code and schemas name their files themselves.
+
+    >>> has_plain_value("not-equals"), has_plain_value("python"), has_plain_value("llm-rubric")
+    (True, False, False)
+    """
+    found = _CHECKS.get(kind.removeprefix("not-").partition(":")[0]) if isinstance(kind, str) else None
+    return found is not None and found not in (_script, _is_json, _contains_json)
 
 
 def _set_checks(assertion: dict[str, Any], schema_of: Callable[[str], Any]) -> Iterator[Check]:
@@ -87,10 +98,21 @@ def _text(assertion: dict[str, Any]) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
-        return f"{value:g}" if isinstance(value, float) else str(value)
+        return _number_text(value)
     if not isinstance(value, str) or not value:
         raise InputError(f"an assertion {assertion['type']} has no text as its value")
     return value
+
+
+def _number_text(value: float) -> str:
+    """A number with all its digits, as JavaScript writes it.
+
+    >>> _number_text(3.14159265), _number_text(1234567.0), _number_text(0.00001)
+    ('3.14159265', '1234567', '0.00001')
+    """
+    if isinstance(value, int) or not 1e-6 <= abs(value) < 1e21:  # beyond, JavaScript writes an exponent
+        return "0" if value == 0 else re.sub(r"(e[+-])0", r"\1", str(value))
+    return f"{Decimal(repr(value)):f}".removesuffix(".0")
 
 
 def _texts(assertion: dict[str, Any]) -> list[str]:

@@ -14,7 +14,7 @@ import msgspec
 
 from steelyard.errors import InputError
 from steelyard.evalsets.companions import rendered_prompt
-from steelyard.evalsets.promptfoo.assertions import LeftOutError, assertion_checks, assertion_from_text
+from steelyard.evalsets.promptfoo.assertions import LeftOutError, assertion_checks, assertion_from_text, has_plain_value
 from steelyard.evalsets.promptfoo.files import FILE_PREFIX, ConfigFiles
 from steelyard.evalsets.schema import Draft, Header, KeyPath, ProblemCollector
 from steelyard.evalsets.yaml import yaml_document
@@ -163,7 +163,7 @@ class _ConfigReader:
     def _tests(self) -> Iterator[Any]:
         """The tests, those of files and scenarios included; a config without tests has one for each prompt."""
         given = self._document.get("tests")
-        scenarios = [test for one in _listed(self._document.get("scenarios")) for test in _scenario_tests(one)]
+        scenarios = [test for one in _listed(self._document.get("scenarios")) for test in self._scenario_tests(one)]
         if not given and not scenarios:
             yield {}
         yield from scenarios
@@ -179,6 +179,26 @@ class _ConfigReader:
             except InputError as error:
                 self._problems.error(self._path, self._line(("tests", number)), f"tests: {error}")
 
+    def _scenario_tests(self, scenario: Any) -> Iterator[dict[str, Any]]:
+        """Every test of a scenario with every of its configurations."""
+        if not isinstance(scenario, dict):
+            raise InputError("a scenario is no table")
+        tests = self._scenario_tables(scenario.get("tests")) or [{}]
+        for config in self._scenario_tables(scenario.get("config")):
+            if not isinstance(config, dict):
+                raise InputError("a config of a scenario is no table")
+            yield from (_merged(config, test) for test in tests)
+
+    def _scenario_tables(self, given: Any) -> list[Any]:
+        """What a scenario lists, itself or in files."""
+        found: list[Any] = []
+        for one in _listed(given):
+            for path in self._files.found(one) if isinstance(one, str) else ():
+                rows = self._files.data(path)
+                found += map(_test_of_row, rows) if path.suffix.lower() == ".csv" else _listed(rows)
+            found += [] if isinstance(one, str) else [one]
+        return found
+
     def _test_cases(self, test: dict[str, Any], prompts: list[PromptTemplate]) -> Iterator[dict[str, Any]]:
         for key in sorted(test.keys() - TEST_KEYS):
             self._left_out[f"the key {short_quote(key)[1:-1]} of tests: leave it to promptfoo"] += 1
@@ -188,6 +208,8 @@ class _ConfigReader:
                 "tests whose options transform the reply: do the same in a python or javascript assertion"
             )
         wanted = set(map(str, _listed(test.get("prompts"))))
+        if wanted and not any(wanted.intersection((prompt.label, *prompt.names)) for prompt in prompts):
+            raise LeftOutError("tests whose prompts are not among those of the config: name them by id or label")
         for values in self._combinations(test.get("vars") or {}, options):
             checks = self._checks(test, values)
             group = digest(values, test.get("assert"))[:12]
@@ -273,7 +295,20 @@ class _ConfigReader:
             raise InputError("an assertion is no table")
         if "assert" in given:
             return {**given, "assert": [self._assertion(one, values) for one in _listed(given["assert"])]}
-        return {**given, "value": _filled(given["value"], values)} if "value" in given else given
+        if "value" not in given:
+            return given
+        value = _filled(given["value"], values)
+        return {**given, "value": self._file_value(value) if has_plain_value(given.get("type")) else value}
+
+    def _file_value(self, value: Any) -> Any:
+        """What an assertion compares with; where it names a file, what the file holds."""
+        if not isinstance(value, str) or not value.startswith(FILE_PREFIX):
+            return value
+        if value.endswith(".txt"):
+            return self._files.text(self._files.found(value)[0]).strip()
+        if not value.endswith((".json", ".yaml", ".yml")):
+            raise LeftOutError("assertions whose value comes from code or another file: write it into a .txt file")
+        return self._files.data(self._files.found(value)[0])
 
     def _schema(self, text: str) -> Any:
         """A schema in a file, or in the text itself."""
@@ -332,13 +367,18 @@ def _merged(default: dict[str, Any], test: Any) -> dict[str, Any]:
     return {
         **default,
         **test,
-        "vars": test["vars"]
-        if isinstance(test.get("vars"), str)
-        else {**_plain_table(default.get("vars")), **_plain_table(test.get("vars"))},
+        "vars": test["vars"] if isinstance(test.get("vars"), str) else {**_variables(default), **_variables(test)},
         "assert": [*asserts, *_listed(test.get("assert"))],
         "options": options,
         "metadata": {**_plain_table(default.get("metadata")), **_plain_table(test.get("metadata"))},
     }
+
+
+def _variables(test: dict[str, Any]) -> dict[str, Any]:
+    given = test.get("vars")
+    if given is not None and not isinstance(given, dict):
+        raise InputError("vars is no table")
+    return given or {}
 
 
 def _test_of_row(row: dict[str, str]) -> dict[str, Any]:
@@ -371,15 +411,6 @@ def _number(cell: str) -> float:
         return float(cell)
     except ValueError:
         raise InputError(f"{short_quote(cell)} is no number") from None
-
-
-def _scenario_tests(scenario: Any) -> Iterator[dict[str, Any]]:
-    """Every test of a scenario with every of its configurations."""
-    if not isinstance(scenario, dict):
-        raise InputError("a scenario is no table")
-    for config in _listed(scenario.get("config")):
-        for test in _listed(scenario.get("tests")) or [{}]:
-            yield _merged(_plain_table(config), test)
 
 
 def _is_expanded(value: Any, options: dict[str, Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -67,10 +68,13 @@ class ConfigFiles:
 
 
 def csv_rows(text: str) -> list[dict[str, str]]:
-    """The rows of a CSV text by the names of its columns; InputError for a row that has more."""
+    """The rows of a CSV text by the names of its columns; InputError for a row that has more, and for a name that stands there twice."""
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        names = next(rows, [])
+        names = [name.strip() for name in next(rows, [])]
+        twice = next((name for name, times in Counter(names).items() if name and times > 1), None)
+        if twice is not None:
+            raise InputError(f"line 1: two columns are called {short_quote(twice)}; rename one")
         found = []
         for row in rows:
             if not any(cell.strip() for cell in row):
@@ -79,7 +83,7 @@ def csv_rows(text: str) -> list[dict[str, str]]:
                 raise InputError(
                     f"line {rows.line_num}: {len(row)} cells below {len(names)} columns; put text in quotes"
                 )
-            found.append(dict(zip((name.strip() for name in names), row, strict=False)))
+            found.append(dict(zip(names, row, strict=False)))
     except csv.Error as error:
         raise InputError(f"line {rows.line_num}: no CSV: {error}") from None
     return found
