@@ -76,6 +76,8 @@ OWN_WORDS: dict[str, Reviewed] = {
     "between two in a condition": Reviewed(YES, tests="x = add(1, 2)\nassert bool(3 == x == 3)\n"),
     "between two, with words": Reviewed(YES, tests="assert 3 == add(1, 2) == 3, 'wrong'\n"),
     "almost": Reviewed(NUMBER, "unittest", ALMOST),
+    "almost, as a decimal": Reviewed("import decimal\n" + NUMBER.replace("(float)", "(decimal.Decimal)"), "unittest", ALMOST),
+    "almost, as a fraction": Reviewed("import fractions\n" + NUMBER.replace("(float)", "(fractions.Fraction)"), "unittest", ALMOST),
     "almost, as no number": Reviewed(NUMBER.replace("(float)", "").replace("Close(7)", "Close()"), "unittest", ALMOST),
 }  # fmt: skip
 

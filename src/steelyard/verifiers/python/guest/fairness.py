@@ -385,10 +385,25 @@ class ComparisonJudge:
 
 def _as_number(value: Any) -> Any:
     """The number that an object is, without what its class makes of it."""
-    for kind, plain in ((float, float.__pos__), (int, int.__pos__), (complex, complex.__pos__)):
+    for kind, plain in NUMBER_COPIES:
         if kind in _ancestors(type(value)) and type(value) is not bool:
             return plain(value)
     return value
+
+
+def _plain_fraction(value: Any) -> fractions.Fraction:
+    # what was put in the place of its numbers could say what comes of a subtraction
+    top, bottom = (
+        _class_attributes(fractions.Fraction)[name].__get__(value) for name in ("_numerator", "_denominator")
+    )
+    return fractions.Fraction(operator.index(top), operator.index(bottom))
+
+
+NUMBER_COPIES: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    *((float, float.__pos__), (int, int.__pos__), (complex, complex.__pos__)),
+    *((decimal.Decimal, decimal.Decimal), (fractions.Fraction, _plain_fraction)),
+)
+"""How a number is copied without the methods of its class, which may be the answer's."""
 
 
 def _is_among(kind: type, kinds: tuple[type, ...]) -> bool:

@@ -309,8 +309,12 @@ class ObjectPeer(RpcPeer):
             if base == "tuple":
                 defaults = [dict(pairs)[field] for field in more if field in dict(pairs)]
                 return collections.namedtuple(title, more, defaults=defaults, module="answer")
-            if any(key[:1] == key[-1:] == "_" or type(value) not in PLAIN_ENUM_VALUES for key, value in pairs):
-                raise ValueError("an enumeration with more than members")  # such a name would give its class a method
+            # a name between underscores would give its class a method; one of nothing else is a member's
+            if any(
+                (key.strip("_") and key[:1] == key[-1:] == "_") or type(value) not in PLAIN_ENUM_VALUES
+                for key, value in pairs
+            ):
+                raise ValueError("an enumeration with more than members")
             kind: Any = next(one for one in ENUM_KINDS if one.__name__ == base)
             mixed = {"": None, "str": str, "int": int, "float": float}[more]
             return kind(title, pairs, module="answer", **({"type": mixed} if mixed else {}))
