@@ -53,3 +53,25 @@ def test_a_program_gets_every_verdict_and_its_reasons() -> None:
 def test_no_case_commands_a_terminal() -> None:
     for form in DECISION_FORMATS.values():
         assert INVISIBLE_CHARACTER_PATTERN.search(form(decision(), [HOSTILE]).replace("@\u200b", "@")) is None
+
+
+def test_no_drop_is_larger_than_everything_and_a_rise_is_called_one() -> None:
+    def told(before: int, after: int, attempts: int, cases: int, min_effect: float = 0.0) -> str:
+        paired = [
+            PairedCase(
+                case=f"c{place}",
+                baseline_attempts=attempts,
+                baseline_passes=before if place == 0 else attempts,
+                current_attempts=attempts,
+                current_passes=after if place == 0 else attempts,
+            )
+            for place in range(cases)
+        ]
+        return DECISION_FORMATS["text"](decide({"m": paired}, min_effect=min_effect), [])
+
+    thin = told(1, 1, 1, 1)
+    assert "a drop of up to 100.0 points cannot be ruled out" in thin
+    assert "no mean drop would have been seen four times out of five" in thin
+    assert "these cases dropped by less than 5 points: they rose by 3." in told(0, 10, 10, 20)
+    assert "these cases dropped by less than 5 points: by 1." in told(10, 10, 10, 20)
+    assert "the drop is real, but below 10 points, the least that counts" in told(10, 0, 10, 20, min_effect=0.1)

@@ -294,7 +294,7 @@ def _model_decision(
     if p_adjusted is None and not alarms.suite and is_at_most(tests.overall, levels.overall):
         notes.append("cases changed in both directions; the mean did not drop by more than chance explains")
     if too_small:
-        notes.append(f"the drop is real, but below {rule.min_effect:g}, the least that counts")
+        notes.append(f"the drop is real, but below {rule.min_effect * 100:g} points, the least that counts")
     return ModelDecision(
         model=model.name,
         verdict=verdict,

@@ -335,13 +335,16 @@ def reasons(model: ModelDecision, decision: Decision) -> Iterator[str]:
     if model.suite == REGRESSED:
         yield sure + (": small but real" if model.small_but_real else "")
     elif model.suite == NOT_REGRESSED and model.drop_bound is not None:
-        yield f"these cases dropped by less than {margin * 100:g} points: by {model.drop_bound * 100:.1f} at the most"
+        bound = round(model.drop_bound * 100, 1)
+        most = f"by {bound:.1f} at the most" if bound >= 0 else f"they rose by {-bound:.1f} or more"
+        yield f"these cases dropped by less than {margin * 100:g} points: {most}"
     elif model.drop_bound is not None:
-        yield f"a drop of up to {model.drop_bound * 100:.1f} points cannot be ruled out, {margin * 100:g} may pass"
+        yield f"a drop of up to {min(model.drop_bound, 1) * 100:.1f} points cannot be ruled out, {margin * 100:g} may pass"
         yield sure
     if model.verdict != REGRESSED:
         if model.detectable is not None:
-            yield f"a mean drop of {model.detectable * 100:.1f} points would have been seen four times out of five"
+            drop = f"a mean drop of {model.detectable * 100:.1f} points" if model.detectable < 1 else "no mean drop"
+            yield f"{drop} would have been seen four times out of five"
         if model.smallest_break is not None:
             seen = model.smallest_break
             yield f"a case that always passed would have been named at {seen.current_passes}/{seen.current_attempts} or fewer"

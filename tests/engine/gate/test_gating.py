@@ -160,6 +160,16 @@ def test_cases_with_other_tests_are_told_and_not_compared() -> None:
     )
 
 
+def test_models_of_one_side_only_are_told() -> None:
+    same, other = SURE.models["m"], side(*[(10, 10)] * 40).models["m"]
+    before = replace(SURE, name="main", models={"m": same, "gone": same})
+    after = Side(name="b", rule="code", models={"m": other, "added": other})
+    assert gate_sides(before, after).warnings == (
+        "models that main lacks are not compared: added",
+        "models that only main has are not compared: gone",
+    )
+
+
 def test_a_thin_baseline_is_warned_of() -> None:
     (thin,) = gate_sides(side(*[(5, 5)] * 40, name="main"), side(*[(5, 5)] * 40)).warnings
     assert thin == (

@@ -121,7 +121,7 @@ def test_a_case_that_looks_worse_gets_all_attempts_before_the_suite_is_cleared()
     assert done.gated is not None
     (only,) = done.gated.decision.models
     assert [change.case for change in only.confirmed] == ["case-07"]
-    assert any("look worse than before; they get 20 attempts" in line for line in told)
+    assert "looking worse than before: 1 case; each gets 20 attempts before the suite is cleared" in told
     counts = {case.id: 0 for case in CASES}
     for reply in facts(done.run.folder).replies:
         counts[reply.case] += 1

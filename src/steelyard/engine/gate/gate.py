@@ -39,6 +39,7 @@ from steelyard.stats.multiplicity import FINAL_TEST_SHARE, PlannedLook
 from steelyard.stats.power import unlucky_alarms
 from steelyard.store.journal import gate_looks, record_gate_look
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
+from steelyard.text import counted
 
 LOOK_ALPHA_SHARE = 0.8
 """What a look may spend of the error rate that is left; the rest is kept for looks at more attempts."""
@@ -426,17 +427,19 @@ def _warnings(baseline: str, compared: _GateInputs, look: int, alpha: float, lev
     fewest = min((before for before, _ in compared.sizes), default=0)
     if fewest < THIN_BASELINE_ATTEMPTS and (flagged := unlucky_alarms(compared.sizes, alpha=alpha)) is not None:
         warnings.append(
-            f"{baseline} has as few as {fewest} attempts per case: one such baseline in ten, drawn too well, flags up to "
-            f"{flagged:.0%} of innocent changes, not {100 * alpha:.2g}%; pool several runs with steelyard bless"
+            f"{baseline} has as few as {counted(fewest, 'attempt')} per case: one such baseline in ten, drawn too well, "
+            f"flags up to {flagged:.0%} of innocent changes, not {100 * alpha:.2g}%; pool several runs with steelyard bless"
         )
     pairing = compared.pairing
-    for what, cases in (
-        ("are judged by other tests now", pairing.tests_changed),
-        ("were removed", pairing.removed_cases),
+    for what, names in (
+        (f"models that {baseline} lacks", pairing.new_models),
+        (f"models that only {baseline} has", pairing.removed_models),
+        (f"{len(pairing.tests_changed)} cases are judged by other tests now and", pairing.tests_changed),
+        (f"{len(pairing.removed_cases)} cases were removed and", pairing.removed_cases),
     ):
-        if cases:
-            more = f" and {len(cases) - 5} more" if len(cases) > 5 else ""
-            warnings.append(f"{len(cases)} cases {what} and are not compared: {', '.join(cases[:5])}{more}")
+        if names:
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            warnings.append(f"{what} are not compared: {', '.join(names[:5])}{more}")
     return warnings
 
 

@@ -174,8 +174,8 @@ def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallbac
             break
         more = _suspicious_cases(found.decision, done.info.names, until.most) if verdict == NOT_REGRESSED else {}
         if more:
-            count = sum(map(len, more.values()))
-            tell(f"{count} cases look worse than before; they get {until.most} attempts before the suite is cleared")
+            count = counted(sum(map(len, more.values())), "case")
+            tell(f"looking worse than before: {count}; each gets {until.most} attempts before the suite is cleared")
             done = resume(done.folder, more=more, means=means)
         elif verdict == CANNOT_TELL:
             further = next(step.attempts for step in steps if step.attempts > attempts)
@@ -238,7 +238,7 @@ def _decision_line(decision: Decision) -> str:
     ]
     if not bounds:
         return "cannot tell yet"
-    return f"cannot tell yet, a drop of up to {max(bounds) * 100:.1f} points cannot be ruled out"
+    return f"cannot tell yet, a drop of up to {min(max(bounds), 1) * 100:.1f} points cannot be ruled out"
 
 
 def _sequential_run_result(done: Run, found: GateResult | None, until: StoppingRule) -> SequentialRunResult:
