@@ -11,6 +11,7 @@ from steelyard.engine.gate.gate import MIN_LOOK_ALPHA_SHARE, look_levels
 from steelyard.engine.gate.sides import run_folder, split_run_and_model
 from steelyard.engine.results.conclusion import Conclusion, OnInconclusive, verdict_conclusion
 from steelyard.engine.results.labels import LabelledRun
+from steelyard.engine.results.read_outcomes import is_attempts_path
 from steelyard.engine.steps import now
 from steelyard.errors import InputError, NotComparableError, did_you_mean
 from steelyard.records import JUDGE_ONLY_KIND, GateLook, Panel, digest
@@ -85,6 +86,8 @@ def compare_corrected(baseline: str, current: str, *, root: Path = DEFAULT_RUNS_
 
 def refuse_changed_judges(baseline: str, current: str, *, root: Path = DEFAULT_RUNS_FOLDER) -> None:
     """Refuse to compare two runs with cases that judges alone decide, if the judges or what they were asked changed."""
+    if any(is_attempts_path(split_run_and_model(name)[0]) for name in (baseline, current)):
+        return
     folders = [run_folder(name, root=root) for name in (baseline, current)]
     runs = [StoredRun(folder) for folder in folders if folder is not None]
     if len(runs) == 2 and all(run.info.panel for run in runs) and all(_has_judged_cases(run) for run in runs):
