@@ -457,6 +457,9 @@ def test_a_run_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
         find_run("none", tmp_path)
     with pytest.raises(InputError, match=r"folder: not a run folder \(it has no run\.json\)"):
         find_run(str(tmp_path / "folder"), tmp_path)
+    (tmp_path / "notes.csv").write_text("a,b\n")
+    with pytest.raises(InputError, match=r"notes.csv: neither a run folder nor a file of results that we recognise"):
+        find_run(str(tmp_path / "notes.csv"), tmp_path)
     with pytest.raises(InputError, match="not a run folder"):
         _ = StoredRun(tmp_path / "folder").info
 

@@ -59,11 +59,15 @@ def find_run(name: str, root: Path = DEFAULT_RUNS_FOLDER) -> Path:
         for folder in (Path(name), root / name):
             if (folder / "run.json").is_file():
                 return folder
-        is_folder = Path(name).is_dir()
+        is_folder, is_file = Path(name).is_dir(), Path(name).is_file()
     except OSError as error:
         raise InputError(f"{name}: cannot be read: {error.strerror}") from None
     if is_folder:
         raise InputError(f"{name}: not a run folder (it has no run.json)")
+    if is_file:
+        raise InputError(
+            f"{name}: neither a run folder nor a file of results that we recognise; docs/import.md lists those that we do"
+        )
     raise InputError(f'no run "{name}" here or under {root}; `steelyard list` shows what there is')
 
 
