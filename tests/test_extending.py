@@ -131,7 +131,7 @@ def test_settings_that_the_verifier_does_not_know_are_named_with_their_line(
 @pytest.mark.parametrize(
     ("said", "instead", "problem"),
     [
-        ("verses = [", "verses = 7 # [", "steelyard.toml: providers.poet: Expected `array`, got `int` - at `$.verses`"),
+        ("verses = [", "verses = 7 # [", "providers.poet: Expected `array`, got `int` - at `$.verses`"),
         ("verses = [", "verse = [", 'unknown key "verse" in [providers.poet]'),
     ],
 )

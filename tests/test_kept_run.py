@@ -45,6 +45,18 @@ def test_a_kept_run_is_listed_and_shown(place: Path) -> None:
     assert "server error 503" in steelyard(place, "show", "whole", "last", "2").stdout
 
 
+def close(value: object) -> object:
+    """The same value with its numbers rounded: the last digit of an interval is not a promise."""
+    match value:
+        case dict():
+            return {name: close(each) for name, each in value.items()}
+        case list():
+            return [close(each) for each in value]
+        case float():
+            return round(value, 9)
+    return value
+
+
 def test_a_kept_run_makes_every_report(place: Path) -> None:
     files = [f"report.{suffix}" for suffix in ("html", "json", "md", "csv", "xml", "sarif", "jsonl")]
     arguments = [part for file in files for part in ("-o", f"new-{file}")]
@@ -66,7 +78,7 @@ def test_a_kept_run_makes_every_report(place: Path) -> None:
         model["avg_latency_ms"] = None
     for result in old["results"]:
         result["timing"] |= {"llm_request_ms": None, "total_ms": None}
-    assert new | {"format": 0} == old | {"format": 0}
+    assert close(new | {"format": 0}) == close(old | {"format": 0})
 
 
 def test_a_kept_run_is_resumed_and_owes_only_what_failed(place: Path) -> None:

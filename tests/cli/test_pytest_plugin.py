@@ -115,7 +115,7 @@ def test_thin_evidence_passes_with_a_warning_of_its_own_class(place: Path) -> No
     ran = suite(place, GATE, models="replay:thin.jsonl")
     assert ran.returncode == 0, ran.stdout
     assert "1 passed, 1 warning in" in ran.stdout
-    assert "test_models.py:2: GateWarning: CANNOT TELL\n" in ran.stdout
+    assert "test_models.py:2: GateWarning: CANNOT TELL" in ran.stdout
     for module in ("steelyard.cli.pytest_plugin", "steelyard.pytest_plugin"):
         strict = suite(place, GATE, f"-Werror::{module}.GateWarning", models="replay:thin.jsonl")
         assert strict.returncode == 1

@@ -114,12 +114,16 @@ def run(options: argparse.Namespace) -> int:
     if until is None:
         return _conclude_run(run_cases(cases, shard=options.shard, **asked), options, suite_rule)
     most = forecast(cases, **{name: asked[name] for name in FORECAST_ARGUMENTS}, samples=until.most)
-    print_to_stderr(f"asks until the gate can decide; at most {forecast_text(most).rstrip()}")
     del asked["samples"]
-    least = 1 if options.until_decided else UNASKED_MIN_SAMPLES
-    return _conclude_sequential_run(
-        run_until_decided(cases, until=until, tell=print_to_stderr, least=least, **asked), options, suite_rule
+    done = run_until_decided(
+        cases,
+        until=until,
+        tell=print_to_stderr,
+        least=1 if options.until_decided else UNASKED_MIN_SAMPLES,
+        announcement=f"asks until the gate can decide; at most {forecast_text(most).rstrip()}",
+        **asked,
     )
+    return _conclude_sequential_run(done, options, suite_rule)
 
 
 FORECAST_ARGUMENTS = ("models", "k", "parameters", "system", "base_url", "means")

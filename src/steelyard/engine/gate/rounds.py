@@ -119,11 +119,12 @@ def run_until_decided(
     tell: MessageCallback,
     base_url: str,
     least: int = 1,
+    announcement: str = "",
     **asked: Any,
 ) -> SequentialRunResult:
     """Ask for `least` attempts at each case, look, and ask on until the gate can decide or all are asked.
 
-    What cannot be compared is found before anything is asked.
+    What cannot be compared is found before the announcement is made and anything is asked.
     """
     if until.most < 1:
         raise InputError(f"--max-samples must be 1 or more, not {until.most}")
@@ -137,6 +138,8 @@ def run_until_decided(
         run_coroutine(close_providers(providers))
     recorded = max((count for count in counts if count is not None), default=0)
     until = replace(until, most=min(until.most, recorded or until.most))
+    if announcement:
+        tell(announcement)
     done = run(
         cases, models=models, samples=min(least, until.most), until=until, means=means, base_url=base_url, **asked
     )

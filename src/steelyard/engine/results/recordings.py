@@ -56,7 +56,9 @@ def recorded_by(name: str) -> list[str]:
     """The readers that recognise what a name stands for; none for a run, a baseline, a report, and what is not there."""
     try:
         path = Path(name)
-        return reader_names(path) if path.exists() and not (path / "run.json").exists() else []
+        # readers that a user installed are imported to look at a file, and need not look at our own folders
+        is_ours = any(path.glob("run.json")) or any(path.glob("*/run.json"))
+        return reader_names(path) if path.exists() and not is_ours else []
     except (OSError, ValueError):
         return []
 
