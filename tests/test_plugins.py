@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import InputError
-from steelyard.plugins import load_function, load_plugin
+from steelyard.plugins import load_plugin
 from steelyard.plugins.built_in import BUILT_IN_PLUGINS, BUILT_IN_SUFFIXES, PluginKind
+from steelyard.plugins.user_functions import load_function
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
 
@@ -102,7 +103,7 @@ def test_a_function_that_is_not_there_is_told_in_a_sentence(file: Path) -> None:
 
 HANGS = """
 import asyncio, sys, time
-from steelyard.plugins import UserFunction
+from steelyard.plugins.user_functions import UserFunction
 async def main():
     try:
         async with asyncio.timeout(0.1):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from steelyard.engine.plan import expected_attempts, outstanding_attempts, parameters, planned_attempts
-from steelyard.plugins import UserFunction
+from steelyard.plugins.user_functions import UserFunction
 from steelyard.protocols import Provider
 from steelyard.providers.command import PythonProvider
 from steelyard.records import Attempt, Case, RunInfo

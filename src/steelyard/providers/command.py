@@ -15,7 +15,7 @@ from typing import IO, Any
 import msgspec
 
 from steelyard.errors import InputError, Rejected
-from steelyard.plugins import UserFunction, load_function
+from steelyard.plugins.user_functions import UserFunction, load_function
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings
 from steelyard.providers.bodies import LenientNumbers, as_dict, json_value, storable
 from steelyard.providers.faults import settled_finish

@@ -7,8 +7,8 @@ import math
 from functools import cache
 from pathlib import Path
 
-from steelyard import plugins
 from steelyard.errors import InputError, VerifierError
+from steelyard.plugins import user_functions
 from steelyard.protocols import Sandbox
 from steelyard.records import Answer, Case, Finding, digest
 from steelyard.sandbox.processors import processor_count
@@ -82,7 +82,7 @@ def check_unchanged(case: Case) -> None:
         )
 
 
-def _function(path: str, case: Case) -> plugins.UserFunction:
+def _function(path: str, case: Case) -> user_functions.UserFunction:
     if case.verify.source:
         return _load_function(path, case.verify.source)
     try:
@@ -93,8 +93,8 @@ def _function(path: str, case: Case) -> plugins.UserFunction:
 
 
 @cache
-def _load_function(path: str, version: str) -> plugins.UserFunction:  # noqa: ARG001  a changed file is another function
+def _load_function(path: str, version: str) -> user_functions.UserFunction:  # noqa: ARG001  a changed file is another function
     try:
-        return plugins.load_function(path)
+        return user_functions.load_function(path)
     except InputError as error:
         raise VerifierError(str(error)) from error

@@ -36,14 +36,16 @@ from steelyard.cli.options import (
 from steelyard.errors import ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from steelyard.engine.gate.rounds import SequentialRunResult
     from steelyard.engine.run import Run
-    from steelyard.records import SuiteRule
+    from steelyard.records import Case, StoppingRule, SuiteRule
 
 
 def run(options: argparse.Namespace) -> int:
     """Ask models for attempts at each case, verify every one, and print the results."""
-    from steelyard.engine.gate.rounds import UNASKED_MIN_SAMPLES, run_until_decided, stopping_rule
+    from steelyard.engine.gate.rounds import run_until_decided, stopping_rule
     from steelyard.engine.plan import plan_warnings, select_cases, shard_cases, shard_messages
     from steelyard.engine.preflight.connect import split_model_names
     from steelyard.engine.preflight.forecast import forecast, forecast_text
@@ -113,17 +115,26 @@ def run(options: argparse.Namespace) -> int:
     )
     if until is None:
         return _conclude_run(run_cases(cases, shard=options.shard, **asked), options, suite_rule)
-    most = forecast(cases, **{name: asked[name] for name in FORECAST_ARGUMENTS}, samples=until.most)
     del asked["samples"]
-    done = run_until_decided(
-        cases,
-        until=until,
-        tell=print_to_stderr,
-        least=1 if options.until_decided else UNASKED_MIN_SAMPLES,
-        announcement=f"asks until the gate can decide; at most {forecast_text(most).rstrip()}",
-        **asked,
+    return _conclude_sequential_run(
+        run_until_decided(cases, until=until, tell=print_to_stderr, **_rounds(cases, asked, until, options), **asked),
+        options,
+        suite_rule,
     )
-    return _conclude_sequential_run(done, options, suite_rule)
+
+
+def _rounds(
+    cases: Sequence[Case], asked: Mapping[str, Any], until: StoppingRule, options: argparse.Namespace
+) -> dict[str, Any]:
+    """How a run until decided begins, and what it says first: the most that it may ask for."""
+    from steelyard.engine.gate.rounds import UNASKED_MIN_SAMPLES
+    from steelyard.engine.preflight.forecast import forecast, forecast_text
+
+    most = forecast(cases, **{name: asked[name] for name in FORECAST_ARGUMENTS}, samples=until.most)
+    return {
+        "least": 1 if options.until_decided else UNASKED_MIN_SAMPLES,
+        "announcement": f"asks until the gate can decide; at most {forecast_text(most).rstrip()}",
+    }
 
 
 FORECAST_ARGUMENTS = ("models", "k", "parameters", "system", "base_url", "means")
