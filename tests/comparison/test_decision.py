@@ -160,7 +160,7 @@ def test_a_drop_below_the_least_that_counts_is_no_regression_unless_a_case_is_na
     assert alone(small, min_effect=0.025).verdict == REGRESSED
     ignored = alone(small, min_effect=0.03)
     assert ignored.verdict == NOT_REGRESSED
-    assert "below 0.03" in ignored.notes[0]
+    assert "below 3 points" in ignored.notes[0]
     assert not ignored.small_but_real
     assert alone(suite(*BROKEN), min_effect=0.5).verdict == REGRESSED
 
