@@ -534,3 +534,91 @@ def test_the_example_writes_nothing_outside_of_its_folder(server: FaultServer, w
     said = ask(agent, attempt(workspace))
     assert (said.text, said.exit_code) == ("", 1)
     assert not outside.exists()
+
+
+CODEX_TOTALS = {"input_tokens": 14475, "cached_input_tokens": 2432, "output_tokens": 216, "total_tokens": 14691}
+CODEX_LAST = {"input_tokens": 475, "cached_input_tokens": 432, "output_tokens": 16, "total_tokens": 491}
+
+
+def openhands_metrics(prompt: int, completion: int, read: int, written: int, usd: float) -> dict[str, Any]:
+    tokens = {"model": "openai/gpt-4o", "prompt_tokens": prompt, "completion_tokens": completion}
+    tokens |= {"cache_read_tokens": read, "cache_write_tokens": written, "reasoning_tokens": 0, "context_window": 0}
+    return {"model_name": "openai/gpt-4o", "accumulated_cost": usd, "accumulated_token_usage": tokens, "costs": []}
+
+
+OPENHANDS_SERVICES = {
+    "usage_to_metrics": {
+        "agent": openhands_metrics(100, 10, 30, 5, 0.25),
+        "condenser": openhands_metrics(20, 2, 0, 0, 0.05),
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        pytest.param(
+            [
+                {"type": "thread.started", "thread_id": "01a0ccee"},
+                {
+                    "type": "turn.completed",
+                    "usage": {
+                        "input_tokens": 19508,
+                        "cached_input_tokens": 11008,
+                        "cache_write_input_tokens": 25,
+                        "output_tokens": 5,
+                        "reasoning_output_tokens": 2,
+                    },
+                },
+            ],
+            {
+                "input_tokens": 19508,
+                "cached_tokens": 11008,
+                "cache_write_tokens": 25,
+                "output_tokens": 5,
+                "reasoning_tokens": 2,
+            },
+            id="codex exec, which names what it wrote to a cache",
+        ),
+        pytest.param(
+            [
+                {"type": "event_msg", "payload": {"type": "token_count", "info": None}},
+                *[
+                    {
+                        "type": "event_msg",
+                        "payload": {
+                            "type": "token_count",
+                            "info": {"total_token_usage": CODEX_TOTALS, "last_token_usage": CODEX_LAST},
+                        },
+                    }
+                ]
+                * 2,
+            ],
+            {"input_tokens": 14475, "cached_tokens": 2432, "output_tokens": 216},
+            id="a rollout of codex, which says its totals twice",
+        ),
+        pytest.param(
+            [{"stats": OPENHANDS_SERVICES}],
+            {"input_tokens": 120, "cached_tokens": 30, "cache_write_tokens": 5, "output_tokens": 12, "cost_usd": 0.3},
+            id="the state of an OpenHands conversation, by service",
+        ),
+        pytest.param(
+            [{"kind": "ConversationStateUpdateEvent", "key": "stats", "value": OPENHANDS_SERVICES}],
+            {"input_tokens": 120, "cost_usd": 0.3},
+            id="an event of OpenHands",
+        ),
+        pytest.param(
+            [
+                {
+                    "info": {"model_stats": {"instance_cost": 0.45, "api_calls": 7}, "exit_status": "Submitted"},
+                    "messages": [],
+                }
+            ],
+            {"cost_usd": 0.45},
+            id="a trajectory of mini-swe-agent",
+        ),
+    ],
+)
+def test_what_agents_of_today_tell_is_read(lines: list[dict[str, Any]], wanted: dict[str, float]) -> None:
+    told = told_usage("".join(json.dumps(line) + "\n" for line in lines))
+    assert {name: told.get(name) for name in wanted} == pytest.approx(wanted)

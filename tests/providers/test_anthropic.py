@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from steelyard.errors import InputError, ProviderError, Rejected, Unavailable
-from steelyard.protocols import OfferedModel, Provider, ProviderSettings
-from steelyard.providers.anthropic import connect
+from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings
+from steelyard.providers.formats.anthropic import connect
 from steelyard.records import Message
 from support.asking import KEY, answer, attempt, offers
 from support.fault_server import FaultServer, Request, in_turn, refuses, sends
@@ -33,9 +34,33 @@ def test_a_request_holds_what_the_format_demands_and_nothing_that_was_not_given(
     assert "authorization" not in request.headers
     assert request.body == {
         "model": "claude-x",
-        "max_tokens": 4096,
+        # the most that any model writes: no model is cut short where others are not
+        "max_tokens": 128_000,
         "messages": [{"role": "user", "content": "say hi"}],
+        "stream": True,
     }
+
+
+def test_a_server_that_names_a_lower_limit_is_asked_again_with_that_one_and_from_then_on(server: FaultServer) -> None:
+    told = "max_tokens: 128000 > 8192, which is the maximum allowed number of output tokens for claude-x"
+    server.script = in_turn(refuses(400, told))
+    asked = anthropic(server)
+
+    async def twice() -> None:
+        await asked.ask(attempt(), Delivery())
+        await asked.ask(attempt(), Delivery())
+        await asked.close()
+
+    asyncio.run(twice())
+    assert [request.body["max_tokens"] for request in server.requests] == [128_000, 8192, 8192]
+    assert [request.body.get("stream") for request in server.requests] == [True, None, None]
+
+
+def test_a_limit_of_the_users_is_never_changed(server: FaultServer) -> None:
+    server.script = in_turn(refuses(400, "max_tokens: 9000 > 8192, which is the maximum"))
+    with pytest.raises(Rejected):
+        answer(anthropic(server), attempt(max_tokens=9000))
+    assert len(server.requests) == 1
 
 
 def test_parameters_are_sent_as_they_are_but_no_seed_which_the_format_refuses(server: FaultServer) -> None:

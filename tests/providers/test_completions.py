@@ -12,7 +12,7 @@ from steelyard import Means
 from steelyard.errors import InputError, Rejected, Unavailable
 from steelyard.evalsets import load
 from steelyard.protocols import Provider, ProviderSettings
-from steelyard.providers.openai import connect_completions
+from steelyard.providers.formats.completions import connect as connect_completions
 from steelyard.records import Attempt, Case, Verify
 from steelyard.text import verbatim_code
 from support.asking import KEY, answer

@@ -8,7 +8,7 @@ import pytest
 
 from steelyard.errors import InputError, ProviderError, Rejected, Unavailable
 from steelyard.protocols import OfferedModel, Provider, ProviderSettings
-from steelyard.providers.openai import connect
+from steelyard.providers.formats.openai import connect
 from steelyard.records import Message
 from support.asking import KEY, answer, attempt, offers
 from support.fault_server import FaultServer, Request, in_turn, refuses, says, sends

@@ -9,8 +9,8 @@ import pytest
 
 from steelyard.errors import FilteredInput, InputError, ProviderError, Rejected, Unavailable
 from steelyard.protocols import Provider, ProviderSettings
-from steelyard.providers import anthropic, http, openai
 from steelyard.providers.faults import FINISH_REASONS, FaultKind, finish_kind
+from steelyard.providers.formats import anthropic, http, openai
 from steelyard.records import Answer, ToolCall
 from support.asking import KEY, answer
 from support.fault_server import FaultServer, in_turn, sends
@@ -42,6 +42,10 @@ def outcome(server: FaultServer, body: Any, kind: str = "openai", **given: Any) 
 def chat(content: Any = "hi", finish: Any = "stop", *, beside: Any = None, message: Any = None, **choice: Any) -> Any:
     said = {"role": "assistant", "content": content, **(message or {})}
     return {"choices": [{"index": 0, "message": said, "finish_reason": finish, **choice}], **(beside or {})}
+
+
+def message(text: str = "hi", finish: Any = "end_turn", **beside: Any) -> Any:
+    return {"content": [{"type": "text", "text": text}], "stop_reason": finish, **beside}
 
 
 def events(*objects: Any, end: str = "data: [DONE]\n\n") -> bytes:
@@ -109,18 +113,46 @@ OUTAGES: dict[str, Any] = {
 }
 
 
-def test_a_success_that_says_it_failed_is_an_outage(server: FaultServer) -> None:
-    for name, body in OUTAGES.items():
-        came = outcome(server, body)
-        assert type(came) is Unavailable, name
+START: dict[str, Any] = {"type": "message_start", "message": {}}
+HALF = [
+    START,
+    {"type": "content_block_start", "content_block": {"type": "text", "text": ""}},
+    {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "half"}},
+]
+OUTAGES_AS_MESSAGES: dict[str, Any] = {
+    "OpenRouter": message("half an ans", "error", error={"code": 502, "message": "upstream died"}),
+    "an error, stop reason null": message("", None, error={"message": "upstream died"}),
+    "an error that is a text": message("half", error="upstream died"),
+    "an error in a block": {"content": [{"type": "text", "text": "half", "error": "upstream died"}]},
+    "an error beside the content": message("half", error={"message": "upstream died", "code": 500}),
+    "an error with a code of its own": message("", None, error={"message": "upstream died", "code": "oops"}),
+    "SGLang": message("half", {"type": "abort", "message": "upstream died"}),
+    "no stop reason and nothing said": {"content": [], "stop_reason": None},
+    "a stop reason that nobody knows": message("", "vexed"),
+    "a paused turn": message("half", "pause_turn"),
+    "no content": {"content": None, "base_resp": {"status_code": 1002, "status_msg": "it died"}},
+    "an error as an object": {"type": "error", "error": {"type": "api_error", "message": "upstream died"}},
+    "a message without content": {"content": None, "stop_reason": "end_turn"},
+    "nothing but a stop reason": {"stop_reason": "end_turn"},
+    "an error behind": json.dumps(message("half")).encode() + b'{"error": "upstream died"}',
+    "a stream with an error": events(*HALF, {"type": "error", "error": {"message": "upstream died"}}),
+    "a stream with an overload": events(START, {"type": "error", "error": {"type": "overloaded_error"}}),
+    "a stream with an error as its end": events(*HALF, {"type": "message_delta", "delta": {"stop_reason": "error"}}),
+    "a stream that broke off": events(*HALF, end=""),
+    "a stream cut within an event": events(*HALF, end='data: {"type": "message_de'),
+    "a stream that is all start": events(START, {"type": "content_block_start", "content_block": {}}),
+}
+
+
+@pytest.mark.parametrize(("kind", "table"), [("openai", OUTAGES), ("anthropic", OUTAGES_AS_MESSAGES)])
+def test_a_success_that_says_it_failed_is_an_outage(server: FaultServer, kind: str, table: dict[str, Any]) -> None:
+    for name, body in table.items():
+        came = outcome(server, body, kind)
+        assert type(came) is Unavailable, (name, came)
         assert "upstream died" in str(came) or "upstream died" not in str(body) or "SGLang" in name, name
-    for body in (
-        events({"type": "message_start", "message": {}}, {"type": "error", "error": {"type": "overloaded_error"}}),
-        events({"type": "message_start", "message": {}}, {"type": "content_block_start", "content_block": {}}),
-        {"type": "error", "error": {"type": "api_error", "message": "upstream died"}},
-        {"content": [{"type": "text", "text": "half"}], "stop_reason": "end_turn", "error": {"message": "died"}},
-    ):
-        assert type(outcome(server, body, "anthropic")) is Unavailable
+
+
+def test_a_product_that_says_it_failed_is_an_outage(server: FaultServer) -> None:
     for body in (
         {"error": "died", "candidates": [{"content": {"parts": [{"text": "half"}]}}]},
         {"candidates": [{"content": {"parts": [{"text": "half"}]}, "error": {"code": 13}}]},
@@ -150,6 +182,22 @@ def test_an_answer_is_not_taken_for_an_outage(server: FaultServer) -> None:
     ]
     for body, text, finish in answers:
         came = outcome(server, body)
+        assert isinstance(came, Answer), came
+        assert (came.text, came.finish, came.note) == (text, finish, "")
+    messages: list[tuple[Any, str, str]] = [
+        (message("hi", error=None), "hi", "stop"),
+        (message("hi", error={"code": None, "message": ""}), "hi", "stop"),
+        (message("error", errors=[]), "error", "stop"),
+        (message("", "refusal"), "", "refusal"),
+        ({"content": None, "stop_reason": "refusal"}, "", "refusal"),
+        ({"content": [], "stop_reason": "end_turn"}, "", "stop"),
+        ({"content": "hi", "stop_reason": "end_turn"}, "hi", "stop"),
+        ({"content": ["h", {"type": "text", "text": "i"}], "stop_reason": "end_turn"}, "hi", "stop"),
+        ({"content": {"type": "text", "text": "hi"}, "stop_reason": "end_turn"}, "hi", "stop"),
+        (events(*HALF, {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}, end=""), "half", "length"),
+    ]
+    for body, text, finish in messages:
+        came = outcome(server, body, "anthropic")
         assert isinstance(came, Answer), came
         assert (came.text, came.finish, came.note) == (text, finish, "")
     blocked = outcome(server, {"candidates": [{"finishReason": "SAFETY", "safetyRatings": []}]}, "http")
@@ -183,28 +231,34 @@ FILTERED: dict[str, tuple[int, Any]] = {
 }
 
 
+KINDS = ("openai", "anthropic", "http")
+
+
 def test_a_filtered_input_is_one_and_any_other_refusal_is_none(server: FaultServer) -> None:
     for name, (status, body) in FILTERED.items():
-        for kind in ("openai", "http"):
+        for kind in KINDS:
             assert isinstance(outcome(server, body, kind, sent={"status": status}), FilteredInput), name
-    for status, message in (
+    refusals = (
         (401, "Incorrect API key"),
         (403, "Forbidden"),
         (404, "no such model"),
         (400, "max_tokens is too large"),
         (400, "this model's maximum context length is 4096 tokens"),
         (422, "temperature must be at most 2"),
-    ):
-        came = outcome(server, {"error": {"message": message}}, sent={"status": status})
-        assert type(came) is Rejected, message
-    for status in (402, 405, 410):
-        came = outcome(server, {"error": {"message": "no"}}, sent={"status": status})
-        assert isinstance(came, Rejected)
-        assert came.everyone
-    for status in (408, 409, 421, 424, 425, 429, 460, 499, *range(500, 509), *range(520, 531), 599):
-        assert type(outcome(server, {"error": {"message": "no"}}, sent={"status": status})) is Unavailable, status
-    # a server that is overloaded is so whatever it says about content
-    assert type(outcome(server, {"error": {"message": "flagged"}}, sent={"status": 503})) is Unavailable
+    )
+    for kind in KINDS:
+        for status, why in refusals:
+            came = outcome(server, {"error": {"message": why}}, kind, sent={"status": status})
+            assert type(came) is Rejected, why
+        for status in (402, 405, 410):
+            came = outcome(server, {"error": {"message": "no"}}, kind, sent={"status": status})
+            assert isinstance(came, Rejected)
+            assert came.everyone
+        for status in (408, 409, 421, 424, 425, 429, 460, 499, *range(500, 509), *range(520, 531), 599):
+            came = outcome(server, {"error": {"message": "no"}}, kind, sent={"status": status})
+            assert type(came) is Unavailable, status
+        # a server that is overloaded is so whatever it says about content
+        assert type(outcome(server, {"error": {"message": "flagged"}}, kind, sent={"status": 503})) is Unavailable
 
 
 def test_tool_calls_further_choices_and_reasoning_are_kept(server: FaultServer) -> None:

@@ -276,7 +276,7 @@ def test_a_wait_on_the_wire_reaches_the_engine(server: FaultServer) -> None:
                 "x-ratelimit-remaining-tokens": "0",
                 "x-ratelimit-reset-tokens": "120ms",
             },
-            RateLimitHeadroom(0, 0.12),
+            RateLimitHeadroom(0, 0.12, tokens=0, tokens_reset=0.12),
         ),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -14,8 +15,12 @@ from steelyard.records.bounds import is_bounded
 
 MAX_INTEGER_DIGITS = 400
 """Digits of a number that are read at all; beyond that it is infinite to us."""
-STREAM_START_PATTERN = re.compile(rb"\s*(?:data|event|id|retry)?:")
+STREAM_START_PATTERN = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
+LINE_START = b"\xef\xbb\xbf \t"
+"""What may stand before the first line of a stream: a mark of its encoding, or blanks."""
 STREAM_END = "[DONE]"
+EVENT_END_PATTERN = re.compile(rb"\r?\n\r?\n|\r\r")
+LINE_END_PATTERN = re.compile(rb"\r\n|\n|\r")
 
 
 def storable_text(text: str) -> str:
@@ -32,16 +37,28 @@ def storable_text(text: str) -> str:
 
 
 def json_value(body: bytes) -> Any:
-    """The value of a JSON text, read leniently: a broken character becomes U+FFFD, and NaN is a number.
+    """The value of a JSON text, read leniently; raises ValueError where it is no JSON, or more than one value."""
+    value, rest = leading_json_value(body)
+    if rest:
+        raise ValueError(f"something follows the JSON value: {rest[:40]!r}")
+    return value
 
-    Raises ValueError where it is no JSON.
+
+def leading_json_value(body: bytes) -> tuple[Any, str]:
+    """The first value of a JSON text and what follows it, read leniently: a broken character becomes U+FFFD, and NaN is a number.
+
+    Raises ValueError where it does not begin with a whole value.
+
+    >>> leading_json_value(b'{"a": [NaN]} <html>')
+    ({'a': [nan]}, '<html>')
     """
     try:
-        return msgspec.json.decode(body)
+        return msgspec.json.decode(body), ""
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        text = body.decode("utf-8-sig", "replace").strip()
         try:
-            lenient = json.loads(body.decode("utf-8-sig", "replace"), parse_int=_integer, strict=False)
-            return storable(lenient)
+            value, end = _LENIENT_JSON.raw_decode(text)
+            return storable(value), text[end:].strip()
         except (ValueError, RecursionError):
             raise ValueError(str(error)) from None
     except RecursionError as error:
@@ -50,6 +67,28 @@ def json_value(body: bytes) -> Any:
 
 def _integer(digits: str) -> float:
     return int(digits) if len(digits) <= MAX_INTEGER_DIGITS else math.inf
+
+
+_LENIENT_JSON = json.JSONDecoder(parse_int=_integer, strict=False)
+_CHARACTER_PATTERN = re.compile(r"\S")
+
+
+def further_objects(rest: str) -> list[dict[str, Any]]:
+    """The JSON objects with which a text begins, such as the further lines of a stream.
+
+    >>> further_objects('{"a": 1} {"b": 2} and so on')
+    [{'a': 1}, {'b': 2}]
+    """
+    objects: list[dict[str, Any]] = []
+    end = 0
+    while rest[end : end + 1] == "{":
+        try:
+            value, end = _LENIENT_JSON.raw_decode(rest, end)
+        except (ValueError, RecursionError):
+            break
+        objects.append(storable(value))
+        end = len(rest) if (following := _CHARACTER_PATTERN.search(rest, end)) is None else following.start()
+    return objects
 
 
 def storable(value: Any) -> Any:
@@ -63,20 +102,23 @@ def storable(value: Any) -> Any:
     return value
 
 
-def is_event_stream(body: bytes) -> bool:
-    """Whether a body is a stream of server-sent events; none was asked for, but some servers know nothing else."""
-    return STREAM_START_PATTERN.match(body) is not None
+def stream_events(body: bytes) -> Iterator[tuple[int, dict[str, Any]]] | None:
+    """The objects in the events of a stream, each with the place where its event ends; None where a body is no stream.
+
+    They raise ValueError where one is not whole. Some servers stream although nobody asked for it.
+    """
+    return _stream_events(body) if STREAM_START_PATTERN.match(body) else None
 
 
-def stream_events(body: bytes) -> list[dict[str, Any]]:
-    """The objects in the events of a stream; raises ValueError where one is not whole."""
-    events = []
-    for block in re.split(rb"\r?\n\r?\n|\r\r", body):
-        lines = (line for line in re.split(rb"\r\n|\n|\r", block) if line.startswith(b"data:"))
+def _stream_events(body: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
+    start = 0
+    for end in (*(found.end() for found in EVENT_END_PATTERN.finditer(body)), len(body)):
+        written = (line.lstrip(LINE_START) for line in LINE_END_PATTERN.split(body[start:end]))
+        lines = (line for line in written if line.startswith(b"data:"))
         data = b"\n".join(line.removeprefix(b"data:").strip() for line in lines)
         if data and data != STREAM_END.encode():
-            events.append(as_dict(json_value(data)))
-    return events
+            yield end, strict_dict(json_value(data))
+        start = end
 
 
 def as_dict(value: Any) -> dict[str, Any]:
@@ -87,6 +129,20 @@ def as_dict(value: Any) -> dict[str, Any]:
 def as_list(value: Any) -> list[Any]:
     """The value if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
+
+
+def strict_dict(value: Any) -> dict[str, Any]:
+    """The value if it is an object, an empty one where it is null; raises ValueError where something else could hide a part of the answer."""
+    if value is None or isinstance(value, dict):
+        return value or {}
+    raise ValueError(f"{type(value).__name__} in place of an object")
+
+
+def strict_list(value: Any) -> list[Any]:
+    """The value if it is a list, an empty one where it is null; raises ValueError where something else could hide a part of the answer."""
+    if value is None or isinstance(value, list):
+        return value or []
+    raise ValueError(f"{type(value).__name__} in place of a list")
 
 
 def content_text(content: Any) -> str:
@@ -153,7 +209,7 @@ class LenientNumbers:
         return None
 
 
-def sound_answer(returned: Any) -> Answer:
+def sound_answer(returned: Any, note: str = "") -> Answer:
     """What a provider returned, as it can be stored: text without half characters, numbers that can be."""
     if not isinstance(returned, Answer):
         raise TypeError(f"it returned {type(returned).__name__}, not Answer")
@@ -174,5 +230,5 @@ def sound_answer(returned: Any) -> Answer:
         # they would make the rest of the input cost less than nothing
         numbers.notes.append("cached_tokens are more than the input tokens that they are part of")
         sound = msgspec.structs.replace(sound, cached_tokens=None, cache_write_tokens=None, cache_write_1h_tokens=None)
-    note = "; ".join(filter(None, (returned.note, numbers.note)))
+    note = "; ".join(filter(None, (returned.note, note, numbers.note)))
     return msgspec.structs.replace(sound, note=note)

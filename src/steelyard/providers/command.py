@@ -10,6 +10,7 @@ import shutil
 import signal
 import tempfile
 import time
+from collections.abc import Mapping
 from typing import IO, Any
 
 import msgspec
@@ -50,7 +51,7 @@ class CommandProvider:
             tempfile.TemporaryFile() as output,
             tempfile.TemporaryFile() as complaints,
         ):
-            prompt.write("\n\n".join(message.content for message in attempt.messages).encode())
+            prompt.write("\n\n".join(message.text for message in attempt.messages).encode())
             prompt.seek(0)
             process = await asyncio.create_subprocess_exec(
                 *self._argv,
@@ -106,6 +107,11 @@ class CommandProvider:
                 )
         return Answer(text=output.decode("utf-8", "replace"), latency=seconds)
 
+    def unsupported(self, parameters: Mapping[str, Any]) -> str:
+        """Why these parameters cannot be asked for; empty where they can."""
+        named = [name for name in ("reasoning_effort", "response_format") if name in parameters]
+        return f"is a program, and is told no {named[0].replace('_', ' ')}" if named else ""
+
     def headroom(self) -> None:
         return None
 
@@ -134,7 +140,7 @@ class PythonProvider:
         self._model = model
 
     async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:
-        prompt = "\n\n".join(message.content for message in attempt.messages)
+        prompt = "\n\n".join(message.text for message in attempt.messages)
         started = time.monotonic()
         delivery.accepted = True
         model_result = await self._model.call(prompt, attempt)

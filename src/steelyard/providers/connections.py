@@ -7,13 +7,14 @@ import ssl
 from collections.abc import AsyncIterator
 from functools import cache
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 from urllib.request import getproxies
 
 import httpx2
 
 from steelyard.errors import InputError
 from steelyard.protocols import Delivery
+from steelyard.records import is_secret
 from steelyard.text import short_quote
 
 PLAIN_PORT_SSL_REASONS = (
@@ -39,6 +40,10 @@ def check_base_url(url: str) -> None:
         raise InputError(f'"{url}" is not an address: {error}') from None
     if not is_address:
         raise InputError(f'"{url}" is not an address; write one such as http://127.0.0.1:8000/v1')
+    if any(is_secret(name, value) for name, value in parse_qsl(parts.query)):
+        raise InputError(
+            "a base URL must not hold a key in its query: it is stored with the run; use api_key or headers"
+        )
     if "@" in parts.netloc:
         raise InputError(
             "a base URL must not hold a name and password: it is stored with the run; use api_key or headers"

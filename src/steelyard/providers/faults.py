@@ -43,6 +43,7 @@ FINISH_REASONS = (
     FaultRow(FaultKind.CUT_OFF, ("length",), "OpenAI and all that speak its format, Ollama"),
     FaultRow(FaultKind.CUT_OFF, ("max_tokens", "max_output_tokens"), "Anthropic, Bedrock, Cohere, Gemini, OpenAI"),
     FaultRow(FaultKind.CUT_OFF, ("model_context_window_exceeded",), "Anthropic, Bedrock"),
+    FaultRow(FaultKind.CUT_OFF, ("continuation",), "Gemini"),
     FaultRow(FaultKind.CUT_OFF, ("model_length", "error_limit", "limit"), "Mistral, Cohere, llama.cpp"),
     FaultRow(
         FaultKind.TOOL_CALLS,
@@ -50,7 +51,9 @@ FINISH_REASONS = (
         "OpenAI, Cohere, Anthropic, Bedrock",
     ),
     FaultRow(
-        FaultKind.TOOL_CALLS, ("malformed_function_call", "unexpected_tool_call", "too_many_tool_calls"), "Gemini"
+        FaultKind.TOOL_CALLS,
+        ("malformed_function_call", "unexpected_tool_call", "too_many_tool_calls", "malformed_tool_use"),
+        "Gemini, Bedrock",
     ),
     FaultRow(FaultKind.REFUSAL, ("content_filter",), "OpenAI, Azure, DeepSeek, Gemini in OpenAI's format"),
     FaultRow(FaultKind.REFUSAL, ("refusal",), "Anthropic"),
@@ -68,6 +71,7 @@ FINISH_REASONS = (
     FaultRow(FaultKind.OUTAGE, ("abort", "aborted"), "vLLM, SGLang"),
     FaultRow(FaultKind.OUTAGE, ("insufficient_system_resource",), "DeepSeek"),
     FaultRow(FaultKind.OUTAGE, ("load", "unload"), "Ollama"),
+    FaultRow(FaultKind.OUTAGE, ("queued", "in_progress", "malformed_model_output"), "OpenAI responses, Bedrock"),
     FaultRow(
         FaultKind.OUTAGE,
         (
@@ -94,7 +98,11 @@ RESPONSE_SHAPES = (
     (FaultKind.OUTAGE, "200 with an `error` beside the choices, in a choice or in its message, also inside a stream"),
     (FaultKind.OUTAGE, "200 without a choice, or with neither text, tool call nor finish reason"),
     (FaultKind.OUTAGE, "a stream that ends without a finish reason; a body that is not whole, or no JSON"),
-    (FaultKind.OUTAGE, "200 with a choice without a message"),
+    (
+        FaultKind.UNKNOWN,
+        "200 with anything after a whole JSON value; with an `error` there, or with lines of a stream, an outage",
+    ),
+    (FaultKind.OUTAGE, "200 with a choice without a message, or with a wrong type where the answer should be"),
     (FaultKind.OUTAGE, "status 408, 409, 421, 424, 425, 429, 460, 499 and 500 to 599, or such a code in an `error`"),
     (
         FaultKind.FILTERED_INPUT,
@@ -148,6 +156,24 @@ FILTERED_MESSAGE_PATTERN = re.compile(
 )
 """How servers without a code for it say that they turned the input down."""
 QUOTA_CODE = "insufficient_quota"
+
+
+FINISH_REASON_KEYS = ("finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason", "completionReason")
+"""Where servers say why the model stopped."""
+
+
+def names_finish(value: Any) -> bool:
+    """Whether a response says anywhere why the model stopped."""
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, dict):
+            if any(found.get(name) for name in FINISH_REASON_KEYS):
+                return True
+            found = list(found.values())
+        if isinstance(found, list):
+            waiting += found
+    return False
 
 
 def finish_kind(reason: Any) -> FaultKind:
@@ -205,6 +231,10 @@ def error_status(error: Any) -> int | None:
     return int(text) if re.fullmatch(r"[345]\d\d", text) else None
 
 
+TOKEN_WORD = re.compile(r"\btokens?\b", re.IGNORECASE)
+"""What a refusal for a rate says that is about tokens, and not about requests."""
+
+
 def provider_error(
     message: str, status: int, content: Any, *, retry_after: float | None = None, parameters: list[str]
 ) -> ProviderError:
@@ -216,7 +246,8 @@ def provider_error(
     if status == 429 and QUOTA_CODE in _error_words(content)[0]:
         return Rejected(message, everyone=True)
     if status in PASSING_STATUSES or status >= 500:
-        return Unavailable(message, retry_after=retry_after, parameters=parameters)
+        is_token_limit = status == 429 and TOKEN_WORD.search(error_message(content)) is not None
+        return Unavailable(message, retry_after=retry_after, parameters=parameters, is_token_limit=is_token_limit)
     return Rejected(message, everyone=status < 400 or status in REFUSING_STATUSES, parameters=parameters)
 
 

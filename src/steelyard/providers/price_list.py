@@ -14,7 +14,9 @@ from steelyard.records import Price
 
 PROVIDER_NAMES = {"xai": "x-ai"}
 """Providers that the list knows by another name."""
-BATCH_DISCOUNTS = {"anthropic": 0.5, "openai": 0.5, "google": 0.5, "groq": 0.5, "mistral": 0.5, "xai": 0.5}
+BATCH_DISCOUNTS = dict.fromkeys(
+    ("anthropic", "azure", "gemini", "google", "groq", "mistral", "openai", "openai-responses", "xai"), 0.5
+)
 """What providers take off for batches, which the list does not know."""
 COMPACT_DATE = re.compile(r"(-|@)(20\d\d)(0[1-9]|1[0-2])([0-2]\d|3[01])$")
 

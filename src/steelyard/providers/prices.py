@@ -56,9 +56,10 @@ class Prices:
             return None
         return Cost(usd=_dollars(price, answer), source=price.source or "the settings file", date=price.date)
 
-    def bound(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
+    def bound(self, model: str, input_tokens: int, output_tokens: int, *, is_batch: bool = False) -> float | None:
         """The most that a request of this size can cost."""
-        cost = self.cost(model, Answer(text="", input_tokens=input_tokens, output_tokens=output_tokens))
+        answer = Answer(text="", input_tokens=input_tokens, output_tokens=output_tokens, is_batch=is_batch)
+        cost = self.cost(model, answer)
         return None if cost is None else cost.usd
 
 

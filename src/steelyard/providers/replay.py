@@ -220,7 +220,7 @@ class ReplayProvider:
         if stub is not None and recorded.solution is not None:
             return Answer(text=verbatim_reply(recorded.solution, language))
         if recorded.completion is not None:
-            prompt = "\n\n".join(message.content for message in attempt.case.messages)
+            prompt = "\n\n".join(message.text for message in attempt.case.messages)
             return Answer(text=prompt + recorded.completion)
         if recorded.solution is not None:
             return Answer(text=recorded.solution)

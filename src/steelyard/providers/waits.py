@@ -21,7 +21,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 def headroom(headers: Mapping[str, str]) -> RateLimitHeadroom | None:
     """What rate-limit headers leave, in the spellings of OpenAI, Anthropic and the IETF draft."""
-    tightest = None
+    tightest, tokens, tokens_reset = None, None, 0.0
     for left, reset in (
         ("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
         ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"),
@@ -36,7 +36,9 @@ def headroom(headers: Mapping[str, str]) -> RateLimitHeadroom | None:
             continue
         if tightest is None or (remaining, -seconds) < (tightest.requests, -tightest.reset):
             tightest = RateLimitHeadroom(int(remaining), seconds)
-    return tightest
+        if "tokens" in left:
+            tokens, tokens_reset = int(remaining), seconds
+    return None if tightest is None else tightest._replace(tokens=tokens, tokens_reset=tokens_reset)
 
 
 def seconds_until(text: str) -> float | None:

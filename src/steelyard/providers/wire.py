@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, NamedTuple, TypeVar
 
 import httpx2
@@ -11,7 +12,7 @@ import msgspec
 
 from steelyard.errors import InputError, Rejected, Unavailable
 from steelyard.protocols import Delivery, RateLimitHeadroom
-from steelyard.providers.bodies import as_dict, is_event_stream, json_value, stream_events
+from steelyard.providers.bodies import as_dict, further_objects, leading_json_value, stream_events
 from steelyard.providers.connections import (
     ConnectionTrace,
     check_base_url,
@@ -26,6 +27,7 @@ from steelyard.providers.faults import (
     error_status,
     is_error,
     named_parameters,
+    names_finish,
     provider_error,
 )
 from steelyard.providers.waits import headroom, retry_after
@@ -36,6 +38,17 @@ MAX_REQUESTS_PER_ENDPOINT = 64
 """Requests in flight to one endpoint at most; the pace finds out how many it really takes."""
 
 Shape = TypeVar("Shape")
+EventReader = Callable[[bytes], Iterable[tuple[int, dict[str, Any]]] | None]
+"""The events of a body, each with its end; None where it is no stream."""
+RequestSigner = Callable[[str, str, bytes], Mapping[str, str]]
+"""The headers that sign a request: its method, its address and its body."""
+
+
+class RawBody(NamedTuple):
+    """A body that is sent as it is, not as JSON."""
+
+    content: bytes
+    content_type: str
 
 
 class HttpExchange(NamedTuple):
@@ -44,14 +57,26 @@ class HttpExchange(NamedTuple):
     body: bytes
     headers: Mapping[str, str]
     seconds: float
+    delivery: Delivery
+    arrivals: Sequence[tuple[int, float]] = ()
+    """How many bytes were there after how many seconds."""
 
 
 class HttpEndpoint:
     """One base URL with its credentials."""
 
-    def __init__(self, base_url: str, headers: Mapping[str, str], *, secrets: Iterable[str]) -> None:
-        self.url = base_url.rstrip("/")
-        check_base_url(self.url)
+    def __init__(
+        self,
+        base_url: str,
+        headers: Mapping[str, str],
+        *,
+        secrets: Iterable[str],
+        sign: RequestSigner | None = None,
+    ) -> None:
+        address, _, self._query = base_url.partition("?")
+        self.url = address.rstrip("/")
+        check_base_url(base_url)
+        self._sign = sign
         check_proxies()
         for name, value in headers.items():
             # an error raised while sending would show the key
@@ -67,11 +92,27 @@ class HttpEndpoint:
         self._client: httpx2.AsyncClient | None = None
         self.headroom: RateLimitHeadroom | None = None
 
+    def address(self, path: str) -> str:
+        """The full address of a path; the query of the base URL stays at its end."""
+        path, _, query = path.partition("?")
+        queries = "&".join(filter(None, (query, self._query)))
+        return f"{self.url}{path}?{queries}" if queries else f"{self.url}{path}"
+
     async def exchange(
-        self, method: str, path: str, body: Any = None, delivery: Delivery | None = None
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        delivery: Delivery | None = None,
+        *,
+        most: int = MAX_RESPONSE_BYTES,
+        sends_again: bool = True,
     ) -> HttpExchange:
-        """Send one request; raises Unavailable or Rejected unless a 2xx response arrived whole."""
+        """Send one request; raises Unavailable or Rejected unless a 2xx response of at most `most` bytes arrived whole."""
         delivery = delivery or Delivery()
+        if (interceptor := intercepted.get()) is not None:
+            delivery.body = interceptor(self, path, body)
+            return HttpExchange(delivery.body, {}, 0.0, delivery)
         if self._client is None:
             # no time limit of its own: the deadline of the whole request is the engine's
             self._client = httpx2.AsyncClient(
@@ -79,63 +120,84 @@ class HttpEndpoint:
                 verify=trusted_certificates(),
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=MAX_REQUESTS_PER_ENDPOINT),
             )
-        content, headers = None, self._headers
+        content, headers, encoded, address = None, self._headers, b"", self.address(path)
         if body is not None:
-            encoded = msgspec.json.encode(body)
+            raw = body if isinstance(body, RawBody) else RawBody(msgspec.json.encode(body), "application/json")
+            encoded = raw.content
             content = request_body(encoded, delivery)
-            headers = {**headers, "content-type": "application/json", "content-length": str(len(encoded))}
+            headers = {**headers, "content-type": raw.content_type, "content-length": str(len(encoded))}
+        if self._sign is not None:
+            headers = {**headers, **self._sign(method, address, encoded)}
         started = time.monotonic()
-        received = bytearray()
+        received, arrivals, is_success = bytearray(), [], False
         trace = ConnectionTrace(delivery)
         try:
             async with self._client.stream(
-                method, self.url + path, content=content, headers=headers, extensions={"trace": trace}
+                method, address, content=content, headers=headers, extensions={"trace": trace}
             ) as response:
-                if not response.is_success:
+                is_success = response.is_success
+                if not is_success:
                     delivery.accepted = False
                 async for chunk in response.aiter_bytes():
                     received += chunk
-                    if len(received) > MAX_RESPONSE_BYTES:
-                        raise Rejected(f"{self.url}: the response is larger than {MAX_RESPONSE_BYTES >> 20} MiB")
+                    arrivals.append((len(received), time.monotonic() - started))
+                    if len(received) > most:
+                        raise Rejected(f"{self.url}: the response is larger than {most >> 20} MiB")
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise Rejected(f'"{self.url}" is not an address: {error}', everyone=True) from None
         except (httpx2.RequestError, OSError) as error:
-            if trace.is_stale and isinstance(error, httpx2.ReadError | httpx2.WriteError):
+            if sends_again and trace.is_stale and isinstance(error, httpx2.ReadError | httpx2.WriteError):
                 # a reset, not an end, of an idle connection: it was closed before the request was read, and leaves the pool
                 delivery.accepted = False
-                return await self.exchange(method, path, body, delivery)
+                return await self.exchange(method, path, body, delivery, most=most)
             raise Unavailable(self.clean(f"{self.url}: {error_description(error)}")) from None
+        finally:
+            if is_success:
+                # the beginning of an answer that broke off is stored as well: it was paid for
+                delivery.body = self._without_secrets(bytes(received))
         self.headroom = headroom(response.headers)
         if not response.is_success:
             self._refuse(response, bytes(received), body)
-        delivery.body = self._without_secrets(bytes(received))
-        return HttpExchange(delivery.body, response.headers, time.monotonic() - started)
+        return HttpExchange(delivery.body, response.headers, time.monotonic() - started, delivery, arrivals)
 
     def decode(self, exchange: HttpExchange, shape: type[Shape]) -> Shape:
         """The body as it ought to be; a server that sends something else is out of order."""
         try:
             return msgspec.json.decode(exchange.body, type=shape, strict=False)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise self._not_expected(exchange, error) from None
+            raise self.not_expected(exchange, error) from None
 
     def answer_value(self, exchange: HttpExchange) -> Any:
-        """The value that a response is, read leniently."""
+        """The value that a response is, read leniently; what follows it is left out, with a note."""
         try:
-            return json_value(exchange.body)
+            value, rest = leading_json_value(exchange.body)
+            further = further_objects(rest)
+            # the first of several lines of a stream says nothing of an end
+            if further and not names_finish(value):
+                raise ValueError("several JSON values, and the first of them is not whole")
         except ValueError as error:
-            raise self._not_expected(exchange, error) from None
+            raise self.not_expected(exchange, error) from None
+        self.check_errors(None, *further)
+        if rest:
+            exchange.delivery.note = (
+                f"{len(rest):,} characters after the answer were left out: {self.clean(rest)[:40]!r}"
+            )
+        return value
 
     def answer_object(
-        self, exchange: HttpExchange, joined: Callable[[list[dict[str, Any]]], dict[str, Any]]
+        self,
+        exchange: HttpExchange,
+        joined: Callable[[list[dict[str, Any]]], dict[str, Any]],
+        events: EventReader = stream_events,
     ) -> dict[str, Any]:
         """The object that a response is, read leniently; `joined` makes one of the events of a stream."""
         try:
-            is_stream = is_event_stream(exchange.body)
-            body = joined(stream_events(exchange.body)) if is_stream else json_value(exchange.body)
+            streamed = events(exchange.body)
+            body = self.answer_value(exchange) if streamed is None else joined([event for _, event in streamed])
         except ValueError as error:
-            raise self._not_expected(exchange, error) from None
+            raise self.not_expected(exchange, error) from None
         if not isinstance(body, dict):
-            raise self._not_expected(exchange, ValueError("expected an object"))
+            raise self.not_expected(exchange, ValueError("expected an object"))
         return body
 
     def check_errors(self, sent: Any, *places: Any) -> None:
@@ -151,7 +213,8 @@ class HttpEndpoint:
                     parameters=named_parameters(text, sent),
                 )
 
-    def _not_expected(self, exchange: HttpExchange, error: Exception) -> Unavailable:
+    def not_expected(self, exchange: HttpExchange, error: Exception) -> Unavailable:
+        """What to raise for a response that is no answer."""
         sent = exchange.headers.get("content-type", "nothing it would name")
         start = self.clean(exchange.body[:1000].decode("utf-8", "replace"))[:80]
         return Unavailable(
@@ -191,3 +254,9 @@ class HttpEndpoint:
     async def close(self) -> None:
         if self._client is not None:
             await self._client.aclose()
+
+
+Interceptor = Callable[[HttpEndpoint, str, Any], bytes]
+"""Takes the path and the body of a request, and returns the body of its response."""
+intercepted: ContextVar[Interceptor | None] = ContextVar("intercepted", default=None)
+"""What answers requests in place of the network, where one is only to be written, or its response is only to be read."""

@@ -138,7 +138,7 @@ class AgentProvider:
             "programs": self._programs,
             "environment": environment,
             "secrets": _secrets(environment, () if contained is None else contained.keys),
-            "prompt": "\n\n".join(message.content for message in attempt.messages),
+            "prompt": "\n\n".join(message.text for message in attempt.messages),
             "time_limit": self._time_limit,
             "limits": self._limits,
         }

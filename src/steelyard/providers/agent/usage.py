@@ -40,7 +40,7 @@ class UsageMeter:
         self._totals: dict[str, Usage] = {}
         """By the session that they tell of; a later one replaces an earlier one."""
         self._turns: dict[str, Usage] = {}
-        """By the message that they belong to: one is told several times while it grows."""
+        """By the message that they belong to: one is reported several times while it grows."""
 
     def add(self, piece: bytes) -> None:
         """Listen to what was printed next."""
@@ -72,12 +72,12 @@ class UsageMeter:
                 self._turns[str(name or f"turn {len(self._turns)}")] = found
             return
         for part in _reporting_parts(printed):
-            if found := usage_fields(part):
+            if found := _of_services(part) or usage_fields(part):
                 self._totals[str(printed.get("session_id") or "")] = found
                 return
 
     def final_usage(self) -> Usage:
-        """What it told in all."""
+        """What it reported in all."""
         self.add(b"\n")
         return self.usage
 
@@ -90,11 +90,8 @@ class UsageMeter:
 
     @property
     def usage(self) -> Usage:
-        """What it told so far, in lines that have ended."""
-        parts = list((self._totals or self._turns).values())
-        # what one part does not tell is not known of all
-        names = [name for name in (parts[0] if parts else ()) if all(name in part for part in parts)]
-        return {name: math.fsum(part[name] for part in parts) for name in names}
+        """What it has reported so far, in lines that have ended."""
+        return _added_up(list((self._totals or self._turns).values()))
 
     def cost(self, prices: Mapping[str, float] | None) -> float | None:
         """What it cost so far, by its own word or by prices per million tokens; None where neither is known."""
@@ -104,6 +101,18 @@ class UsageMeter:
         if prices is None or "input_tokens" not in found or "output_tokens" not in found:
             return None
         return token_dollars(found, prices)
+
+
+def _added_up(parts: Sequence[Usage]) -> Usage:
+    # what one part does not tell is not known of all
+    names = [name for name in (parts[0] if parts else ()) if all(name in part for part in parts)]
+    return {name: math.fsum(part[name] for part in parts) for name in names}
+
+
+def _of_services(printed: dict[str, Any]) -> Usage:
+    """The metrics of OpenHands by the service that used a model: its agent, its condenser and others, added up."""
+    services = _nested(printed, "usage_to_metrics").values()
+    return _added_up([found for each in services if isinstance(each, dict) and (found := usage_fields(each))])
 
 
 def token_dollars(usage: Mapping[str, float], prices: Mapping[str, float]) -> float:
@@ -133,6 +142,8 @@ def _reporting_parts(printed: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for path in (
         ("info", "model_stats"),
         ("model_stats",),
+        ("stats",),
+        ("value",),
         ("llm_metrics",),
         ("metrics",),
         ("payload", "info", "total_token_usage"),
@@ -173,7 +184,9 @@ def usage_fields(printed: dict[str, Any]) -> Usage:
         "input_tokens": taken,
         "output_tokens": _count(counted, "output_tokens", "completion_tokens", "tokens_received"),
         "cached_tokens": read if read is not None else _first(cached),
-        "cache_write_tokens": written if written is not None else _count(counted, "cache_write_tokens"),
+        "cache_write_tokens": written
+        if written is not None
+        else _count(counted, "cache_write_tokens", "cache_write_input_tokens"),
         "cache_write_1h_tokens": _count(_nested(counted, "cache_creation"), "ephemeral_1h_input_tokens"),
         "reasoning_tokens": _first([_count(part, "reasoning_tokens", "reasoning_output_tokens") for part in thought]),
         "cost_usd": _amount((printed, counted), "total_cost_usd", "cost_usd", "accumulated_cost", "instance_cost"),

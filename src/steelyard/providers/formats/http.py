@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -9,12 +10,10 @@ import msgspec
 from steelyard.errors import FilteredInput, InputError, Unavailable
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
 from steelyard.providers.bodies import as_dict
-from steelyard.providers.faults import FaultKind, block_reason, finish_kind, settled_finish
+from steelyard.providers.faults import FINISH_REASON_KEYS, FaultKind, block_reason, finish_kind, settled_finish
+from steelyard.providers.formats.base import NAMED_OPTIONS
 from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint
 from steelyard.records import Answer, Attempt, MessageRole
-
-FINISH_REASON_KEYS = ("finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason", "completionReason")
-"""Where products say why the model stopped, in an object on the way to the text."""
 
 
 class HttpProvider:
@@ -41,13 +40,11 @@ class HttpProvider:
         self.endpoint = self._http.url
 
     async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:
-        message_texts = [message.content for message in attempt.messages if message.role != MessageRole.SYSTEM]
+        message_texts = [message.text for message in attempt.messages if message.role != MessageRole.SYSTEM]
         blanks = {
             **attempt.parameters,
             "prompt": message_texts[-1] if message_texts else "",
-            "system": "\n\n".join(
-                message.content for message in attempt.messages if message.role == MessageRole.SYSTEM
-            ),
+            "system": "\n\n".join(message.text for message in attempt.messages if message.role == MessageRole.SYSTEM),
             "messages": attempt.messages,
             "model": self._model,
         }
@@ -72,6 +69,12 @@ class HttpProvider:
             request_id=exchange.headers.get("x-request-id", ""),
             note=note,
         )
+
+    def unsupported(self, parameters: Mapping[str, Any]) -> str:
+        """Why these parameters cannot be sent; empty where the body has a place for them."""
+        written = msgspec.json.encode(self._body).decode()
+        lacking = [name for name in NAMED_OPTIONS if name in parameters and name not in written]
+        return f"has no place for {lacking[0]} in its body; write {{{{{lacking[0]}}}}} there" if lacking else ""
 
     def _walk(self, body: Any) -> tuple[Any, list[dict[str, Any]]]:
         """What is at the path, None where nothing is, and the objects on the way, the nearest first."""

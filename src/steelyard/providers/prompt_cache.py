@@ -1,0 +1,83 @@
+"""Marks for providers that cache the beginning of a prompt only where a request says so, and what they save."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from steelyard.providers.prices import Prices
+from steelyard.records import Answer
+
+MIN_CACHED_CHARACTERS = 3500
+"""Characters of a prompt below which no provider caches it: about 1,024 tokens."""
+WRITE_SURCHARGE, READ_DISCOUNT = 0.25, 0.9
+"""What writing a token to the cache costs more than reading it as usual, and what reading it from there costs less."""
+TRIAL_WRITTEN_TOKENS = 100_000
+"""Tokens that are written to the cache before it is asked whether they were read again."""
+MARK = {"type": "ephemeral"}
+
+
+class PromptCacheMarks:
+    """Marks the end of what later requests begin with as well, as long as that saves money at an endpoint."""
+
+    def __init__(self) -> None:
+        self._written = 0
+        self._read = 0
+
+    @property
+    def saves(self) -> bool:
+        """Whether what was read from the cache is worth what was written, or too little was written to tell."""
+        return self._written < TRIAL_WRITTEN_TOKENS or self._read * READ_DISCOUNT >= self._written * WRITE_SURCHARGE
+
+    def marked(self, body: dict[str, Any], samples: int) -> dict[str, Any]:
+        """A request in Anthropic's format with its marks; the text stays as it is.
+
+        There is one after a long system prompt, which all cases share, and one after a long prompt that is asked several times.
+        """
+        if not self.saves:
+            return body
+        system, messages = body.get("system"), list(body.get("messages") or ())
+        system_size = _size(system)
+        if system_size >= MIN_CACHED_CHARACTERS:
+            body = {**body, "system": _with_mark(system)}
+        whole = system_size + sum(_size(_content(message)) for message in messages)
+        if samples > 1 and messages and whole >= MIN_CACHED_CHARACTERS and _content(messages[-1]):
+            last = msgspec.to_builtins(messages[-1])
+            messages[-1] = {**last, "content": _with_mark(last["content"])}
+            body = {**body, "messages": messages}
+        return body
+
+    def learn(self, answer: Answer) -> None:
+        """Count what a request wrote and read."""
+        self._written += answer.cache_write_tokens or 0
+        self._read += answer.cached_tokens or 0
+
+
+def _content(message: Any) -> Any:
+    return message.get("content") if isinstance(message, dict) else message.content
+
+
+def _size(content: Any) -> int:
+    if isinstance(content, str):
+        return len(content)
+    return sum(len(part.get("text") or "") for part in content or () if isinstance(part, dict))
+
+
+def _with_mark(content: Any) -> list[Any]:
+    """The content as blocks, the last of which is marked."""
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    if isinstance(blocks[-1], dict):
+        blocks[-1] = {**blocks[-1], "cache_control": MARK}
+    return blocks
+
+
+def prompt_cache_savings(prices: Prices, model: str, answer: Answer) -> float:
+    """What an answer would have cost more without a cache of prompts; negative where the cache was only written."""
+    if not (answer.cached_tokens or answer.cache_write_tokens) or answer.cost is None:
+        return 0.0
+    plain = msgspec.structs.replace(
+        answer, cost=None, cached_tokens=None, cache_write_tokens=None, cache_write_1h_tokens=None
+    )
+    without = prices.cost(model, plain)
+    return 0.0 if without is None else without.usd - answer.cost.usd

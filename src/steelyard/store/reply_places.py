@@ -1,0 +1,66 @@
+"""Where the replies of a run lie, by their ask keys."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from steelyard.store.journal import DECODE_ERRORS, StoredRun, fact_offset
+
+REPLY_LINE_START = b'{"kind":"reply",'
+"""How every reply begins that we write."""
+
+
+class ReplyPlace(NamedTuple):
+    """A reply in a journal, without its text."""
+
+    key: str
+    at: str
+    """When it came, in whichever run asked for it."""
+    cost_usd: float
+    """0 where it is not known."""
+    cached_from: tuple[str, ...]
+    place: int
+
+
+class _CostLine(msgspec.Struct):
+    usd: float = 0.0
+
+
+class _AnswerLine(msgspec.Struct):
+    cost: _CostLine | None = None
+    recorded_at: str = ""
+
+
+class _ReplyLine(msgspec.Struct):
+    key: str
+    at: str
+    answer: _AnswerLine
+    cached_from: tuple[str, ...] = ()
+
+
+_reply_line = msgspec.json.Decoder(_ReplyLine)
+
+
+def reply_places(stored: StoredRun, wanted: Container[str]) -> Iterator[ReplyPlace]:
+    """The replies with one of these keys, in the order they were written; of two with the same key the later one counts.
+
+    Raises an OSError where a journal cannot be read.
+    """
+    for number, path in enumerate(stored.journals()):
+        begin = fact_offset(number, 0)
+        with stored.open(path) as file:
+            for line in file:
+                if line.startswith(REPLY_LINE_START) and line.endswith(b"\n"):
+                    try:
+                        found = _reply_line.decode(line)
+                    except DECODE_ERRORS:
+                        # damaged: its attempt is asked again
+                        found = None
+                    if found is not None and found.key in wanted:
+                        cost = found.answer.cost.usd if found.answer.cost else 0.0
+                        at = found.answer.recorded_at or found.at
+                        yield ReplyPlace(found.key, at, cost, found.cached_from, begin)
+                begin += len(line)
