@@ -23,7 +23,7 @@ from steelyard.analysis.estimates import share
 from steelyard.engine import resume
 from steelyard.engine import run as engine
 from steelyard.engine.options import RunOptions
-from steelyard.engine.results.tier_runs import tier_experiment
+from steelyard.engine.tiers.tier_runs import tier_experiment
 from steelyard.evalsets import load
 from steelyard.records import Panel
 from steelyard.settings import Settings

@@ -35,6 +35,12 @@ KINDS = [
         ("eval set in TOML", "cases.toml", ["run cases.toml -m replay:replies.jsonl --dry-run"]),
         ("eval set in JSONL", "capitals.jsonl", ["run capitals.jsonl -m replay:replies.jsonl --dry-run"]),
         ("eval set in JSON", "cases.json", ["run cases.json -m replay:replies.jsonl --dry-run"]),
+        ("config of promptfoo", "promptfooconfig.json", ["run promptfooconfig.json -m replay:replies.jsonl --dry-run"]),
+        (
+            "rows with a map",
+            "rows.csv",
+            ["run rows.csv --map prompt=frage,target=antwort -m replay:replies.jsonl --dry-run"],
+        ),
         ("experiment", "experiment.toml", ["tiers experiment.toml --dry-run"]),
         ("rubric in TOML", "rubric.toml", ["tiers experiment.toml --dry-run"]),
         ("recording", "replies.jsonl", ["run capitals.jsonl -m replay:replies.jsonl --dry-run"]),
@@ -68,6 +74,7 @@ KINDS = [
     ]
 ]
 OPTION_COMMANDS = [
+    "run rows.csv --map prompt=frage,target=antwort -m replay:replies.jsonl --dry-run",
     "run capitals.jsonl -m replay:replies.jsonl --dry-run",
     "show whole",
     "report whole -o r.json",
@@ -92,6 +99,14 @@ def template(folder: Path) -> None:
     shutil.copy(ROOT / "examples" / "repairs" / "evaluation_config.json", folder)
     capitals = [json.loads(line) for line in (folder / "capitals.jsonl").read_text().splitlines() if line.strip()]
     (folder / "cases.json").write_text(json.dumps(capitals, indent=1))
+    (folder / "rows.csv").write_text("frage,antwort,thema\n1 + 1?,two,sums\n2 + 2?,four,sums\n")
+    config = {
+        "prompts": ["Capital of {{country}}?"],
+        "tests": [
+            {"vars": {"country": ["Peru", "Chad"]}, "assert": [{"type": "contains-any", "value": ["Lima", "x"]}]}
+        ],
+    }
+    (folder / "promptfooconfig.json").write_text(json.dumps(config))
     rows = [("a", "m", number % 2, 0.25 * number, number / 20) for number in range(20)]
     rows += [("b", "n", 1, 0.5, 1.0), ("c", "n", 0, 0.125, 0.0)]
     names = ("task", "llm", "ok", "usd", "score")

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import httpx2
 import msgspec
 from benchmarks.nightly.fuzzed_commands import OPTION_COMMANDS, ROOT, is_readable_here
+from benchmarks.nightly.fuzzed_datasets import dataset_files
 from benchmarks.nightly.fuzzed_recordings import label_files, recorded_files
 
 from steelyard import evalsets, outcomes, settings
@@ -23,14 +24,17 @@ from steelyard.engine.gate.sides import side
 from steelyard.engine.repairs.config import read_config
 from steelyard.engine.repairs.reader import read_fixes, read_problems
 from steelyard.engine.results.read_outcomes import ColumnOverrides, gather
-from steelyard.engine.results.tier_runs import from_files, tier_experiment, tier_result
+from steelyard.engine.tiers.tier_runs import from_files, tier_experiment, tier_result
 from steelyard.evalsets import experiments, rubrics
 from steelyard.outcomes.files import OutcomeFile, OutcomeProblemCollector
 from steelyard.protocols import Delivery, Provider, ProviderSettings
-from steelyard.providers import anthropic, openai, replay
+from steelyard.providers import replay
 from steelyard.providers.bodies import sound_answer
+from steelyard.providers.formats import anthropic, openai
+from steelyard.providers.wire import HttpEndpoint
 from steelyard.records import Answer, Attempt, Case
-from steelyard.store.journal import StoredRun, gate_looks
+from steelyard.store.journal import StoredRun
+from steelyard.store.looks import gate_looks
 from steelyard.tiers.rubrics import RubricScore
 from steelyard.verifiers.code.extract import extract
 from steelyard.verifiers.judge.answer import judgment, preference
@@ -59,6 +63,8 @@ def readers(folder: Path) -> list[Reader]:
         *label_files(folder / "damaged", folder / "runs" / "experiment"),
     ]
     every += [Reader(name, [content], read) for name, content, read in others]
+    datasets = dataset_files(folder / "damaged" / "datasets")
+    every += [Reader(name, [content], read, weight) for name, content, read, weight in datasets]
     return [reader for reader in every if is_readable_here(reader.name)]
 
 
@@ -252,7 +258,8 @@ class _Server:
         given = ProviderSettings(type="openai", base_url="http://127.0.0.1:9/v1", api_key="sk-123456789")
         (provider,) = connect("m", given).values()
         transport = httpx2.MockTransport(lambda _: self._response)
-        provider._http._client = httpx2.AsyncClient(transport=transport)  # type: ignore[attr-defined]
+        (endpoint,) = (part for part in vars(provider).values() if isinstance(part, HttpEndpoint))
+        endpoint._client = httpx2.AsyncClient(transport=transport)
 
         def read(content: bytes) -> object:
             head, _, body = content.partition(b"\n\n")

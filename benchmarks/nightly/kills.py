@@ -33,7 +33,7 @@ from steelyard.store.journal import StoredRun
 
 CASES, SAMPLES, IN_FLIGHT = 10, 8, 2
 LABELS = 5
-RECORDED, RECORDED_VERDICTS = ROOT / "examples" / "other-tools" / "inspect" / "better.eval", 11
+RECORDED, RECORDED_VERDICTS = ROOT / "examples" / "other-tools" / "lm-eval" / "better", 10
 HANG_SECONDS = 60
 """Seconds after a signal in which a command must have ended, on a machine that may be busy; others have twice as long."""
 MODEL = """
@@ -285,6 +285,7 @@ class Fault(NamedTuple):
     environment: dict[str, str] = {}
 
 
+CRASHES = [-number for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)]
 SIGNALS = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 
 
@@ -347,6 +348,8 @@ class Storm:
             # the moments of the next kills follow the machine, which may be more or less busy by now
             self._seconds[command.name] = (self._seconds[command.name] + time.monotonic() - began) / 2
         problem = command.check()
+        if not problem and code in CRASHES:
+            problem = f"it crashed with {code} {said[-1500:]}"
         # Python itself ends so where it cannot run a line of ours
         is_ours = "steelyard" in said and code != -signal.SIGINT
         if not problem and (code is None or code == 70 or ("Traceback" in said and is_ours)):

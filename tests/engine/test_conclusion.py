@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,9 @@ from steelyard.engine.gate.rounds import stopping_rule
 from steelyard.engine.preflight.connect import ListedModel, models_exit_code
 from steelyard.engine.preflight.forecast import Forecast, forecast_text
 from steelyard.engine.preflight.references import check_references
-from steelyard.engine.results import tier_runs
-from steelyard.engine.results.conclusion import standings_conclusion
+from steelyard.engine.results.conclusion import next_commands, standings_conclusion
 from steelyard.engine.results.report_files import write_reports
+from steelyard.engine.tiers import tier_runs
 from steelyard.errors import ExitCode, InputError
 from steelyard.records import Expectations
 from steelyard.reports.lists import MachineHealth
@@ -33,6 +34,10 @@ def paris(prompt):
 
 def rome(prompt):
     return "Rome"
+
+
+def late(prompt, attempt):
+    return "Paris" if attempt.number < 3 else "Rome"
 
 
 def flaky(prompt, attempt):
@@ -54,15 +59,29 @@ def test_a_run_tells_its_exit_code_its_messages_and_what_to_type_next(place: Pat
     good = run("cases.jsonl", models="python:model.py:paris", output="good")
     assert good.exit_code is ExitCode.OK
     assert good.conclusion(fail_under=1.0) == (ExitCode.OK, ())
+    assert "<th>good</th><th>python/model.py:paris</th>" in good._repr_html_()
+    assert "<td>correct</td><td>1/1</td>" in good._repr_html_()
     assert good.next_commands == ["steelyard report good -o report.html"]
+    spaced = next_commands(Path("my runs/good"), StoredRun(good.folder).info, good.summary)
+    assert spaced == ["steelyard report 'my runs/good' -o report.html"]
     bad = run("cases.jsonl", models="python:model.py:rome", output="bad")
     assert bad.exit_code is ExitCode.OK
+    assert bad.next_commands[0] == "steelyard show bad france 1 --model python/model.py:rome"
     failed = bad.conclusion(fail_under=0.5)
     assert failed.exit_code is ExitCode.GATE_FAILED
     assert failed.messages == ("steelyard: python/model.py:rome: pass@1 is 0.0%, under 50.0%",)
     gated = gate("good", "bad")
     assert gated.conclusion("fail").exit_code is ExitCode.CANNOT_TELL
     assert gated.conclusion("pass").exit_code is ExitCode.OK
+
+
+def test_what_to_type_next_shows_the_first_attempt_that_failed(place: Path) -> None:
+    both = run("cases.jsonl", models=["python:model.py:paris", "python:model.py:late"], samples=4, output="my run")
+    assert both.next_commands[0] == "steelyard show 'my run' france 3 --model python/model.py:late"
+    shown = steelyard(place, *shlex.split(both.next_commands[0])[1:])
+    assert (shown.returncode, "Rome" in shown.stdout, "paris" in shown.stdout) == (0, True, False), shown.stderr
+    unknown = steelyard(place, "show", "my run", "--model", "python/model.py:lte")
+    assert (unknown.returncode, 'did you mean "python/model.py:late"?' in unknown.stderr) == (2, True)
 
 
 def test_more_than_one_attempt_in_twenty_missing_is_no_result_though_every_case_has_one(place: Path) -> None:
@@ -160,7 +179,7 @@ def test_what_cannot_be_shown_is_refused_before_any_judge_or_tier_is_asked_and_b
             ["--max-cost", "nan"],
         ],
         "tiers": [
-            ["-o", "r.html"],
+            ["-o", "r.htm"],
             ["-o", "nowhere/r.json"],
             ["--baseline", "T1"],
             ["--format", "jsn"],

@@ -18,8 +18,8 @@ import pytest
 
 import steelyard
 from steelyard import Case, Means, Settings
-from steelyard.engine.experiment import run_experiment
 from steelyard.engine.plan import plan_warnings
+from steelyard.engine.tiers.experiment import run_experiment
 from steelyard.errors import InputError
 from steelyard.evalsets import experiments
 from steelyard.records import Answer, Attempt, Price, Reply, Verify
@@ -204,6 +204,14 @@ def test_what_no_request_can_survive_is_asked_a_few_times_and_told_once(
     settled(server, done.folder, each(*planned))
 
 
+def odd_body(text: str = "answer", **usage: Any) -> bytes:
+    """A body that both wire formats read, with odd numbers."""
+    counts = {"prompt_tokens": 1, "completion_tokens": 2, "input_tokens": 1, "output_tokens": 2} | usage
+    choice = {"index": 0, "message": {"content": text}, "finish_reason": "stop"}
+    content = [{"type": "text", "text": text}]
+    return json.dumps({"choices": [choice], "content": content, "stop_reason": "end_turn", "usage": counts}).encode()
+
+
 CHOICE = {"index": 0, "message": {"content": "half an ans"}}
 SAYS_IT_FAILED: dict[str, Behaviour] = {
     "finish error": says("half an ans", finish="error"),
@@ -212,6 +220,10 @@ SAYS_IT_FAILED: dict[str, Behaviour] = {
     "an error beside": says("half an ans", error={"message": "upstream died"}),
     "an error within": sends({"choices": [{**CHOICE, "error": {"code": 502, "message": "upstream died"}}]}),
     "an odd end": says("", finish="vexed"),
+    "an error behind": sends(odd_body("half an ans") + b'{"error": {"message": "upstream died"}}'),
+    "lines of a stream": sends(
+        b"".join(odd_body("half").replace(b'"stop"', b"null").replace(b'"end_turn"', b"null") + b"\n" for _ in "ab")
+    ),
     "a stream": sends(b'data: {"choices": [{"delta": {"content": "half"}}]}\n\ndata: {"error": "died"}\n\n'),
 }
 
@@ -254,14 +266,6 @@ def test_a_filtered_input_is_a_refusal_where_that_is_a_class_and_else_missing_an
     assert {server.asked(f"prompt of {name}") for name in hostile} == {4}
 
 
-def odd_body(text: str = "answer", **usage: Any) -> bytes:
-    """A body that both wire formats read, with odd numbers."""
-    counts = {"prompt_tokens": 1, "completion_tokens": 2, "input_tokens": 1, "output_tokens": 2} | usage
-    choice = {"index": 0, "message": {"content": text}, "finish_reason": "stop"}
-    content = [{"type": "text", "text": text}]
-    return json.dumps({"choices": [choice], "content": content, "stop_reason": "end_turn", "usage": counts}).encode()
-
-
 PAID: dict[str, tuple[bytes, str]] = {
     "half a surrogate pair": (odd_body("answer \ud83d"), "answer \ufffd"),
     "a bad byte": (odd_body("answer @").replace(b"@", b"\xff"), "answer \ufffd"),
@@ -283,6 +287,11 @@ PAID: dict[str, tuple[bytes, str]] = {
         "answer",
     ),
     "a quoted key": (odd_body(f"answer {KEY}"), "answer ***"),
+    "garbage after the end": (odd_body() + b"\r\n<html>502 Bad Gateway</html>", "answer"),
+    "garbage with a key": (odd_body() + f" {KEY}".encode(), "answer"),
+    "the same twice": (odd_body() + b"\n" + odd_body(), "answer"),
+    "a bad byte after the end": (odd_body() + b"\xff\x00", "answer"),
+    "brackets after the end": (odd_body() + b"}" + b"[" * 100_000, "answer"),
 }
 
 
@@ -299,6 +308,9 @@ def test_a_paid_reply_is_stored_whatever_its_accounting_says(server: FaultServer
         assert reply.answer.text == PAID[names[reply.case]][1]
         if reply.case.startswith(("tokens", "cost")) and reply.model == "openai/m":
             assert reply.answer.note, reply.case
+        follows = reply.case.endswith("after-the-end") or reply.case in ("garbage-with-a-key", "the-same-twice")
+        assert ("characters after the answer were left out" in reply.answer.note) is follows
+        assert KEY[:8] not in reply.answer.note
         assert reply.answer.cost is None or 0 <= reply.answer.cost.usd < 1
     assert all(model.missing == 0 for model in done.summary.models)
     kept = {(model, case): body for model, case, body in response_bodies(done.folder)}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
 from steelyard.engine.progress import ProgressCallback
+from steelyard.protocols import StreamMode
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.settings import Settings
 
@@ -38,8 +39,14 @@ class RunOptions(NamedTuple):
     ask_user: Callable[[str], bool] | None = None
     """Asks the user to agree to code that a file names; where nobody can be asked it is refused."""
     say: Callable[[str], None] | None = None
-    """Tells the user, once, which code a run finds in the files that the user named."""
+    """Tells the user, once, which code a run finds in the files that the user named, and what a cache would save."""
+    batch: bool = False
+    """Whether what is owed is asked in batches, where the provider has them."""
+    cache_days: float | None = None
+    """How many days old the replies of earlier runs may be that are taken instead of asking; None asks for all."""
     agent_sandbox: AgentSandboxMode = "auto"
     """Whether agents are contained: where they can be, `auto`; always, so that others are refused, `on`; or never, `off`."""
+    stream: StreamMode | None = None
+    """Whether answers are streamed; as the settings of each provider have it when left out. It changes no reply."""
     sandbox: ZygoteSandbox | None = None
     """Where code runs on this machine; the strongest that holds here when left out."""

@@ -9,17 +9,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
+from steelyard.engine.token_pace import TokenPace
 from steelyard.protocols import RateLimitHeadroom
 from steelyard.records import Attempt, Tier
 from steelyard.text import line
 
 DEFAULT_MAX_OUTPUT_TOKENS = 8192
 """Output tokens that a reply is taken to have at most, where the user sets no limit."""
+MAX_FILE_TOKENS = 16_384
+"""Input tokens that an image, a recording or a document is taken to have at most."""
 
 
 def max_request_tokens(attempt: Attempt) -> tuple[int, int]:
     """Input and output tokens that a request can come to at most: no tokenizer makes two tokens of one byte."""
-    written = sum(len(message.content.encode()) + 16 for message in attempt.messages)
+    files = sum(part.type != "text" for message in attempt.messages for part in message.parts)
+    written = sum(len(message.text.encode()) + 16 for message in attempt.messages) + files * MAX_FILE_TOKENS
     return written, int(attempt.parameters.get("max_tokens", DEFAULT_MAX_OUTPUT_TOKENS))
 
 
@@ -154,6 +158,7 @@ class ConcurrencyLimiter:
         self._pause_until = 0.0
         self._last_push_back = -1.0
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._tokens = TokenPace()
         self.reason = ""
         """Why we wait, for people who watch."""
 
@@ -175,13 +180,24 @@ class ConcurrencyLimiter:
                     self.leave()
                 raise
         try:
-            while (wait := self._pause_until - self._clock()) > 0:  # noqa: ASYNC110  the pause may grow meanwhile
+            while (wait := self._wait()) > 0:  # noqa: ASYNC110  the pause may grow meanwhile
                 await asyncio.sleep(wait)
         except asyncio.CancelledError:
             self.leave()
             raise
         self.reason = ""
         return self._clock()
+
+    def _wait(self) -> float:
+        """Seconds until a request may be sent: the pause first, then its share of the tokens of a minute."""
+        now = self._clock()
+        if self._pause_until > now:
+            return self._pause_until - now
+        wait = self._tokens.wait(now)
+        if not 0 < wait <= self._max_wait:
+            return 0.0
+        self.reason = f"waiting {wait:.0f} s: the tokens of this minute are used up"
+        return wait
 
     def leave(self) -> None:
         self._in_flight -= 1
@@ -195,15 +211,16 @@ class ConcurrencyLimiter:
                 self._in_flight += 1
                 turn.set_result(None)
 
-    def answered(self, headroom: RateLimitHeadroom | None) -> None:
-        """The endpoint kept up: allow a little more, unless it says that nothing is left."""
+    def answered(self, headroom: RateLimitHeadroom | None, tokens: int = 0) -> None:
+        """The endpoint kept up: allow a little more, unless it says that nothing is left; `tokens` are those of the answer."""
+        self._tokens.answered(self._clock(), headroom, tokens)
         # until the first push-back every answer allows one more, which doubles with each round
         self._allowed = min(self._most, self._allowed + (1 if self._starting else 1 / self._allowed))
         self._call()
         if headroom is not None and headroom.requests <= 0 and headroom.reset > 0:
             self._pause(headroom.reset, RATE_LIMIT_REASON)
 
-    def pushed_back(self, began: float, wait: float | None, reason: str) -> None:
+    def pushed_back(self, began: float, wait: float | None, reason: str, *, is_token_limit: bool = False) -> None:
         """The endpoint is overloaded or rate-limits us: ask less, and wait if it asks us to."""
         self._starting = False
         # one congestion fails many requests that began before it was noticed: it counts once
@@ -212,6 +229,8 @@ class ConcurrencyLimiter:
             self._allowed = max(1.0, self._allowed / 2)
         if wait is not None:
             self._pause(wait, reason)
+        elif is_token_limit:
+            self._tokens.refused(self._clock())
 
     def longer_by(self, seconds: float) -> float:
         """By how much a pause of this length would outlast the current one."""

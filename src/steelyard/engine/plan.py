@@ -42,6 +42,7 @@ def planned_attempts(info: RunInfo, cases: Sequence[Case], providers: Mapping[st
                     parameters=parameters(info, case, number),
                     system=info.system,
                     number=number,
+                    samples=count,
                 )
 
 
@@ -67,6 +68,7 @@ def tier_attempt(info: RunInfo, tier: Tier, case: Case, number: int) -> Attempt:
         system=tier.system,
         tier=tier.name,
         number=number,
+        samples=info.samples or 1,
     )
 
 
@@ -186,6 +188,7 @@ def comparable_plan(info: RunInfo) -> RunInfo:
         witnesses=None,
         shard=None,
         merged=(),
+        cached_replies={},
     )
 
 

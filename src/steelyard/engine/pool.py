@@ -8,10 +8,15 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from steelyard.engine.verifier_processes.service import verification_service
 from steelyard.protocols import VerdictCallback, VerificationService
 from steelyard.records import Case, Reply, WitnessResult
+
+if TYPE_CHECKING:
+    from steelyard.engine.options import RunOptions
+    from steelyard.engine.verifiers import VerifierSet
 
 WorkItem = TypeVar("WorkItem")
 CoroutineResult = TypeVar("CoroutineResult")
@@ -83,9 +88,9 @@ class ReplyQueue(asyncio.Queue[tuple[Reply, Case] | None]):
         self._queue = RepliesByCase()
 
 
-def local_pool(cases: Sequence[Case], verifying: VerificationService, options: object) -> LocalPool:  # noqa: ARG001
+def local_pool(cases: Sequence[Case], verifying: VerifierSet, options: RunOptions) -> LocalPool:
     """The pool of this machine, as an entry point."""
-    return LocalPool(verifying)
+    return LocalPool(verification_service(cases, verifying, options))
 
 
 class LocalPool:

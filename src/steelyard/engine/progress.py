@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import shutil
 import sys
@@ -16,6 +17,10 @@ from steelyard.text import counted, line
 
 MIN_WAIT_SECONDS = 10.0
 """Seconds before the line says that it waits for the last answers."""
+
+
+MIN_BAR_COLUMNS = 5
+"""A shorter bar shows nothing."""
 
 
 class ProgressCounts(NamedTuple):
@@ -42,41 +47,73 @@ class ProgressCounts(NamedTuple):
     """Answers that are being verified now, where that is known."""
     wait: float = 0.0
     """Seconds until the last of these reaches its time limit."""
+    at_once: int = 1
+    """The most attempts that were at work at the same time: the size of the first batch."""
 
 
-def progress_line(counts: ProgressCounts, elapsed: float) -> str:
-    """The line for people who wait.
+def progress_line(counts: ProgressCounts, elapsed: float, width: int | None = None) -> str:
+    """The line for people who wait; cut to `width` columns, the time left, spend and reason go last.
 
-    >>> progress_line(ProgressCounts(wanted=200, replied=60, judged=50, correct=20, failed=2, spent=0.25, reason=""), 10.0)
-    '52/200 done · 60 replies · 40% correct · 2 failed · $0.250 · about 28 s left'
+    >>> counts = ProgressCounts(wanted=200, replied=60, judged=50, correct=20, failed=2, spent=0.25, reason="")
+    >>> progress_line(counts, 10.0)
+    '52/200 done · about 28 s left · $0.250 · 40% correct · 60 replies · 2 failed'
+    >>> waits = "waiting 4 s: https://api.openai.com/v1/chat/completions: 429 Too many requests"
+    >>> progress_line(counts._replace(reason=waits), 10.0, width=60)
+    '52/200 done · 28 s left · $0.250 · 429 api.openai.com, 4 s'
+    >>> progress_line(counts, 10.0, width=60)
+    '52/200 done · about 28 s left · $0.250 · 40% correct'
     >>> counts = ProgressCounts(240, replied=None, judged=30, correct=None, failed=1, spent=1.5, reason="", done="judgments")
     >>> progress_line(counts, 31.0)
-    '31/240 judgments · 1 failed · $1.50 · about 209 s left'
+    '31/240 judgments · about 209 s left · $1.50 · 1 failed'
     >>> progress_line(ProgressCounts(9, replied=3, judged=0, correct=0, failed=0, spent=0, reason="", nodes=2), 5.0)
     '0/9 done · 3 replies · 2 nodes'
     >>> progress_line(ProgressCounts(9, replied=9, judged=8, correct=8, failed=0, spent=0, reason="", running=1, wait=91.5), 30.0)
-    '8/9 done · 9 replies · 100% correct · waiting for 1 attempt, at most 92 s'
+    '8/9 done · waiting for 1 attempt, at most 92 s · 100% correct · 9 replies'
     """
+    needed, further = _progress_parts(counts, elapsed)
+    if width is None:
+        return " · ".join([*needed, *further])
+    while further and len(" · ".join([*needed, *further])) > width:
+        further.pop()
+    text = " · ".join([*needed, *further])
+    if len(text) > width:
+        text = text.replace(" · about ", " · ", 1)
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _progress_parts(counts: ProgressCounts, elapsed: float) -> tuple[list[str], list[str]]:
+    """What must be seen, and what else is known, the most important first."""
     done = counts.judged + counts.failed
-    parts = [f"{done}/{counts.wanted} {counts.done}"]
-    if counts.replied is not None:
-        parts.append(counted(counts.replied, "reply", "replies"))
-    if counts.judged and counts.correct is not None:
-        parts.append(f"{counts.correct / counts.judged:.0%} {counts.good}")
-    if counts.failed:
-        parts.append(f"{counts.failed} failed")
-    if counts.nodes is not None:
-        parts.append(counted(counts.nodes, "node"))
-    if counts.spent:
-        parts.append(money(counts.spent))
-    if counts.reason:
-        parts.append(line(counts.reason, 100))
-    elif counts.wait > 0 and counts.running == counts.wanted - done and elapsed >= MIN_WAIT_SECONDS:
+    needed = [f"{done}/{counts.wanted} {counts.done}"]
+    if counts.wait > 0 and counts.running == counts.wanted - done and elapsed >= MIN_WAIT_SECONDS:
         # what the others took says nothing about the last ones
-        parts.append(f"waiting for {counted(counts.running, 'attempt')}, at most {_remaining_time(counts.wait)}")
-    elif done and done < counts.wanted:
-        parts.append(f"about {_remaining_time(elapsed * (counts.wanted - done) / done)} left")
-    return " · ".join(parts)
+        needed.append(f"waiting for {counted(counts.running, 'attempt')}, at most {_remaining_time(counts.wait)}")
+    elif counts.at_once <= done < counts.wanted and done:
+        needed.append(f"about {_remaining_time(elapsed * (counts.wanted - done) / done)} left")
+    if counts.spent:
+        needed.append(money(counts.spent))
+    if counts.reason:
+        needed.append(_short_reason(counts.reason))
+    further = []
+    if counts.judged and counts.correct is not None:
+        further.append(f"{counts.correct / counts.judged:.0%} {counts.good}")
+    if counts.replied is not None:
+        further.append(counted(counts.replied, "reply", "replies"))
+    if counts.failed:
+        further.append(f"{counts.failed} failed")
+    if counts.nodes is not None:
+        further.append(counted(counts.nodes, "node"))
+    return needed, further
+
+
+def _short_reason(reason: str) -> str:
+    """A reason without the address and the words of a server; others as they are.
+
+    >>> _short_reason("waiting 12 s: the rate limit is used up")
+    'waiting 12 s: the rate limit is used up'
+    """
+    found = re.match(r"waiting (\d+ s): https?://(?:[^/\s@]*@)?([^/\s?]+)\S*: (\d{3})\b", reason)
+    return line(f"{found[3]} {found[2]}, {found[1]}" if found else reason, 100)
 
 
 def progress_bar(done: int, wanted: int, width: int = 20) -> str:
@@ -115,6 +152,8 @@ class SessionProgress:
         self.running = 0
         self.wait = 0.0
         """Answers that are being verified now, and seconds until the last of them reaches its time limit."""
+        self.at_once = 1
+        """The most attempts that were asked or verified at the same time."""
         self.judgments = 0
         """Judgments outstanding when all replies had arrived; 0 before that."""
         self.judgments_made = 0
@@ -162,6 +201,7 @@ class ProgressDisplay:
             nodes=progress.nodes,
             running=progress.running,
             wait=progress.wait,
+            at_once=progress.at_once,
         )
         self.show(counts)
 
@@ -172,11 +212,13 @@ class ProgressDisplay:
         if now - self._last < self._pause and not (ended and self._over):
             return
         self._last = now
-        text = progress_line(counts, now - self._started)
-        if self._over:
-            text = f"{progress_bar(counts.judged + counts.failed, counts.wanted)} {text}"
-            columns = shutil.get_terminal_size((100, 40)).columns
-            text = f"\r\x1b[2K{text[: columns - 1]}" + ("\r\x1b[2K" if ended else "")
+        room = shutil.get_terminal_size((100, 40)).columns - 1 if self._over else None
+        text = progress_line(counts, now - self._started, room)
+        if room is not None:
+            bar = min(20, room - len(text) - 1)
+            if bar >= MIN_BAR_COLUMNS:
+                text = f"{progress_bar(counts.judged + counts.failed, counts.wanted, bar)} {text}"
+            text = f"\r\x1b[2K{text}" + ("\r\x1b[2K" if ended else "")
         _write_if_read(text if self._over else f"{text}\n")
 
 

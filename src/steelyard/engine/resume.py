@@ -9,19 +9,13 @@ import msgspec
 
 from steelyard import evalsets
 from steelyard.engine import plan
-from steelyard.engine.experiment import (
-    panel_with_model_names,
-    priced_providers,
-    providers_and_judges,
-    with_experiment_budget,
-)
 from steelyard.engine.options import RunOptions
 from steelyard.engine.preflight.agents import uncontained_agents
 from steelyard.engine.preflight.connect import check_parameters, check_prices, check_verifiers, connect
 from steelyard.engine.preflight.named_code import (
     case_code,
     model_code,
-    note_own_code,
+    own_code,
     require_allowed_code,
     run_code,
     settings_code,
@@ -30,6 +24,12 @@ from steelyard.engine.preflight.named_code import (
 from steelyard.engine.preflight.plugin_settings import check_case_settings
 from steelyard.engine.results.recordings import recorded_agreement
 from steelyard.engine.run import Run, carry_out
+from steelyard.engine.tiers.experiment import (
+    panel_with_model_names,
+    priced_providers,
+    providers_and_judges,
+    with_experiment_budget,
+)
 from steelyard.errors import InputError
 from steelyard.evalsets.experiments import is_same_model
 from steelyard.records import RECORDED_KIND, Case, EvalSetFile, Panel, RunInfo
@@ -42,11 +42,12 @@ def resume(
     *,
     samples: int | None = None,
     more: Mapping[str, Mapping[str, int]] | None = None,
+    base_url: str = "",
     means: RunOptions = RunOptions(),
 ) -> Run:
     """Carry on with what a run still owes, failures included; more samples than before extend it.
 
-    `more` plans more attempts at some cases alone, by model and case.
+    `more` plans more attempts at some cases alone, by model and case. A base URL takes the place of the run's own.
     """
     journal = reopened_journal(folder)
     try:
@@ -56,10 +57,13 @@ def resume(
         if samples is not None and samples < (info.samples or 0):
             raise InputError(f"{folder}: has {info.samples} attempts per case; --samples can only add more")
         means = with_experiment_budget(info, means)
+        info = msgspec.structs.replace(info, base_url=base_url or info.base_url)
         planned_info = msgspec.structs.replace(info, samples=info.samples if samples is None else samples)
         providers, judges = providers_and_judges(planned_info, means, journal)
         check_prices(priced_providers(info, providers, judges), means)
         check_verifiers(journal.cases, means)
+        if base_url:
+            journal.describe(info)
         info = _with_uncontained_agents(journal, means)
         if samples is not None or more is not None:
             planned = {model: dict(cases) for model, cases in (info.more if more is None else more).items()}
@@ -127,17 +131,17 @@ def judge(folder: str | Path, panel: Panel, *, means: RunOptions = RunOptions())
     journal = reopened_journal(folder)
     try:
         judge_code = model_code(panel.judges, means) + settings_code(means.settings)
-        if "judges" in means.settings.options or settings_code(means.settings):
+        is_of_settings = "judges" in means.settings.options or bool(settings_code(means.settings))
+        if is_of_settings:
             require_allowed_code(judge_code, means, DEFAULT_SETTINGS_PATH)
-        else:
-            note_own_code(judge_code, means)
-        judges = connect(panel.judges, means)
-        info = journal.info
-        for name in judges if not panel.allow_self else ():
-            own = [model for model in info.names if is_same_model(model, name)]
-            if own:
-                raise InputError(f"{name} would judge its own answers; name another judge, or say --allow-self")
-        check_prices(judges, means)
+        with own_code(() if is_of_settings else judge_code, means):
+            judges = connect(panel.judges, means)
+            info = journal.info
+            for name in judges if not panel.allow_self else ():
+                own = [model for model in info.names if is_same_model(model, name)]
+                if own:
+                    raise InputError(f"{name} would judge its own answers; name another judge, or say --allow-self")
+            check_prices(judges, means)
         journal.describe(
             plan.with_current_plan(msgspec.structs.replace(info, panel=panel_with_model_names(panel, judges)))
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import platform
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -16,12 +16,14 @@ import msgspec
 from steelyard import evalsets
 from steelyard.analysis.scoring import find_rule
 from steelyard.analysis.summary import Summary
+from steelyard.engine.batches import NOTHING_HELD, run_batches
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plan import shard_cases, shard_record
 from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.agents import uncontained_agents
 from steelyard.engine.preflight.connect import (
+    check_named_options,
     check_parameters,
     check_plan,
     check_prices,
@@ -31,21 +33,22 @@ from steelyard.engine.preflight.connect import (
     unavailable_cases,
     unmatched_reply_notes,
 )
-from steelyard.engine.preflight.named_code import case_code, model_code, note_own_code, settings_code
+from steelyard.engine.preflight.named_code import case_code, model_code, own_code, settings_code
+from steelyard.engine.preflight.reply_cache import use_reply_cache
 from steelyard.engine.results.conclusion import Conclusion, next_commands, run_conclusion
 from steelyard.engine.results.frames import attempt_frame
 from steelyard.engine.results.headline_cache import summarise_and_cache
-from steelyard.engine.results.query import fact_scores
 from steelyard.engine.session import Session
 from steelyard.engine.steps import now
 from steelyard.engine.verifiers import VerifierSet, with_python_env
-from steelyard.errors import ExitCode, InputError, SteelyardError, StoreError
+from steelyard.errors import ExitCode, InputError, SteelyardError
 from steelyard.plugins import explain_plugin_errors, load_plugin
 from steelyard.protocols import Pool, PoolFactory, Provider
 from steelyard.providers.prices import Prices
 from steelyard.records import Case, EvalSetFile, Rule, RunInfo, StoppingRule, SuiteRule, Trust
-from steelyard.store.journal import Journal, create_run
-from steelyard.store.parquet import copy_to_parquet
+from steelyard.reports.figures import metric_rows, model_label
+from steelyard.reports.tables import html_table
+from steelyard.store.journal import Journal, create_run, make_run_folder
 from steelyard.store.witnesses import witness_counts, witness_results
 
 
@@ -79,6 +82,12 @@ class Run(NamedTuple):
     def frame(self, library: str = "pandas") -> Any:
         """One row per attempt: a frame of `pandas` or `polars`, or a table of `arrow`."""
         return attempt_frame(self.folder, library)
+
+    def _repr_html_(self) -> str:
+        """The models side by side, as a notebook shows them."""
+        models = self.summary.models
+        rows = ((row.name, *row.cells) for row in metric_rows(models))
+        return html_table([self.folder.name, *(model_label(model.model, model.tier) for model in models)], rows)
 
     def conclusion(self, *, fail_under: float | None = None) -> Conclusion:
         """The exit code, and what to say beside the summary; `fail_under` is the least pass@k, at the smallest k."""
@@ -164,16 +173,21 @@ def run(
             "a shard has only some of the cases, and a gate decides by all of them: merge first, then gate"
         )
     code = case_code(sets.cases, means) + model_code(given, means) + settings_code(means.settings)
-    note_own_code(code, means, *(file.path for file in plan.eval_sets or sets.files))
-    skipped = unavailable_cases(sets.cases, means) if plan.skip_unavailable else {}
-    if skipped:
-        sets = sets._replace(cases=tuple(case for case in sets.cases if case.id not in skipped))
-        if not sets.cases:
-            raise InputError(f"none of the {len(skipped)} cases can be verified here: {next(iter(skipped.values()))}")
-    dealt = shard_cases_of(sets.cases, plan.shard)
-    check_verifiers(dealt, means)
-    providers = connect(given, means, plan.base_url)
-    unmatched_notes = unmatched_reply_notes(sets.cases, providers)
+    with own_code(code, means, *(file.path for file in plan.eval_sets or sets.files)):
+        skipped = unavailable_cases(sets.cases, means) if plan.skip_unavailable else {}
+        if skipped:
+            sets = sets._replace(cases=tuple(case for case in sets.cases if case.id not in skipped))
+            if not sets.cases:
+                why = next(iter(skipped.values()))
+                raise InputError(f"none of the {len(skipped)} cases can be verified here: {why}")
+        dealt = shard_cases_of(sets.cases, plan.shard)
+        check_verifiers(dealt, means)
+        providers = connect(given, means, plan.base_url)
+        check_named_options(providers, plan.parameters or {})
+        unmatched_notes = unmatched_reply_notes(sets.cases, providers)
+        check_prices(providers, means)
+        if plan.output is not None:
+            make_run_folder(Path(plan.output))
     recorded = any(provider.available(sets.cases[0].id) is not None for provider in providers.values())
     started_at = now()
     prices = Prices(means.settings.prices)
@@ -201,7 +215,6 @@ def run(
         skipped=skipped,
         uncontained=uncontained_agents(given, means),
     )
-    check_prices(providers, means)
     folder = Path(plan.output) if plan.output is not None else Path(means.settings.output_dir) / info.id
     sharded = with_shard(info, sets.cases, plan.shard)
     done = carry_out(lambda: create_run(folder, sharded, dealt), dealt, providers, means)
@@ -261,7 +274,7 @@ def carry_out(
     """
     journals = [] if callable(journal) else [journal]
     try:
-        planned = with_python_env(asked, means.python_env) if providers is not None else ()
+        planned = as_stored(with_python_env(asked, means.python_env)) if providers is not None else ()
         verifying = VerifierSet(planned, means)
         verifying.check(planned)
 
@@ -269,7 +282,10 @@ def carry_out(
             async with _pool(planned, verifying, means) as pool:
                 if callable(journal):
                     journals.append(journal())
-                session = Session(journals[0], providers, means, verifying, pool, judges)
+                if providers:
+                    use_reply_cache(journals[0], providers, means, is_new=callable(journal))
+                held = await run_batches(journals[0], providers, means) if providers else NOTHING_HELD
+                session = Session(journals[0], providers, means, verifying, pool, judges, held)
                 return session, await session.carry_out(), pool.notes
 
         session, stopped, notes = run_coroutine(carried_out())
@@ -278,7 +294,7 @@ def carry_out(
         info = msgspec.structs.replace(written.info, ended_at=now(), witnesses=witnesses)
         written.describe(info)
         summary, odd = summarise_and_cache(written, info, session.cases)
-        notes = (*notes, *odd, *write_parquet_copy(written.folder))
+        notes = (*notes, *odd)
         return Run(written.folder, info, summary, stopped, notes, session.out_of_budget)
     except KeyboardInterrupt:
         if not journals:
@@ -295,6 +311,11 @@ def carry_out(
             written.close()
 
 
+def as_stored(cases: Iterable[Case]) -> tuple[Case, ...]:
+    """Cases as a journal gives them back, so that whoever verifies elsewhere has the same tests: 20 seconds are 20.0 there."""
+    return tuple(msgspec.json.decode(msgspec.json.encode(case), type=Case) for case in cases)
+
+
 @asynccontextmanager
 async def _pool(cases: Sequence[Case], verifying: VerifierSet, means: RunOptions) -> AsyncIterator[Pool]:
     """Who verifies the replies to these cases."""
@@ -309,15 +330,3 @@ async def _pool(cases: Sequence[Case], verifying: VerifierSet, means: RunOptions
         yield pool
     finally:
         await pool.close()
-
-
-def write_parquet_copy(folder: Path) -> tuple[str, ...]:
-    """Write the Parquet copy; a run without it is whole all the same."""
-    try:
-        copy_to_parquet(folder, fact_scores)
-    except StoreError as error:
-        return (str(error),)
-    except (ImportError, MemoryError) as error:
-        # where memory is short, not even the library can be loaded
-        return (f"{folder}: the Parquet copy could not be written: {error}",)
-    return ()

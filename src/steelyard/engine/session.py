@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Collection, Iterator, Mapping
 
 from steelyard.analysis.scoring import is_correct
-from steelyard.engine.judging import JudgeRunner
+from steelyard.engine.batches import NOTHING_HELD, HeldAsks
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pace import (
     Budget,
@@ -29,10 +29,12 @@ from steelyard.engine.plan import (
 from steelyard.engine.pool import run_concurrently
 from steelyard.engine.progress import SessionProgress
 from steelyard.engine.steps import RetryPolicy, ask, failure, is_verified_again_alone, now, verdict_key
+from steelyard.engine.tiers.judging import JudgeRunner
 from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.errors import VerifierError
 from steelyard.protocols import Pool, Provider
 from steelyard.providers.prices import Prices
+from steelyard.providers.prompt_cache import prompt_cache_savings
 from steelyard.records import Attempt, Case, Failure, Judgment, Reply, Tier, Verdict
 from steelyard.store.journal import Journal
 from steelyard.store.witnesses import record_witness_results
@@ -52,6 +54,7 @@ class Session:
         verifying: VerifierSet,
         pool: Pool,
         judges: Mapping[str, Provider] = {},
+        held: HeldAsks = NOTHING_HELD,
     ) -> None:
         """`providers` by model, where tiers are compared by tier; `judges` by model.
 
@@ -64,6 +67,8 @@ class Session:
         self._info = journal.info
         self._providers = providers
         self._judges = judges
+        self._held = held
+        self._saved = 0.0
         self._means = means
         self._prices = Prices(means.settings.prices)
         self._persistence = RetryPolicy(
@@ -111,7 +116,9 @@ class Session:
         self._budget_spent = spent
 
     def _spent_on(self, reply: Reply) -> float:
-        """What a stored reply cost; under a budget, one of unknown cost counts as the most it can have cost."""
+        """What a stored reply cost this run; under a budget, one of unknown cost counts as the most it can have cost."""
+        if reply.cached_from:
+            return 0.0
         if reply.answer.cost is not None:
             return reply.answer.cost.usd
         case = self._by_id.get(reply.case)
@@ -166,6 +173,8 @@ class Session:
         self._keep_witnesses()
         self._withdraw_unwitnessed()
         self._show()
+        if round(self._saved, 4) and self._means.say is not None:
+            self._means.say(f"prompt caching saved ${self._saved:.4f}")
         return (*self._still_owed(), *given_up)
 
     async def _hear_judges(self) -> tuple[str, ...]:
@@ -229,6 +238,7 @@ class Session:
             # nothing may come between an answer and its line in the journal: it is paid for
             self._journal.append(fact)
             self.progress.reason = pace.reason
+            self.progress.at_once = max(self.progress.at_once, pace.allowed)
             if isinstance(fact, Failure):
                 settle_all(budgets, most, 0)
                 self.progress.failed += 1
@@ -236,6 +246,7 @@ class Session:
             # an answer of unknown cost may have cost as much as it could
             settle_all(budgets, most, most if fact.answer.cost is None else fact.answer.cost.usd)
             self.progress.replied += 1
+            self._saved += prompt_cache_savings(self._prices, fact.model, fact.answer)
             if self._is_verified(fact.case):
                 await self._pool.put(fact, self._by_id[fact.case])
 
@@ -263,6 +274,8 @@ class Session:
         )
         for attempt in outstanding_attempts(wanted, self._replied):
             if any(budget.exhausted for budget in self._tier_budgets.of(attempt)):
+                continue
+            if self._held.keys and attempt.key in self._held.keys:
                 continue
             if self._budget.exhausted or self._pool.given_up:
                 return
@@ -345,6 +358,7 @@ class Session:
         self.progress.spent = self._budget.spent
         self.progress.nodes = self._pool.nodes
         self.progress.running, self.progress.wait = getattr(self._pool, "wait", (0, 0.0))
+        self.progress.at_once = max(self.progress.at_once, self.progress.running)
         if self._means.watch is not None:
             self._means.watch(self.progress)
 
@@ -352,7 +366,7 @@ class Session:
         why = [f"{model} {breaker.outcome}" for model, breaker in self._breakers.items() if breaker.broken]
         if self._budget.exhausted:
             why.append(f"the budget of ${self._means.max_cost:g} does not cover another request")
-        why += self._tier_budgets.exhausted()
+        why += [*self._tier_budgets.exhausted(), *self._held.reasons]
         if self._pool.given_up:
             why.append(self._pool.given_up)
         return tuple(why)

@@ -82,6 +82,11 @@ async def ask(
             if not isinstance(error, RecordedFailure) and provider.available(attempt.case.id) is None:
                 breaker.failed(str(error), for_everyone=isinstance(error, Rejected) and error.everyone)
             return failure(attempt, error)
+    return reply_to(attempt, answer, prices)
+
+
+def reply_to(attempt: Attempt, answer: Answer, prices: Prices) -> Reply:
+    """The reply that an answer is, with its cost."""
     return Reply(
         key=attempt.key,
         at=now(),
@@ -124,7 +129,8 @@ async def _answer(
             try:
                 async with asyncio.timeout(persistence.deadline):
                     with wrap_exceptions(ProviderError):
-                        answer = round_tripped(sound_answer(await ask_provider(provider, attempt, delivery)), Answer)
+                        returned = await ask_provider(provider, attempt, delivery)
+                        answer = round_tripped(sound_answer(returned, delivery.note), Answer)
             finally:
                 if delivery.body and keep_body is not None:
                     keep_body(attempt, now(), delivery.body)
@@ -138,7 +144,7 @@ async def _answer(
             error = unavailable
         else:
             headroom = provider.headroom()
-            pace.answered(headroom)
+            pace.answered(headroom, (answer.input_tokens or 0) + (answer.output_tokens or 0))
             if headroom is not None and headroom.requests <= 0:
                 breaker.check_wait(headroom.reset, RATE_LIMIT_REASON)
             return answer
@@ -148,7 +154,7 @@ async def _answer(
         wait = error.retry_after
         if wait is not None:
             breaker.check_wait(wait, str(error), added=pace.longer_by(wait))
-        pace.pushed_back(began, None if breaker.broken else wait, str(error))
+        pace.pushed_back(began, None if breaker.broken else wait, str(error), is_token_limit=error.is_token_limit)
         if tries > persistence.retries or breaker.broken:
             break
         if error.retry_after is None:

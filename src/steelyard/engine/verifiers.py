@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from steelyard.analysis.scoring import is_correct
-from steelyard.engine.embeddings import SettingsEmbedder
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.preflight.witnesses import (
@@ -24,6 +23,7 @@ from steelyard.engine.steps import failure, is_verified_again_alone, verify_with
 from steelyard.errors import InputError, MissingToolError, Problem, VerifierError, did_you_mean
 from steelyard.plugins import explain_plugin_errors, is_plugin, load_plugin, plugin_names
 from steelyard.protocols import Sandbox, Verifier, VerifierFactory
+from steelyard.providers.embeddings import SettingsEmbedder
 from steelyard.records import JUDGE_ONLY_KIND, Case, Failure, Reply, Verdict, WitnessResult
 from steelyard.sandbox.levels import ISOLATION_LEVELS, strongest_isolation
 from steelyard.sandbox.processors import processor_count
@@ -55,6 +55,7 @@ class VerifierSet:
             else ISOLATION_LEVELS[-1]
         )
         self._sandbox = means.sandbox or ZygoteSandbox(enclosure)
+        self._has_own_root = runs_code and means.sandbox is None and enclosure.own_root
         self._parallelism = means.parallelism
         self._recheck = means.recheck
         self._share = 1.0 if cpus is None else cpus / processor_count()
@@ -122,6 +123,15 @@ class VerifierSet:
     def level(self) -> str:
         """How strong the sandbox is that code runs in."""
         return self._sandbox.level
+
+    def is_verified_apart(self, case: Case) -> bool:
+        """Whether another process of this machine would come to the same verdicts: sandboxes there are closed to each other."""
+        return (
+            case.has_verifier
+            and self._has_own_root
+            and not case.expectations.custom_check
+            and _verifier_factory(case.kind).runs_code
+        )
 
     @property
     def rooms(self) -> dict[str, int]:

@@ -76,8 +76,21 @@ def new_control_group() -> ControlGroup | None:
     return None
 
 
-@cache
+_divided: list[Path] = []
+
+
+def use_divided_group(above: Path) -> None:
+    """Make groups below one that was made ready by the process that started this one."""
+    _divided[:] = [above]
+
+
 def delegated_group() -> Path | None:
+    """The control group below which workers have theirs; None where there is none of version 2."""
+    return _divided[0] if _divided else _own_delegated_group()
+
+
+@cache
+def _own_delegated_group() -> Path | None:
     """The control group that was made for this process, ready to be divided; None where there is none of version 2.
 
     A group that has members cannot be divided, so we move into one below it. We do that only where no other process is in it.

@@ -15,13 +15,21 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from steelyard.sandbox.processors import machine_processor_count, processor_count
+from steelyard.sandbox.processors import granted_processor_count, machine_processor_count
 
 MAX_OTHERS_CROWD = 8
 """Threads for each processor that may have to wait because of others; more are in each other's way, whatever else runs."""
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 MAX_STARVED_FACTOR = 6
 """How many times its wall limit something may take that waits for a processor; after that we have failed it."""
+
+
+_own_root: list[int] = []
+
+
+def count_own_from(pid: int) -> None:
+    """Take all processes below this one for our own, because it shares its work with this process and others."""
+    _own_root[:] = [pid]
 
 
 @cache
@@ -102,12 +110,12 @@ def tree_usage(pids: Sequence[int]) -> TreeUsage:
 
 def is_in_its_own_way(runnable: int) -> bool:
     """Whether this number of runnable threads is explained by threads that wait for each other, not for others on this machine."""
-    crowd = runnable / processor_count()
+    crowd = runnable / granted_processor_count()
     if crowd <= 1 or crowd > MAX_OTHERS_CROWD:
         return crowd > 1
     # all that our sandboxes run is no excuse: two answers that multiply would excuse each other;
     # and others are counted on the whole machine, of which we may have a part
-    others = runnable_tasks() - tree_usage([os.getpid()]).runnable
+    others = runnable_tasks() - tree_usage(_own_root or [os.getpid()]).runnable
     return crowd > others / machine_processor_count()
 
 

@@ -8,10 +8,22 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+_share: list[int] = []
+
+
+def take_share(processors: int) -> None:
+    """Do no more at a time than these processors can from now on, because other processes of the same run have the others."""
+    _share[:] = [processors]
+
+
+def processor_count() -> int:
+    """The number of things that are worth doing at the same time in this process, at least 1."""
+    return min(granted_processor_count(), *_share) if _share else granted_processor_count()
+
 
 @cache
-def processor_count() -> int:
-    """The number of things that are worth doing at the same time here, at least 1."""
+def granted_processor_count() -> int:
+    """The processors that this process and all others of its run may use."""
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         groups = Path("/proc/self/cgroup").read_text("utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from steelyard.comparison.sides import Side, Trials
 from steelyard.engine.gate.gate import gate_sides
 from steelyard.errors import DiskFullError, InputError, StoreError
-from steelyard.store.journal import gate_looks
+from steelyard.store.looks import gate_looks
 from support.disks import full_disk
 
 
@@ -116,6 +117,22 @@ def test_a_look_that_was_cut_off_was_never_answered_and_a_damaged_list_is_refuse
     assert len(gate_looks(tmp_path)) == 2
     path.write_bytes(b"nonsense\n")
     with pytest.raises(InputError, match="delete it to start over"):
+        gate_looks(tmp_path)
+
+
+def test_looks_that_would_take_all_memory_or_never_end_are_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "looks.jsonl"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(StoreError, match="larger than 16 MB"):
+        gate_looks(tmp_path)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(StoreError, match="not a plain file"):
+        gate_looks(tmp_path)
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    with pytest.raises(StoreError, match="a link, which is not followed"):
         gate_looks(tmp_path)
 
 

@@ -126,9 +126,16 @@ def test_a_check_of_a_strangers_runs_after_the_user_allowed_just_that_content(ho
     ],
 )
 def test_what_is_named_to_run_is_said_once_and_resumed_without_a_question(home: Home, evals: str, model: str) -> None:
+    failed = home.steelyard("run", evals, "-m", model, "--max-cost", "1", "--output", "out")
+    assert failed.returncode == 2
+    assert "with your rights" not in failed.stderr
     ran = home.steelyard("run", evals, "-m", model, "--output", "out")
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr.count("note: this runs code with your rights: ") == 1
+    home.forget()
+    taken = home.steelyard("run", evals, "-m", model, "--output", "out")
+    assert (taken.returncode, len(taken.stderr.splitlines())) == (2, 1), taken.stderr
+    assert home.steelyard("run", evals, "-m", model, "--output", "forgotten").returncode == 0
     again = home.steelyard("run", evals, "-m", model, "--output", "again")
     assert "with your rights" not in again.stderr
     home.times_run()

@@ -6,6 +6,7 @@ import gzip
 import os
 from pathlib import Path
 
+import duckdb
 import msgspec
 import pytest
 
@@ -86,6 +87,7 @@ def test_columns_that_are_named_make_a_table_of_anything(place: Path) -> None:
         (["wide.csv"], r"wide\.csv:1: a NUL byte; save the file as UTF-8 text"),
         (["latin.csv"], r"latin\.csv:1: not UTF-8 text"),
         (["cut.csv.gz"], r"cut\.csv\.gz: cannot be unpacked"),
+        (["odd.parquet"], "name the columns, .*, or count our own attempts with --attempts$"),
         (["none.parquet"], r"none\.parquet: not a Parquet file, or a broken one"),
     ],
 )
@@ -97,6 +99,7 @@ def test_what_holds_no_outcomes_is_refused_in_one_sentence(place: Path, sources:
     (place / "latin.csv").write_bytes("case,passed,größe\na,1,2\n".encode("latin-1"))
     (place / "cut.csv.gz").write_bytes(gzip.compress(b"case,passed\na,1\n")[:20])
     (place / "none.parquet").write_bytes(b"PAR1")
+    duckdb.sql(f"COPY (SELECT 1 AS a) TO '{place / 'odd.parquet'}'")
     with pytest.raises(InputError, match=what) as caught:
         gather(sources)
     assert len(str(caught.value).splitlines()) == 1

@@ -24,6 +24,7 @@ from steelyard.comparison.sides import (
     Trials,
     pair_sides,
     pair_tallies,
+    replies_shared_sentence,
     rules_changed_sentence,
 )
 from steelyard.engine.gate.sides import run_folder, side, split_run_and_model
@@ -32,12 +33,12 @@ from steelyard.engine.plan import parameters
 from steelyard.engine.results.conclusion import Conclusion, OnInconclusive, gate_conclusion
 from steelyard.engine.results.read_outcomes import LOCAL_COUNTING, CountingOptions, is_attempts_path, parquet_outcomes
 from steelyard.engine.steps import now
-from steelyard.errors import InputError, NotComparableError, Problem, did_you_mean
+from steelyard.errors import ExitCode, InputError, NotComparableError, Problem, did_you_mean
 from steelyard.providers.prices import Prices
 from steelyard.records import Attempt, Case, GateLook, RunInfo, digest
 from steelyard.stats.multiplicity import FINAL_TEST_SHARE, PlannedLook
 from steelyard.stats.power import unlucky_alarms
-from steelyard.store.journal import gate_looks, record_gate_look
+from steelyard.store.looks import gate_looks, record_gate_look
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
 from steelyard.text import counted
 
@@ -79,9 +80,19 @@ class GateResult(NamedTuple):
     """Which look this is at more attempts; 1 for the first."""
     warnings: tuple[str, ...]
 
-    def conclusion(self, on_inconclusive: OnInconclusive = "pass") -> Conclusion:
+    def conclusion(self, on_inconclusive: OnInconclusive = "pass", *, fail_on_removed: bool = False) -> Conclusion:
         """The exit code, and what to say beside the decision."""
-        return gate_conclusion(self.decision, on_inconclusive)
+        ended = gate_conclusion(self.decision, on_inconclusive)
+        if fail_on_removed and self.gone:
+            many = counted(len(self.gone), "case")
+            failed = f"steelyard: {many} of the baseline cannot be compared, and --fail-on-removed asks for all"
+            return Conclusion(ExitCode.GATE_FAILED, (failed,))
+        return ended
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """The cases of the baseline that cannot be compared: they were removed, or are judged by other tests."""
+        return (*self.pairing.removed_cases, *self.pairing.tests_changed)
 
 
 class GateRule(NamedTuple):
@@ -202,7 +213,9 @@ def _missing_share(trials: Sequence[Trials]) -> float:
 
 def _looked_at(side: Side) -> dict[str, list[Trials]]:
     """What a look is at: the attempts, whoever judged them."""
-    return {name: [replace(trials, judged_by=()) for trials in cases] for name, cases in side.models.items()}
+    return {
+        name: [replace(trials, judged_by=(), cached_from=()) for trials in cases] for name, cases in side.models.items()
+    }
 
 
 def _tally_contents(side: TallySide) -> list[object]:
@@ -232,6 +245,8 @@ def _decide_and_record(
     judged = {name: len(_names(cases)) for name, cases in compared.cases.items()}
     if not any(judged.values()) and compared.pairing.rules_changed:
         raise NotComparableError(rules_changed_sentence(names[0], compared.pairing.rules_changed))
+    if not any(judged.values()) and compared.pairing.replies_shared:
+        raise NotComparableError(replies_shared_sentence(names[0], compared.pairing.replies_shared))
     if not any(judged.values()):
         raise InputError(f"{names[0]} and {names[1]} have no judged case in common")
     before, now_there = compared.thing
@@ -322,7 +337,8 @@ def gate(
             sides.append(tallied)
             warnings += map(str, problems)
         else:
-            sides.append(_as_tallies(side(name, root=root)))
+            sides.append(_as_tallies(whole := side(name, root=root)))
+            warnings += _left_out_of_tallies(whole)
     folder = None if meant[1] else run_folder(names[1], root=root)
     found = gate_tallies(*sides, rule=decided_by, folder=folder)
     return found._replace(warnings=(*warnings, *found.warnings))
@@ -339,16 +355,20 @@ def _attempts_side(name: str, counting: CountingOptions, root: Path) -> tuple[Ta
 
 
 def _as_tallies(side: Side) -> TallySide:
-    models = {
-        name: Tally(
-            name,
-            [trials.case for trials in cases],
-            [trials.attempts for trials in cases],
-            [trials.passes for trials in cases],
-        )
-        for name, cases in side.models.items()
-    }
+    """The counts of a side; beside Parquet nobody can tell which replies are shared, so cases with cached ones are left out."""
+    models = {}
+    for name, cases in side.models.items():
+        own = [trials for trials in cases if not trials.cached_from]
+        counts = [trials.attempts for trials in own], [trials.passes for trials in own]
+        models[name] = Tally(name, [trials.case for trials in own], *counts)
     return TallySide(side.name, models)
+
+
+def _left_out_of_tallies(side: Side) -> list[str]:
+    cases = sorted({trials.case for model in side.models.values() for trials in model if trials.cached_from})
+    more = f" and {len(cases) - 5} more" if len(cases) > 5 else ""
+    why = f"{side.name}: cases with replies from the reply cache are not compared with attempts in Parquet"
+    return [f"{why}: {', '.join(cases[:5])}{more}"] if cases else []
 
 
 def look_levels(
@@ -422,6 +442,8 @@ def _warnings(baseline: str, compared: _GateInputs, look: int, alpha: float, lev
     warnings = []
     if compared.pairing.rules_changed:
         warnings.append(rules_changed_sentence(baseline, compared.pairing.rules_changed))
+    if compared.pairing.replies_shared:
+        warnings.append(replies_shared_sentence(baseline, compared.pairing.replies_shared))
     if look > 1:
         warnings.append(f"look {look} at this run: of the error rate {alpha:g} this one may spend {level:.4g}")
     fewest = min((before for before, _ in compared.sizes), default=0)
@@ -444,7 +466,7 @@ def _warnings(baseline: str, compared: _GateInputs, look: int, alpha: float, lev
 
 
 def gate_plan(
-    cases: Sequence[Case],
+    cases: Sequence[Case] | None,
     baseline: Side,
     prices: Prices,
     *,
@@ -455,18 +477,26 @@ def gate_plan(
 ) -> ComparisonPlan:
     """How many attempts at each case `gate` needs to see such a mean drop from the baseline, and what they cost.
 
-    It is planned for the first look at a run, and by default for all models of the baseline.
+    It is planned for the first look at a run, and by default for all models of the baseline; without cases, for
+    those that the baseline has.
     """
     for name, share in (("the drop to detect", detect), ("the power", power), ("alpha", alpha)):
         if not 0 < share < 1:
             raise InputError(f"{name} must lie between 0 and 1, not {share:g}")
     chosen = {name: baseline.models[_checked_model(name, baseline)] for name in models or baseline.models}
-    current = tuple(
-        Trials(case=case.id, tests=case.tests_digest, attempts=0, passes=0, critical=case.critical) for case in cases
-    )
+    if cases is None:
+        asked = {name: [(old.case, old.tests, old.critical) for old in trials] for name, trials in chosen.items()}
+    else:
+        asked = {name: [(case.id, case.tests_digest, case.critical) for case in cases] for name in chosen}
+    current = {
+        name: tuple(
+            Trials(case=id_, tests=tests, attempts=0, passes=0, critical=critical) for id_, tests, critical in of
+        )
+        for name, of in asked.items()
+    }
     pairing = pair_sides(
         Side(name=baseline.name, rule=baseline.rule, models=chosen),
-        Side(name="the eval set", rule=baseline.rule, models=dict.fromkeys(chosen, current)),
+        Side(name="the eval set", rule=baseline.rule, models=current),
     )
     judged = [PairedModel(model.name, [pair for pair in model.cases if pair[0].attempts]) for model in pairing.models]
     for model in judged:
@@ -479,7 +509,7 @@ def gate_plan(
                 f"{baseline.name}: {model.name} passes {rate:.1%} of its attempts, which cannot drop by {detect:g}; "
                 "look for a smaller drop with --detect, or name the other models with --models"
             )
-    by_id = {case.id: case for case in cases}
+    by_id = {case.id: case for case in cases or ()}
     return ComparisonPlan(
         baseline=baseline.name,
         detect=detect,
@@ -516,6 +546,8 @@ def _single_attempt_cost(model: PairedModel, cases: Mapping[str, Case], prices: 
     costs = [old.cost_usd / old.attempts for old, _ in model.cases if old.cost_usd is not None]
     if len(costs) == len(model.cases):
         return SingleRoundCost(cost_usd=math.fsum(costs))
+    if not cases:
+        return SingleRoundCost()
     info = RunInfo(id="", started_at="")
     bounds = []
     for old, _ in model.cases:

@@ -15,7 +15,8 @@ from steelyard.engine.results.read_outcomes import is_attempts_path
 from steelyard.engine.steps import now
 from steelyard.errors import InputError, NotComparableError, did_you_mean
 from steelyard.records import JUDGE_ONLY_KIND, GateLook, Panel, digest
-from steelyard.store.journal import StoredRun, gate_looks, record_gate_look
+from steelyard.store.journal import StoredRun
+from steelyard.store.looks import gate_looks, record_gate_look
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
 
 COMPARED_LEVEL = 0.025
@@ -113,6 +114,7 @@ def _paired_models(
     """The answers of each model on both sides, of the cases that both have, and the folder of the current run."""
     (old, old_panel, _), (new, new_panel, folder) = (_judged_side(name, root) for name in (baseline, current))
     _check_panels(baseline, current, old_panel, new_panel)
+    _check_no_shared_replies(baseline, current, root)
     if len(old) == len(new) == 1 and old.keys() != new.keys():
         old = dict(zip(new, old.values(), strict=True))
     models = {}
@@ -124,6 +126,17 @@ def _paired_models(
     if not models:
         raise InputError(f"{baseline} and {current} have no judged case of the same model in common")
     return models, folder
+
+
+def _check_no_shared_replies(baseline: str, current: str, root: Path) -> None:
+    """Refuse two runs one of which took replies of the other, or both of a third."""
+    folders = [run_folder(name, root=root) for name in (baseline, current)]
+    infos = [StoredRun(folder).info for folder in folders if folder is not None]
+    sources = [{info.id, *(part.id for part in info.merged), *info.cached_replies} for info in infos]
+    if any(info.cached_replies for info in infos) and set.intersection(*sources):
+        raise NotComparableError(
+            f"{baseline} and {current} have replies in common, from the reply cache; run without --cache to compare what is judged"
+        )
 
 
 def panel_difference(first: Panel | None, second: Panel | None) -> str:

@@ -14,7 +14,7 @@ from steelyard.analysis import scoring
 from steelyard.analysis.attempts import attempt_table
 from steelyard.analysis.suites import classify_response, ordered_class_counts
 from steelyard.comparison.exact_tests import CasesRule
-from steelyard.comparison.sides import Side, Trials, run_side, score_counts
+from steelyard.comparison.sides import Side, Trials, run_side, score_counts, share_replies
 from steelyard.engine.results.recordings import is_recorded, recorded_side
 from steelyard.errors import InputError, Problem, check_format, did_you_mean
 from steelyard.records import Case, Expectations, Finding, Test
@@ -50,6 +50,8 @@ class _ReportedResult(msgspec.Struct):
     clippy: _ReportedLint | None = None
     correct: bool | None = None
     score: SignedNumber | None = None
+    run_id: str = ""
+    cached_from: tuple[str, ...] = ()
 
 
 class _ReportedSummary(msgspec.Struct):
@@ -71,6 +73,8 @@ class ReportedAttempt(NamedTuple):
     correct: bool | None
     """What the report itself says, if it does."""
     score: float | None
+    run: str = ""
+    cached_from: tuple[str, ...] = ()
 
 
 class ReportedRun(NamedTuple):
@@ -112,7 +116,9 @@ def _attempt(result: _ReportedResult) -> ReportedAttempt:
         tests=tuple(Test(name=str(number), outcome=outcome) for number, outcome in enumerate(outcomes, 1)),
         warnings=result.clippy.warning_count if result.clippy else None,
     )
-    return ReportedAttempt(result.case_id, result.model, found, result.correct, result.score)
+    return ReportedAttempt(
+        result.case_id, result.model, found, result.correct, result.score, result.run_id, result.cached_from
+    )
 
 
 BASELINES_FOLDER = Path("steelyard-baselines")
@@ -139,7 +145,7 @@ def side(name: str, *, rule: str | None = None, root: Path = DEFAULT_RUNS_FOLDER
         return whole
     if model not in whole.models:
         raise InputError(f'{run}: no model "{model}" ({did_you_mean(model, whole.models)})')
-    return Side(name=name, rule=whole.rule, models={model: whole.models[model]}, cases=whole.cases)
+    return msgspec.structs.replace(whole, name=name, models={model: whole.models[model]})
 
 
 def run_folder(name: str, *, root: Path = DEFAULT_RUNS_FOLDER) -> Path | None:
@@ -184,14 +190,16 @@ def bless(
     rules = sorted({each.rule for each in sides})
     if len(rules) > 1:
         raise InputError(f"the runs are scored by different rules ({', '.join(rules)}); name one with --rule")
-    runs = [run for each in sides for run in each.runs]
-    twice = [run for run, count in Counter(runs).items() if count > 1]
+    runs = dict.fromkeys(run for each in sides for run in each.runs)
+    parts = Counter((run, model) for each in sides for run in each.runs for model in each.models)
+    twice = [run for (run, _), count in parts.items() if count > 1]
     if twice:
         raise InputError(f"run {twice[0]} is in this baseline twice; its attempts count once")
     models, problems = _pooled_models(sides)
     baseline = Side(name=label, rule=rules[0], models=models, runs=tuple(runs), cases=cases or "")
     path = _baseline_path(label)
     numbered = {"format": BASELINE_FORMAT} | msgspec.json.decode(msgspec.json.encode(baseline, order="deterministic"))
+    numbered |= _fields_of_later_versions(path)
     text = msgspec.json.format(msgspec.json.encode(numbered), indent=1).decode() + "\n"
     with explain_write_errors(path.parent), AtomicFiles() as fresh:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -200,17 +208,36 @@ def bless(
     return BlessedBaseline(path, baseline, problems)
 
 
+def _fields_of_later_versions(path: Path) -> dict[str, Any]:
+    """What a later version added to the baseline that is replaced; nothing where there is none that can be read."""
+    if not path.is_file() or path.stat().st_size > MAX_REPORT_FILE_BYTES:
+        return {}
+    content = path.read_bytes()
+    try:
+        number, earlier = format_number(content), msgspec.json.decode(content)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return {}
+    check_format(str(path), number, BASELINE_FORMAT)
+    return {key: value for key, value in earlier.items() if key not in ("format", *Side.__struct_fields__)}
+
+
 def _pooled_models(sides: Sequence[Side]) -> tuple[dict[str, tuple[Trials, ...]], tuple[Problem, ...]]:
     """The trials of all sides together, and a warning for each case some of whose trials had other tests."""
-    found: dict[str, dict[str, list[Trials]]] = {}
+    found: dict[str, dict[str, list[tuple[Trials, Sequence[str]]]]] = {}
     for each in sides:
         for model, cases in each.models.items():
             for trials in cases:
-                found.setdefault(model, {}).setdefault(trials.case, []).append(trials)
+                found.setdefault(model, {}).setdefault(trials.case, []).append((trials, each.runs))
     models, problems = {}, []
     for model, by_case in sorted(found.items()):
         pooled = []
-        for case, every in sorted(by_case.items()):
+        for case, with_runs in sorted(by_case.items()):
+            every = _without_shared_replies(with_runs)
+            if len(every) < len(with_runs):
+                left_out = f"{len(with_runs) - len(every)} of {len(with_runs)} runs share replies with another one"
+                problems.append(
+                    Problem(model, 0, f'case "{case}": {left_out} and are left out: each counts once', fatal=False)
+                )
             same = [
                 trials
                 for trials in every
@@ -225,6 +252,15 @@ def _pooled_models(sides: Sequence[Side]) -> tuple[dict[str, tuple[Trials, ...]]
     return models, tuple(problems)
 
 
+def _without_shared_replies(every: Sequence[tuple[Trials, Sequence[str]]]) -> list[Trials]:
+    """The trials of a case without those that share replies with others: of these the one with the most attempts stays, or the last."""
+    kept: list[int] = []
+    for index in sorted(range(len(every)), key=lambda index: (every[index][0].attempts, index), reverse=True):
+        if not any(share_replies(every[index], every[other]) for other in kept):
+            kept.append(index)
+    return [every[index][0] for index in sorted(kept)]
+
+
 def _pooled_trials(trials: Sequence[Trials]) -> Trials:
     scores: Counter[float] = Counter()
     classes: Counter[str] = Counter()
@@ -235,6 +271,7 @@ def _pooled_trials(trials: Sequence[Trials]) -> Trials:
     return msgspec.structs.replace(
         trials[-1],
         judged_by=tuple(sorted({rules for each in trials for rules in each.judged_by})),
+        cached_from=tuple(sorted({run for each in trials for run in each.cached_from})),
         attempts=sum(each.attempts for each in trials),
         passes=sum(each.passes for each in trials),
         missing=sum(each.missing for each in trials),
@@ -257,7 +294,10 @@ def _baseline_path(name: str) -> Path:
 
 def _side_of_baseline(path: Path, rule: str | None) -> Side:
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(MAX_REPORT_FILE_BYTES + 1)
+        if len(content) > MAX_REPORT_FILE_BYTES:
+            raise InputError(f"{path}: larger than {MAX_REPORT_FILE_BYTES >> 30} GB, which is no baseline")
         check_format(str(path), format_number(content), BASELINE_FORMAT)
         found = _side.decode(content)
     except OSError as error:
@@ -289,7 +329,10 @@ def _side_of_report(path: Path, rule: str | None) -> Side:
     chosen = None if name == report.rule else scoring.find_rule(name)
     suites = _suites(path)
     found: dict[str, dict[str, list[tuple[bool, float | None]]]] = {}
+    cached: dict[tuple[str, str], set[str]] = {}
     for one in report.attempts:
+        if one.cached_from:
+            cached.setdefault((one.model, one.case), set()).update(one.cached_from)
         correct = scoring.is_correct(REPORTED_CASE_STUB, one.found) if one.correct is None else one.correct
         # a score that the report gives is of its own rule; what it is derived from may not all be there
         score = one.score if chosen is None else scoring.score(REPORTED_CASE_STUB, one.found, chosen)
@@ -305,12 +348,14 @@ def _side_of_report(path: Path, rule: str | None) -> Side:
                 classes=tuple(ordered_class_counts(suites[model, case].classes).items())
                 if (model, case) in suites
                 else (),
+                cached_from=tuple(sorted(cached.get((model, case), ()))),
             )
             for case, attempts in sorted(cases.items())
         )
         for model, cases in sorted(found.items())
     }
-    return Side(name=str(path), rule=name, models=models)
+    runs = tuple(sorted({one.run for one in report.attempts if one.run}))
+    return Side(name=str(path), rule=name, models=models, runs=runs)
 
 
 class _SuiteResult(msgspec.Struct):

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from steelyard import settings as settings_module
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plugin_guard import guarded_plugin
@@ -31,7 +33,7 @@ from steelyard.protocols import Provider
 from steelyard.providers.prices import Prices
 from steelyard.records import Case, Price
 from steelyard.records.bounds import MAX_ATTEMPTS_PER_CASE
-from steelyard.settings import BUILT_IN_PROVIDERS, resolve_provider
+from steelyard.settings import BUILT_IN_PROVIDERS, environment_value, resolve_provider
 from steelyard.text import counted, short_quote
 
 
@@ -47,6 +49,8 @@ def connect(
         name, rest, reached = settings_module.resolve_provider(
             model, means.settings, means.environment, base_url, asks=asks
         )
+        if means.stream is not None:
+            reached = replace(reached, stream=means.stream)
         connect_models = load_plugin("providers", reached.type)
         check_provider_settings(name, reached)
         with explain_plugin_errors("providers", reached.type, f'model "{model}"'):
@@ -111,6 +115,15 @@ def check_parameters(*sent: Mapping[str, Any]) -> None:
             raise InputError(
                 f'parameter "{name}" cannot be sent: each attempt is one request with one whole answer; use --samples for more'
             )
+
+
+def check_named_options(providers: Mapping[str, Provider], parameters: Mapping[str, Any]) -> None:
+    """Raise an InputError where a model cannot be asked with a reasoning effort or for a format of replies."""
+    for model, provider in providers.items():
+        unsupported = getattr(provider, "unsupported", None)
+        if unsupported is not None and (reason := unsupported(parameters)):
+            run_coroutine(close_providers(providers))
+            raise InputError(f"{model}: this provider {reason}")
 
 
 def check_plan(cases: Sequence[Case], k: Sequence[int], samples: int | None) -> None:
@@ -230,7 +243,7 @@ def _configured(means: RunOptions) -> list[str]:
     from_environment = [
         name
         for name, built_in in BUILT_IN_PROVIDERS.items()
-        if any(means.environment.get(variable) for variable in (built_in.key, *built_in.urls) if variable)
+        if environment_value("|".join((built_in.key, *built_in.urls)), means.environment)
     ]
     return [*means.settings.providers, *(name for name in from_environment if name not in means.settings.providers)]
 

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from steelyard.engine.experiment import check_experiment_parameters, named_tiers, tier_provider
-from steelyard.engine.judging import max_judging_tokens
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pace import max_request_tokens
 from steelyard.engine.plan import planned_attempts, tier_attempt
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.connect import check_parameters, check_plan, check_verifiers, close_providers, connect
+from steelyard.engine.tiers.experiment import check_experiment_parameters, named_tiers, tier_provider
+from steelyard.engine.tiers.judging import max_judging_tokens
 from steelyard.evalsets.experiments import LoadedExperiment
+from steelyard.providers.batch.offered import batch_api_name
 from steelyard.providers.prices import Prices
 from steelyard.records import Case, RunInfo
 from steelyard.text import counted
@@ -27,6 +28,8 @@ class Forecast(NamedTuple):
     attempts: int
     most_usd: float | None
     """The most it can cost; None when the price is not known."""
+    batch_usd: float | None = None
+    """The most it can cost in batches; None where the provider has none, or the price is not known."""
 
 
 def forecast(
@@ -52,7 +55,12 @@ def forecast(
         for model, provider in providers.items():
             attempts = list(planned_attempts(info, cases, {model: provider}))
             bounds = [prices.bound(model, *max_request_tokens(attempt)) for attempt in attempts]
-            forecasts.append(Forecast(model, len(cases), len(attempts), _total_cost(bounds)))
+            in_batches = [
+                prices.bound(model, *max_request_tokens(attempt), is_batch=True)
+                for attempt in (attempts if batch_api_name(model) else ())
+            ]
+            batched = _total_cost(in_batches) if in_batches else None
+            forecasts.append(Forecast(model, len(cases), len(attempts), _total_cost(bounds), batched))
     finally:
         run_coroutine(close_providers(providers))
     return forecasts
@@ -99,7 +107,7 @@ def forecast_text(forecasts: Sequence[Forecast], *, about: str = "attempt at", t
     """A line for each model, and one for all of them together where that is wanted."""
     one, preposition = about.split()
     lines = [
-        f"{each.model}: {counted(each.attempts, one)} {preposition} {counted(each.cases, 'case')}, {_price_text(each.most_usd)}"
+        f"{each.model}: {counted(each.attempts, one)} {preposition} {counted(each.cases, 'case')}, {_price_text(each.most_usd)}{_batch_text(each)}"
         for each in forecasts
     ]
     known = [each.most_usd for each in forecasts if each.most_usd is not None]
@@ -111,3 +119,7 @@ def forecast_text(forecasts: Sequence[Forecast], *, about: str = "attempt at", t
 
 def _price_text(dollars: float | None) -> str:
     return "at an unknown price" if dollars is None else f"at most ${dollars:.4f}"
+
+
+def _batch_text(each: Forecast) -> str:
+    return "" if each.batch_usd is None or each.batch_usd == each.most_usd else f", ${each.batch_usd:.4f} with --batch"

@@ -7,6 +7,7 @@ import shlex
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ from steelyard.plugins.built_in import BUILT_IN_PLUGINS, PluginKind
 from steelyard.records import Case, RunInfo, Tier
 from steelyard.settings import BUILT_IN_PROVIDERS, DEFAULT_SETTINGS_PATH, Settings
 from steelyard.settings import load as load_settings
-from steelyard.store.allowed_code import allow_code, allowed_code
+from steelyard.store.allowed_code import allow_code, allowed_code, code_allowed_here
 from steelyard.store.journal import StoredRun
 from steelyard.text import counted, printable, short_quote
 
@@ -200,15 +201,19 @@ def is_plugin_allowed(kind: PluginKind, name: str) -> bool:
     return {one.digest for one in _plugin_code(kind, name)} <= allowed_code()
 
 
-def note_own_code(code: Sequence[NamedCode], means: RunOptions, *paths: str | Path) -> None:
-    """Keep the code as the user's own, because the user named it; what was not known before is said.
+@contextmanager
+def own_code(code: Sequence[NamedCode], means: RunOptions, *paths: str | Path) -> Iterator[None]:
+    """Let the code run as the user's own, because the user named it; what was not known before is said and stored at the end.
 
-    Code in another tool's files may be a stranger's, so it must have been agreed to; `paths` are the files.
+    An error inside stands alone: nothing is said or stored then. Code in another tool's files may be a stranger's, so it must
+    have been agreed to; `paths` are the files.
     """
     require_allowed_code([one for one in code if one.is_imported], means, *paths)
     code = [one for one in code if not one.is_imported]
     known = allowed_code()
     fresh = [one for one in _distinct(code) if one.digest not in known]
+    with code_allowed_here(one.digest for one in fresh):
+        yield
     if not fresh:
         return
     problem = allow_code([one[:2] for one in fresh])

@@ -13,7 +13,7 @@ from steelyard.analysis.scoring import is_correct
 from steelyard.engine.steps import now, verify
 from steelyard.protocols import FailureLabel, Verifier
 from steelyard.records import Answer, Case, Finding, Reply, Verdict, WitnessResult, WitnessSource, digest
-from steelyard.verifiers.trouble import is_own_exception, is_syntax_error
+from steelyard.verifiers.trouble import is_own_exception, is_refused_text
 
 LABELS_OF_RAN_CODE = ("", FailureLabel.WRONG_ANSWER, FailureLabel.EXCEPTION)
 """What a finding is called when the code ran to its end; after a passed test that is the code's own doing."""
@@ -105,11 +105,11 @@ class WitnessSet:
     async def problem(self, case: Case, finding: Finding) -> str:
         """Why no answer to this case counts here, once this was found of one; empty when its witness passed.
 
-        Whoever asks while the witness is being tried waits for it. After a sign of trouble it is tried again. A syntax error
-        is found before any test is run: the reference must compile there, and need not pass its tests.
+        Whoever asks while the witness is being tried waits for it. After a sign of trouble it is tried again. What a
+        compiler refuses is found before any test is run: the reference must compile there, and need not pass its tests.
         """
         afresh = bool(finding.trouble)
-        if not afresh and is_syntax_error(finding) and await self._does_reference_compile(case):
+        if not afresh and is_refused_text(finding) and await self._does_reference_compile(case):
             return ""
         return await self._once(_case_key(case), lambda: self._recorded_problem(case, afresh=afresh), afresh=afresh)
 
@@ -210,8 +210,9 @@ class WitnessSet:
 
 
 def _group_key(case: Case) -> str:
-    """Equal for cases whose answers run in the same environment, with the same limits."""
-    return digest("group", case.kind, case.verify.python_env, case.verify.style, str(case.timeout_secs))
+    """Equal for cases whose answers are compiled and run in the same environment, with the same limits."""
+    alike = (case.verify.python_env, case.verify.style, str(case.timeout_secs), repr(case.dependencies))
+    return digest("group", case.kind, *alike)
 
 
 def _case_key(case: Case) -> str:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from steelyard.analysis.counts import Standings
-from steelyard.analysis.summary import Summary, hardest_cases
+from steelyard.analysis.hard_cases import hardest_cases
+from steelyard.analysis.summary import Summary
 from steelyard.comparison.gate import CANNOT_TELL, REGRESSED, Decision, GateVerdict
 from steelyard.comparison.threshold import ThresholdComparison
 from steelyard.errors import ExitCode
 from steelyard.records import RunInfo
+from steelyard.reports.figures import model_label
 
 OnInconclusive = Literal["pass", "fail"]
 """What thin evidence means."""
@@ -32,7 +35,9 @@ def run_conclusion(
 ) -> Conclusion:
     """How a run ends: data that are missing come first, then `fail_under`, the least pass@k at the smallest k."""
     messages = [f"warning: {note}" for note in notes]
-    messages += [f"steelyard: {reason}; continue with: steelyard resume {folder}" for reason in stopped]
+    messages += [
+        f"steelyard: {reason}; continue with: steelyard resume {shlex.quote(str(folder))}" for reason in stopped
+    ]
     if stopped or not summary.conclusive:
         return Conclusion(ExitCode.CANNOT_TELL, tuple(messages))
     if fail_under is not None and summary.cases:
@@ -78,10 +83,15 @@ def standings_conclusion(standings: Standings) -> Conclusion:
 
 def next_commands(folder: Path, info: RunInfo, summary: Summary) -> list[str]:
     """What a reader most likely wants to type next."""
-    commands = []
+    where = str(folder)
+    commands: list[tuple[str, ...]] = []
     if any(model.missing for model in summary.models) and not info.recordings:
-        commands.append(f"steelyard resume {folder}")
+        commands.append(("resume", where))
     if info.experiment or info.panel:
-        commands.append(f"steelyard tiers {folder}")
-    commands += [f"steelyard show {folder} {case.case} 1" for case in hardest_cases(summary, 1)]
-    return [*commands, f"steelyard report {folder} -o report.html"]
+        commands.append(("tiers", where))
+    for hard in hardest_cases(summary, 1):
+        # what did best and failed all the same tells most
+        which = model_label(hard.failed.model, hard.failed.tier)
+        commands.append(("show", where, hard.case, str(hard.failed.first_wrong), "--model", which))
+    commands.append(("report", where, "-o", "report.html"))
+    return [f"steelyard {shlex.join(words)}" for words in commands]

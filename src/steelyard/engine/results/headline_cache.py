@@ -25,12 +25,12 @@ from steelyard.store.journal import DECODE_ERRORS, Journal, StoredRun
 from steelyard.store.run_folders import (
     ATTEMPT_INDEX_FILE,
     HEADLINE_FILE,
-    is_hidden,
     run_fingerprint,
     run_folder_snapshot,
     run_size_fingerprint,
-    runs,
+    unknown_run_folders,
 )
+from steelyard.store.run_index import IndexedRun, current_runs, indexed_run, run_state, write_run_index
 
 _headlines = msgspec.json.Decoder(RunHeadlines)
 
@@ -67,8 +67,15 @@ class RunListEntry(NamedTuple):
 
     name: str
     models: tuple[ModelHeadline, ...] = ()
+    started_at: str = ""
+    """As run.json has it."""
+    eval_sets: tuple[str, ...] = ()
+    """The files that its cases or recorded attempts came from."""
     problem: str = ""
     """Why it cannot be read, if it cannot."""
+
+
+_entry = msgspec.json.Decoder(RunListEntry)
 
 
 def run_headlines(root: Path) -> list[RunListEntry]:
@@ -76,22 +83,37 @@ def run_headlines(root: Path) -> list[RunListEntry]:
 
     Figures are read from the cache, or from the journal where the cache is of another state of the run.
     """
-    readable, listed = set(), []
-    for run in runs(root):
-        readable.add(run.folder)
-        listed.append(_listed(run))
-    others = (path.parent for path in sorted(root.glob("*/run.json")))
-    return listed + [
-        _listed(StoredRun(folder)) for folder in others if folder not in readable and not is_hidden(folder)
-    ]
+    known = current_runs(root)
+    listed = []
+    for run in tuple(known.values()):
+        try:
+            listed.append(_Listed(run.started_at, _entry.decode(run.listed), run))
+        except DECODE_ERRORS:
+            del known[run.name]
+    listed += [_listed(folder) for folder in unknown_run_folders(root, known)]
+    # those that cannot be read have no time, and come last by their names
+    listed.sort(key=lambda run: (bool(run.entry.problem), run.started_at, run.entry.name))
+    write_run_index(root, (run.indexed for run in listed if run.indexed is not None), known)
+    return [run.entry for run in listed]
 
 
-def _listed(run: StoredRun) -> RunListEntry:
+class _Listed(NamedTuple):
+    started_at: str
+    entry: RunListEntry
+    indexed: IndexedRun | None = None
+
+
+def _listed(folder: Path) -> _Listed:
+    run, state = StoredRun(folder), run_state(folder)
     try:
-        return RunListEntry(run.folder.name, _cached_headlines(run) or _computed_headlines(run))
+        info = run.info
+        models = _cached_headlines(run) or _computed_headlines(run)
+        files = tuple(file.path for file in info.eval_sets or info.recordings)
+        entry = RunListEntry(folder.name, models, info.started_at, files)
     except (SteelyardError, OSError, ArithmeticError, ValueError) as error:
         # one run that anybody may have filled must not hide the others
-        return RunListEntry(run.folder.name, problem=str(error))
+        return _Listed("", RunListEntry(folder.name, problem=str(error)))
+    return _Listed(info.started_at, entry, indexed_run(state, info, msgspec.json.encode(entry)) if state else None)
 
 
 def _cached_headlines(run: StoredRun) -> tuple[ModelHeadline, ...]:

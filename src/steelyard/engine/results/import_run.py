@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.results.recordings import RECORDED_VERSION, RecordedCases, RecordedFiles
-from steelyard.engine.run import Run, run_id, tool_versions, write_parquet_copy
+from steelyard.engine.run import Run, run_id, tool_versions
 from steelyard.engine.steps import now
 from steelyard.errors import InputError, Problem
 from steelyard.records import (
@@ -23,6 +23,7 @@ from steelyard.records import (
     Finding,
     Finish,
     RecordedAttempt,
+    RecordedClaim,
     Reply,
     RunInfo,
     Verdict,
@@ -56,6 +57,11 @@ def import_recordings(
 ) -> Run:
     """Make a run of the attempts in other tools' files; its verdicts are marked as recorded."""
     return write_recorded_run(RecordedFiles(paths, reader=reader), output=output, root=root)
+
+
+def published_claims(paths: Sequence[str | Path], *, reader: str = "") -> list[RecordedClaim]:
+    """What the tools published about the attempts in their files, beside what the attempts give; empty for most tools."""
+    return list(RecordedFiles(paths, reader=reader).claims())
 
 
 @contextmanager
@@ -108,7 +114,6 @@ def write_recorded_run(recorded: RecordedSource, *, output: str | Path | None, r
         journal.ask(cases)
         journal.describe(info)
         summary, unprepared = summarise_and_cache(journal, info, cases)
-        unprepared = (*unprepared, *write_parquet_copy(journal.folder))
         notes = [note.replace(str(journal.folder), str(folder)) for note in unprepared]
     notes += [str(problem) for problem in recorded.problems]
     return Run(folder, info, summary, (), tuple(notes))

@@ -22,7 +22,7 @@ from steelyard.analysis.judged_rates import (
     judged_rates,
 )
 from steelyard.analysis.summary import Summary
-from steelyard.engine.results.tier_runs import reply_judgments
+from steelyard.engine.tiers.tier_runs import reply_judgments
 from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.records import LABELLER_PATTERN, Label
 from steelyard.reports.tables import csv_text

@@ -98,6 +98,12 @@ def _sources(
                 files = _files(name)
             else:
                 runs, notes = copied_runs(folder, fact_scores, scratch / str(number), copies)
+                notes += [
+                    f"{run.shown}: left out, because it has replies of other runs from the reply cache, and a reply counts once"
+                    for run in runs
+                    if run.info.cached_replies and not (folder / "run.json").is_file()
+                ]
+                runs = [run for run in runs if not run.info.cached_replies or (folder / "run.json").is_file()]
                 files = [str(path) for run in runs for path in run.files]
                 warnings += notes
                 if not files:
@@ -271,7 +277,8 @@ def _kind(source: str) -> str:
     kind = outcomes.kind(source) or plugin_for_suffix("outcomes", Path(source).suffix.lower())
     if not kind:
         what = "not a known format of outcomes; name the columns, such as --case id --passed ok"
-        raise InputError(f"{printable(source)}: {what}")
+        of_attempts = ", or count our own attempts with --attempts" if Path(source).suffix.lower() == ".parquet" else ""
+        raise InputError(f"{printable(source)}: {what}{of_attempts}")
     return kind
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,17 @@ from steelyard.outcomes.readers.sources import beginning
 from steelyard.plugins import explain_plugin_errors, foreign_plugins, load_plugin, plugin_name
 from steelyard.plugins.built_in import BUILT_IN_PLUGINS
 from steelyard.protocols import AttemptReader, ForeignFile
-from steelyard.records import RECORDED_KIND, Attempt, Case, EvalSetFile, RecordedAttempt, Verdict, Verify
+from steelyard.records import (
+    RECORDED_KIND,
+    Attempt,
+    Case,
+    EvalSetFile,
+    Message,
+    RecordedAttempt,
+    RecordedClaim,
+    Verdict,
+    Verify,
+)
 from steelyard.records.bounds import MAX_ATTEMPTS_PER_CASE
 from steelyard.store.journal import StoredRun
 from steelyard.text import counted, printable, short_quote
@@ -101,7 +110,7 @@ class RecordedFiles:
         seen: dict[Path, Path] = {}
         for path in self._paths:
             try:
-                with _explain_file_errors(path):
+                with explain_file_errors(path):
                     if not path.exists():
                         raise UnreadableOutcomesError("no such file or folder")
                     if path.resolve() in seen:
@@ -118,7 +127,7 @@ class RecordedFiles:
         for path, name in zip(self._paths, self._names, strict=True):
             reader = _reader(name)
             count = 0
-            with explain_plugin_errors("outcomes", name, printable(str(path))), _explain_file_errors(path):
+            with explain_plugin_errors("outcomes", name, printable(str(path))), explain_file_errors(path):
                 for found in reader.attempts(path) if reader else ():
                     if isinstance(found, Problem):
                         self.problems.append(found._replace(where=printable(found.where)))
@@ -127,6 +136,14 @@ class RecordedFiles:
                         yield found
             if not count:
                 self.problems.append(Problem(printable(str(path)), 0, "no attempts in it", fatal=False))
+
+    def claims(self) -> Iterator[RecordedClaim]:
+        """What the tools published about these attempts, where their readers know, beside what the attempts give."""
+        for path, name in zip(self._paths, self._names, strict=True):
+            claims = getattr(_reader(name), "claims", None)
+            if claims is not None:
+                with explain_plugin_errors("outcomes", name, printable(str(path))), explain_file_errors(path):
+                    yield from claims(path)
 
     @property
     def files(self) -> tuple[EvalSetFile, ...]:
@@ -142,7 +159,7 @@ def _file_digest(path: Path) -> str:
 
 
 @contextmanager
-def _explain_file_errors(path: Path) -> Iterator[None]:
+def explain_file_errors(path: Path) -> Iterator[None]:
     """Turn whatever makes a file unreadable into one sentence with its name."""
     where = printable(str(path))
     try:
@@ -155,45 +172,65 @@ def _explain_file_errors(path: Path) -> Iterator[None]:
         raise InputError(f"{where}: cannot be read: {error.strerror or str(error)[:200]}") from None
 
 
-class RecordedCases:
-    """The cases that recorded attempts are about; a name that stands for several of them gets a number."""
+class CaseNames:
+    """The names of the cases that recorded attempts are about; a name that stands for several of them gets a number."""
 
-    def __init__(self, *, with_prompts: bool = True) -> None:
-        self._with_prompts = with_prompts
+    def __init__(self) -> None:
+        self._names: dict[tuple[str, str, str, str], str] = {}
+        self._variants: dict[str, int] = {}
+        self._taken: set[str] = set()
+
+    def __call__(self, attempt: RecordedAttempt) -> str:
+        """The name of an attempt's case."""
+        known = attempt.case, attempt.judged_by, attempt.target, attempt.tests
+        name = self._names.get(known)
+        if name is None:
+            others = self._variants.get(attempt.case, 0)
+            self._variants[attempt.case] = others + 1
+            plain = _plain_name(attempt)
+            name = f"{plain}#{others + 1}" if others else plain
+            while name in self._taken:
+                name = f"{plain}#{len(self._taken)}"
+            self._taken.add(name)
+            self._names[known] = name
+        return name
+
+
+def _plain_name(attempt: RecordedAttempt) -> str:
+    return printable(attempt.case)[:MAX_CASE_ID_CHARACTERS] or "-"
+
+
+def _recorded_case(name: str, attempt: RecordedAttempt, prompt: str | tuple[Message, ...] = "") -> Case:
+    settings: dict[str, Any] = {"judged_by": attempt.judged_by}
+    if attempt.tests:
+        settings["tests"] = attempt.tests
+    plain = _plain_name(attempt)
+    return Case(
+        id=name,
+        prompt=prompt,
+        target=attempt.target,
+        tags=attempt.tags,
+        group=attempt.group or (plain if name != plain else ""),
+        verify=Verify(kind=RECORDED_KIND, settings=settings),
+    )
+
+
+class RecordedCases:
+    """The cases that recorded attempts are about, with what was asked, and the numbers of their attempts."""
+
+    def __init__(self) -> None:
         self.cases: dict[str, Case] = {}
         self.asked: dict[str, str] = {}
-        self._variants: dict[str, dict[tuple[str, str, str], str]] = {}
+        self._name = CaseNames()
         self._used: dict[tuple[str, str, str], int] = {}
 
     def case(self, attempt: RecordedAttempt) -> Case:
         """The case of an attempt."""
-        variants = self._variants.setdefault(attempt.case, {})
-        judged = attempt.judged_by, attempt.target, attempt.tests
-        name = variants.get(judged)
-        if name is None:
-            name = self._new(attempt, len(variants))
-            variants[judged] = name
-        return self.cases[name]
-
-    def _new(self, attempt: RecordedAttempt, others: int) -> str:
-        plain = printable(attempt.case)[:MAX_CASE_ID_CHARACTERS] or "-"
-        name = f"{plain}#{others + 1}" if others else plain
-        while name in self.cases:
-            name = f"{plain[:MAX_CASE_ID_CHARACTERS]}#{len(self.cases)}"
-        settings: dict[str, Any] = {"judged_by": attempt.judged_by}
-        if attempt.tests:
-            settings["tests"] = attempt.tests
-        self.cases[name] = Case(
-            id=name,
-            prompt=attempt.prompt if self._with_prompts else "",
-            target=attempt.target,
-            tags=attempt.tags,
-            group=attempt.group or (plain if others else ""),
-            verify=Verify(kind=RECORDED_KIND, settings=settings),
-        )
-        if self._with_prompts:
+        name = self._name(attempt)
+        if name not in self.cases:
+            self.cases[name] = _recorded_case(name, attempt, attempt.prompt)
             self.asked[name] = Attempt(case=self.cases[name], model="").asked
-        return name
+        return self.cases[name]
 
     def number(self, case: str, attempt: RecordedAttempt) -> int:
         """A number that no other attempt of the model at the case has: its own where that is free."""
@@ -212,12 +249,15 @@ class RecordedCases:
 class _RecordedCount:
     """The attempts of one model at one case."""
 
+    __slots__ = ("costs", "missing", "passed", "scores", "tried")
+
     def __init__(self) -> None:
         self.tried = 0
         self.passed = 0
         self.missing = 0
-        self.scores: Counter[float] = Counter()
-        self.costs: list[float | None] = []
+        self.scores: dict[float, int] = {}
+        self.costs: list[float] | None = []
+        """What its attempts cost; None as soon as one price is unknown."""
 
     def add(self, attempt: RecordedAttempt) -> None:
         if attempt.passed is None and attempt.score is None:
@@ -226,31 +266,58 @@ class _RecordedCount:
         score = float(bool(attempt.passed)) if attempt.score is None else min(1.0, max(0.0, attempt.score))
         self.tried += attempt.times
         self.passed += attempt.times * (score >= 1 if attempt.passed is None else attempt.passed)
-        self.scores[score] += attempt.times
-        self.costs.append(attempt.answer.cost.usd if attempt.answer and attempt.answer.cost else None)
+        self.scores[score] = self.scores.get(score, 0) + attempt.times
+        if attempt.answer is None or attempt.answer.cost is None:
+            self.costs = None
+        elif self.costs is not None:
+            self.costs.append(attempt.answer.cost.usd)
 
     @property
     def cost(self) -> float | None:
         """What its attempts cost together; None where a price is unknown."""
-        return None if None in self.costs or not self.costs else math.fsum(cost for cost in self.costs if cost)
+        return math.fsum(self.costs) if self.costs else None
 
 
-def _counts(recorded: RecordedFiles) -> tuple[RecordedCases, dict[str, dict[str, _RecordedCount]]]:
-    """The cases, and the counts by what a comparison calls the model, and by case."""
-    book = RecordedCases(with_prompts=False)
-    counts: dict[str, dict[str, _RecordedCount]] = {}
-    for attempt in recorded.attempts():
-        label = Column(printable(attempt.model) or "-", printable(attempt.tier)).label
-        name = book.case(attempt).id
-        counts.setdefault(label, {}).setdefault(name, _RecordedCount()).add(attempt)
-    return book, counts
+class _Counted:
+    """The attempts of files, counted by what a comparison calls the model, and by case."""
+
+    def __init__(self, recorded: RecordedFiles) -> None:
+        self.models: dict[str, dict[str, _RecordedCount]] = {}
+        self.tests: dict[str, str] = {}
+        """The digest of each case's tests."""
+        name_of = CaseNames()
+        labels: dict[tuple[str, str], str] = {}
+        digests: dict[tuple[str, str, str], str] = {}
+        for attempt in recorded.attempts():
+            column = attempt.model, attempt.tier
+            label = labels.get(column)
+            if label is None:
+                label = labels[column] = Column(printable(attempt.model) or "-", printable(attempt.tier)).label
+            name = name_of(attempt)
+            if name not in self.tests:
+                judged = attempt.judged_by, attempt.target, attempt.tests
+                if judged not in digests:
+                    digests[judged] = _recorded_case(name, attempt).tests_digest
+                self.tests[name] = digests[judged]
+            of_model = self.models.setdefault(label, {})
+            count = of_model.get(name)
+            if count is None:
+                count = of_model[name] = _RecordedCount()
+            count.add(attempt)
 
 
 def recorded_side(path: str) -> Side:
     """A file of another tool as a side of a comparison; its texts are not kept."""
-    book, counts = _counts(RecordedFiles([path]))
-    if not counts:
+    counted_file = _Counted(RecordedFiles([path]))
+    if not counted_file.models:
         raise InputError(f"{printable(path)}: no attempts in it")
+    known: dict[tuple[tuple[float, int], ...], tuple[tuple[float, int], ...]] = {}
+
+    def scores(count: _RecordedCount) -> tuple[tuple[float, int], ...]:
+        """Most cases of a long table have the scores of another case: one tuple stands for all of them."""
+        found = tuple(sorted(count.scores.items()))
+        return known.setdefault(found, found)
+
     return Side(
         name=path,
         rule="code",
@@ -258,16 +325,16 @@ def recorded_side(path: str) -> Side:
             model: tuple(
                 Trials(
                     case=case,
-                    tests=book.cases[case].tests_digest,
+                    tests=counted_file.tests[case],
                     judged_by=(RECORDED_VERSION,),
                     attempts=count.tried,
                     passes=count.passed,
-                    scores=tuple(sorted(count.scores.items())),
+                    scores=scores(count),
                     cost_usd=count.cost,
                 )
                 for case, count in sorted(of_model.items())
             )
-            for model, of_model in sorted(counts.items())
+            for model, of_model in sorted(counted_file.models.items())
         },
     )
 
@@ -275,16 +342,16 @@ def recorded_side(path: str) -> Side:
 def recorded_tallies(paths: Iterable[str]) -> OutcomeTallies:
     """The attempts in files of other tools, one tally per model, all with the same cases."""
     recorded = RecordedFiles(paths)
-    book, counts = _counts(recorded)
+    counted_files = _Counted(recorded)
     nothing = _RecordedCount()
     tallies = []
-    for model, of_model in sorted(counts.items()):
-        every = [of_model.get(case, nothing) for case in book.cases]
+    for model, of_model in sorted(counted_files.models.items()):
+        every = [of_model.get(case, nothing) for case in counted_files.tests]
         costs = [count.cost if count.tried else 0.0 for count in every]
         tallies.append(
             Tally(
                 model=model,
-                cases=list(book.cases),
+                cases=list(counted_files.tests),
                 tried=[count.tried for count in every],
                 passed=[count.passed for count in every],
                 missing=sum(count.missing for count in every),

@@ -15,8 +15,9 @@ from steelyard.analysis.summary import RunResults, run_results, summarise, summa
 from steelyard.comparison.threshold import compare
 from steelyard.engine.gate.gate import gate_sides
 from steelyard.engine.gate.sides import side
-from steelyard.engine.results import tier_runs
 from steelyard.engine.results.labels import with_judged_rates
+from steelyard.engine.results.query import write_query_result
+from steelyard.engine.tiers import tier_runs
 from steelyard.errors import InputError, did_you_mean
 from steelyard.records import SuiteRule
 from steelyard.reports.html import BaselineReport, HtmlReportData, page
@@ -111,10 +112,15 @@ class ScoringOverrides(NamedTuple):
     suites: SuiteRule | None = None
 
 
+PARQUET_SUFFIX = ".parquet"
+"""Asks for the table of attempts, which is no text and has no report of its own."""
+
+
 def check_report_paths(paths: Iterable[str | Path]) -> None:
     """Raise an InputError where a report of a run could not be written: no such format, or no such folder."""
     for path in map(Path, paths):
-        reports.report_format_of(path)
+        if path.suffix != PARQUET_SUFFIX:
+            reports.report_format_of(path)
         _check_folder(path)
 
 
@@ -143,8 +149,9 @@ def stored_results(stored: StoredRun, scoring: ScoringOverrides, formats: Iterab
 
 
 def formats_without_page(paths: Iterable[str | Path]) -> list[str]:
-    """The formats of reports that are made from a run's results; a page is made from its folder."""
-    return [name for name in map(reports.report_format_of, map(Path, paths)) if name != "html"]
+    """The formats of these files, apart from pages and tables of attempts: those are not made from results in memory."""
+    texts = [path for path in paths if Path(path).suffix != PARQUET_SUFFIX]
+    return [name for name in map(reports.report_format_of, texts) if name != "html"]
 
 
 def write_reports(
@@ -163,6 +170,10 @@ def write_reports(
     check_report_paths(paths)
     written = []
     for path in map(Path, paths):
+        if path.suffix == PARQUET_SUFFIX:
+            _write_attempts(path, stored, scoring)
+            written.append(path)
+            continue
         name = reports.report_format_of(path)
         if name == "html":
             text = html_page(stored, **scoring._asdict(), held=baseline)
@@ -175,6 +186,13 @@ def write_reports(
         write_file(path, text)
         written.append(path)
     return written
+
+
+def _write_attempts(path: Path, stored: StoredRun, scoring: ScoringOverrides) -> None:
+    """Write the table of attempts that a query would see, a row each."""
+    if scoring.rule:
+        raise InputError(f"{path}: a table of attempts has the scores of the run's own rule; leave --rule out")
+    write_query_result("SELECT * FROM attempts", path, stored.folder)
 
 
 def _write_by_model(path: Path, name: str, results: RunResults) -> list[Path]:

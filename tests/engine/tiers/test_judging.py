@@ -13,8 +13,8 @@ import pytest
 import steelyard
 from steelyard import Case, Means, Settings
 from steelyard.engine.progress import SessionProgress
-from steelyard.engine.results.tier_runs import analysis, tier_experiment
 from steelyard.engine.resume import judge
+from steelyard.engine.tiers.tier_runs import analysis, tier_experiment
 from steelyard.errors import InputError
 from steelyard.records import Failure, Judgment, Panel, Price, Reply, Verdict
 from steelyard.reports import tiers as tables

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from steelyard.analysis.attempts import AttemptText, Column, attempt_texts
-from steelyard.analysis.summary import uncontained_warnings
+from steelyard.analysis.notes import uncontained_warnings
 from steelyard.engine.results.conclusion import Conclusion
+from steelyard.engine.results.recordings import explain_file_errors
 from steelyard.errors import ExitCode, InputError, Problem
 from steelyard.evalsets.experiments import is_same_model
 from steelyard.outcomes.experiments import experiment
+from steelyard.outcomes.readers.scylla import scylla_experiment
 from steelyard.records import Case, Judgment, Panel, RunInfo, digest
 from steelyard.store.journal import StoredRun
 from steelyard.text import line, short_quote
@@ -136,6 +139,13 @@ def from_files(
 ) -> tuple[TierExperiment, tuple[Problem, ...]]:
     """An experiment that another tool has recorded in CSV files, and what is odd about them."""
     read = experiment(runs, judges=judges, criteria=criteria)
+    return TierExperiment(read.runs, read.ratings, read.criteria, read.sources), read.warnings
+
+
+def from_scylla(path: Path) -> tuple[TierExperiment, tuple[Problem, ...]]:
+    """An experiment of ProjectScylla, out of its folder of results or of its tables, and what is odd about it."""
+    with explain_file_errors(path):
+        read = scylla_experiment(path)
     return TierExperiment(read.runs, read.ratings, read.criteria, read.sources), read.warnings
 
 

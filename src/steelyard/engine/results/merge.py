@@ -16,9 +16,10 @@ from steelyard.engine import plan
 from steelyard.engine.options import RunOptions
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.results.merge_imports import merge_imported_runs
-from steelyard.engine.run import Run, run_id, write_parquet_copy
+from steelyard.engine.run import Run, run_id
 from steelyard.errors import BoundedProblemList, InputError, Problem, SteelyardError
 from steelyard.records import Case, MergedRun, Reply, RunInfo, Shard, WitnessCounts
+from steelyard.store.batches import stored_batches
 from steelyard.store.journal import JournalFact, StoredRun, append_facts, create_run_atomically, read_lock
 from steelyard.store.responses import copy_response_bodies
 from steelyard.store.run_folders import DeliveredRun, find_run, run_folder_snapshot
@@ -77,6 +78,7 @@ def merge(
     parts = sorted(_shard_runs(runs, root), key=lambda part: part.shard.numbers)
     _check_same_plan(parts)
     _check_no_duplicate_shards(parts)
+    _check_no_open_batches(parts)
     missing = _missing_shards(parts)
     if missing and not partial:
         raise InputError(
@@ -89,11 +91,20 @@ def merge(
     with create_run_atomically(folder) as journal:
         notes = [*_copy_facts(parts, journal.folder), *_notes(parts, missing, folder)]
         journal.ask(cases)
+        # fields of a later version stay where all shards have the same
+        journal.keep("run.json", _common_fields([part.written for part in parts]))
         journal.describe(info)
         summary, unprepared = summarise_and_cache(journal, info, cases)
-        unprepared = (*unprepared, *write_parquet_copy(journal.folder))
         notes += [note.replace(str(journal.folder), str(folder)) for note in unprepared]
     return Run(folder, info, summary, (), tuple(notes))
+
+
+def _common_fields(written: Sequence[bytes]) -> bytes:
+    """The fields that all these objects have with the same values."""
+    first, *others = (msgspec.json.decode(each, type=dict[str, Any]) for each in written)
+    return msgspec.json.encode(
+        {key: value for key, value in first.items() if all(key in other and other[key] == value for other in others)}
+    )
 
 
 def _imported_runs(runs: Sequence[str | Path], root: Path) -> list[DeliveredRun]:
@@ -225,6 +236,13 @@ def _check_no_duplicate_shards(parts: Sequence[ShardRun]) -> None:
                 )
 
 
+def _check_no_open_batches(parts: Sequence[ShardRun]) -> None:
+    """Refuse a shard that waits for a batch: the merged run would ask for the same again."""
+    waiting = [part for part in parts if any(not batch.is_settled for batch in stored_batches(part.stored))]
+    if waiting:
+        raise InputError(f"{waiting[0].name} waits for a batch: first steelyard resume {waiting[0].folder}")
+
+
 def _missing_shards(parts: Sequence[ShardRun]) -> list[int]:
     there = {number for part in parts for number in part.shard.numbers}
     return [number for number in range(1, parts[0].shard.of + 1) if number not in there]
@@ -237,8 +255,10 @@ def _merged_info(parts: Sequence[ShardRun], missing: Sequence[int]) -> RunInfo:
     started_at = min(info.started_at for info in infos)
     ends = [info.ended_at for info in infos if info.ended_at is not None]
     unrecorded: Counter[str] = Counter()
+    cached: Counter[str] = Counter()
     for info in infos:
         unrecorded.update(info.unrecorded)
+        cached.update(info.cached_replies)
     numbers = tuple(sorted(number for part in parts for number in part.shard.numbers))
     return replace(
         first.info,
@@ -252,6 +272,7 @@ def _merged_info(parts: Sequence[ShardRun], missing: Sequence[int]) -> RunInfo:
         witnesses=_witness_counts(infos),
         skipped={case: reason for info in infos for case, reason in info.skipped.items()},
         uncontained={agent: reason for info in infos for agent, reason in info.uncontained.items()},
+        cached_replies=dict(cached),
         shard=replace(first.shard, numbers=numbers) if missing else None,
         merged=tuple(
             MergedRun(

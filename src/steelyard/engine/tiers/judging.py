@@ -168,13 +168,13 @@ class JudgeRunner:
 
     async def _judge(self, reply: Reply, judge: str, repeat: int, pace: ConcurrencyLimiter) -> None:
         """Ask until the answer can be used, and store the judgment."""
-        task = "\n\n".join(message.content for message in self._cases[reply.case].messages)
+        task = "\n\n".join(message.text for message in self._cases[reply.case].messages)
         # new each time, so the author of the answer cannot have known it
         system, *conversation = messages(self._rubric, task, reply.answer.text, secrets.token_hex(16))
         answers: list[Answer] = []
         reason = ""
         while len(answers) <= MAX_JUDGE_REPAIR_REQUESTS:
-            fact = await self._ask_judge(reply, judge, system.content, conversation, pace)
+            fact = await self._ask_judge(reply, judge, system.text, conversation, pace)
             if fact is None:
                 break
             if isinstance(fact, Failure):
@@ -258,7 +258,7 @@ def max_judging_tokens(attempt: Attempt, panel: Panel) -> tuple[int, int]:
     """Input and output tokens that judging one answer can come to at most, if the judge needs no second try."""
     rubric = panel_rubric(panel)
     _, longest = max_request_tokens(attempt)
-    task = "\n\n".join(message.content for message in attempt.messages)
+    task = "\n\n".join(message.text for message in attempt.messages)
     # a token rarely has more than four letters
     asked = messages(rubric, task, "x" * (4 * longest), "0" * 16)
     judged = Attempt(case=Case(id="", prompt=asked), model="", parameters=panel.parameters)

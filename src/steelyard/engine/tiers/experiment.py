@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.engine.judging import owed_judgments
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plan import CompactKeySet, outstanding_attempts, planned_attempts
 from steelyard.engine.pool import run_coroutine
@@ -21,16 +20,17 @@ from steelyard.engine.preflight.connect import (
     connect,
     started_in,
 )
-from steelyard.engine.preflight.named_code import experiment_code, note_own_code, settings_code, stored_tiers
+from steelyard.engine.preflight.named_code import experiment_code, own_code, settings_code, stored_tiers
 from steelyard.engine.run import Run, carry_out, run_id, shard_cases_of, tool_versions, with_shard
 from steelyard.engine.steps import now
+from steelyard.engine.tiers.judging import owed_judgments
 from steelyard.errors import InputError
 from steelyard.evalsets.experiments import LoadedExperiment
 from steelyard.protocols import Provider
 from steelyard.providers.agent.provider import AgentProvider
 from steelyard.providers.prices import Prices, token_prices
 from steelyard.records import Experiment, Panel, Reply, RunInfo, Tier
-from steelyard.store.journal import StoredRun, create_run
+from steelyard.store.journal import StoredRun, create_run, make_run_folder
 
 
 def run_experiment(
@@ -46,38 +46,40 @@ def run_experiment(
     check_experiment_parameters(loaded)
     dealt = shard_cases_of(loaded.cases, shard)
     beside = Path(loaded.files[0].path).parent
-    note_own_code(experiment_code(loaded, beside, means) + settings_code(means.settings), means)
-    check_verifiers(dealt, means)
-    providers = {tier.name: tier_provider(tier, means, beside) for tier in loaded.experiment.tiers}
-    tiers = named_tiers(loaded.experiment, providers)
-    judges = connect(loaded.panel.judges, means) if loaded.panel else {}
-    started_at = now()
-    prices = Prices(means.settings.prices)
-    names = tuple(dict.fromkeys(tier.model for tier in tiers))
-    info = RunInfo(
-        id=run_id(started_at),
-        started_at=started_at,
-        eval_sets=loaded.files,
-        models=tuple(tier.model or own.model for tier, own in zip(loaded.experiment.tiers, tiers, strict=True)),
-        names=names,
-        folder=started_in(tier.model for tier in loaded.experiment.tiers),
-        parameters=dict(header.parameters),
-        tiers=tuple(tier.name for tier in tiers),
-        experiment=msgspec.structs.replace(loaded.experiment, tiers=tiers),
-        panel=panel_with_model_names(loaded.panel, judges),
-        samples=header.runs,
-        seed=header.seed,
-        rule=loaded.rule or "code",
-        rules=loaded.rules,
-        versions=tool_versions(),
-        prices={model: price for model in (*names, *judges) if (price := prices.price(model)) is not None},
-        uncontained=uncontained_agents(judges, means, loaded.experiment.tiers),
-    )
-    info = with_shard(info, loaded.cases, shard)
-    means = with_experiment_budget(info, means)
-    by_tier = {tier: provider for tier, (_, provider) in providers.items()}
-    check_prices(priced_providers(info, by_tier, judges), means)
-    _check_tier_prices(tiers, prices)
+    with own_code(experiment_code(loaded, beside, means) + settings_code(means.settings), means):
+        check_verifiers(dealt, means)
+        providers = {tier.name: tier_provider(tier, means, beside) for tier in loaded.experiment.tiers}
+        tiers = named_tiers(loaded.experiment, providers)
+        judges = connect(loaded.panel.judges, means) if loaded.panel else {}
+        started_at = now()
+        prices = Prices(means.settings.prices)
+        names = tuple(dict.fromkeys(tier.model for tier in tiers))
+        info = RunInfo(
+            id=run_id(started_at),
+            started_at=started_at,
+            eval_sets=loaded.files,
+            models=tuple(tier.model or own.model for tier, own in zip(loaded.experiment.tiers, tiers, strict=True)),
+            names=names,
+            folder=started_in(tier.model for tier in loaded.experiment.tiers),
+            parameters=dict(header.parameters),
+            tiers=tuple(tier.name for tier in tiers),
+            experiment=msgspec.structs.replace(loaded.experiment, tiers=tiers),
+            panel=panel_with_model_names(loaded.panel, judges),
+            samples=header.runs,
+            seed=header.seed,
+            rule=loaded.rule or "code",
+            rules=loaded.rules,
+            versions=tool_versions(),
+            prices={model: price for model in (*names, *judges) if (price := prices.price(model)) is not None},
+            uncontained=uncontained_agents(judges, means, loaded.experiment.tiers),
+        )
+        info = with_shard(info, loaded.cases, shard)
+        means = with_experiment_budget(info, means)
+        by_tier = {tier: provider for tier, (_, provider) in providers.items()}
+        check_prices(priced_providers(info, by_tier, judges), means)
+        _check_tier_prices(tiers, prices)
+        if output is not None:
+            make_run_folder(Path(output))
     folder = Path(output) if output is not None else Path(means.settings.output_dir) / info.id
     return carry_out(lambda: create_run(folder, info, dealt), dealt, by_tier, means, judges)
 

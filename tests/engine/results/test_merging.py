@@ -22,8 +22,8 @@ from steelyard.analysis import summary
 from steelyard.engine import plan
 from steelyard.engine.gate import sides
 from steelyard.engine.gate.gate import gate
-from steelyard.engine.merge import MAX_MERGED_JOURNALS, merge
 from steelyard.engine.results import query
+from steelyard.engine.results.merge import MAX_MERGED_JOURNALS, merge
 from steelyard.engine.results.report_files import html_page
 from steelyard.errors import BoundedProblemList, InputError, StoreError
 from steelyard.records import Answer, Price, Reply, RunInfo, Verify
@@ -538,8 +538,8 @@ def test_foreign_files_stay_behind(place: Path) -> None:
     (two / "deep").mkdir()
     done = merge(parts(place), output=place / "all", means=MEANS)
     assert sorted(path.name for path in done.folder.iterdir()) == [
-        *("attempts", *(f"attempts-{number}-of-3.jsonl" for number in (1, 2, 3))),
-        *("attempts.index", "attempts.jsonl", "cases.jsonl", "copy.json", "headline.json", "run.json"),
+        *(f"attempts-{number}-of-3.jsonl" for number in (1, 2, 3)),
+        *("attempts.index", "attempts.jsonl", "cases.jsonl", "headline.json", "run.json"),
     ]
     assert done.summary == told(place / "whole").summary
 
@@ -645,14 +645,12 @@ def test_what_somebody_left_who_was_killed_is_cleared_away(place: Path) -> None:
     assert told(place / "all").summary == told(place / "whole").summary
 
 
-def test_a_shard_without_its_copies_is_merged_all_the_same(place: Path) -> None:
+def test_a_shard_without_its_caches_is_merged_all_the_same(place: Path) -> None:
     for folder in parts(place):
-        shutil.rmtree(folder / "attempts")
-        for name in ("copy.json", "attempts.index", "headline.json"):
+        for name in ("attempts.index", "headline.json"):
             (folder / name).unlink()
     done = merge(parts(place), output=place / "all", means=MEANS)
     assert done.summary == told(place / "whole").summary
-    assert (done.folder / "copy.json").exists()
 
 
 def test_many_shards_share_few_journals(tmp_path: Path) -> None:

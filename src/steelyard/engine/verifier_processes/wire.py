@@ -1,0 +1,104 @@
+"""What a run and the processes that verify for it send each other: frames of many items each."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
+
+from steelyard.records import Failure, Record, Reply, Verdict, WitnessResult
+
+LENGTH = struct.Struct("!I")
+"""What comes before each frame: its length in bytes."""
+Received = TypeVar("Received")
+
+
+class VerifierTerms(Record, frozen=True, kw_only=True):
+    """What a process is told first."""
+
+    run: str
+    """A name that all processes of a run have in common, and nobody else."""
+    cases: bytes
+    """The cases as JSON, which has numbers of any size and leaves defaults out, as a journal does."""
+    level: str
+    """The isolation level that the run found; a weaker one will not do."""
+    allow_weak_sandbox: bool
+    recheck: int
+    control_group: str
+    """The control group that the run has divided; empty where there is none."""
+
+
+class VerifierItem(Record, frozen=True, kw_only=True):
+    """A reply to be verified."""
+
+    number: int
+    case: str
+    reply: Reply
+
+
+class VerifierResult(Record, frozen=True, kw_only=True):
+    """What became of it."""
+
+    number: int
+    fact: Verdict | Failure
+    witnesses: tuple[WitnessResult, ...] = ()
+    """Results of witnesses since the last time."""
+
+
+class FrameConnection(asyncio.Protocol, Generic[Received]):
+    """One end of a socket: what is sent within one round of the event loop goes in one frame, whatever came is taken in at once."""
+
+    def __init__(self, kind: Any, take_in: Callable[[Received], None], lost: Callable[[], None]) -> None:
+        """`kind` is the type of a frame that is received."""
+        self._decoder: msgspec.msgpack.Decoder[Received] = msgspec.msgpack.Decoder(kind)
+        self._take_in, self._lost = take_in, lost
+        self._received = bytearray()
+        self._waiting: list[Record] = []
+        self.transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        received = self._received
+        received += data
+        begin = 0
+        while len(received) - begin >= LENGTH.size:
+            (length,) = LENGTH.unpack_from(received, begin)
+            end = begin + LENGTH.size + length
+            if len(received) < end:
+                break
+            frame = bytes(memoryview(received)[begin + LENGTH.size : end])
+            begin = end
+            self._take_in(self._decoder.decode(frame))
+        del received[:begin]
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002  whatever it was, the other side is gone
+        self.transport = None
+        self._lost()
+
+    def send(self, item: Record) -> None:
+        """Send an item with all others of this round."""
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._waiting.append(item)
+
+    def send_frame(self, content: Any) -> None:
+        """Send a frame of its own at once."""
+        if self.transport is not None:
+            frame = msgspec.msgpack.encode(content)
+            self.transport.write(LENGTH.pack(len(frame)) + frame)
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        self.send_frame(waiting)
+
+    def close(self) -> None:
+        """Hang up, once everything is sent."""
+        if self._waiting:
+            self._flush()
+        if self.transport is not None:
+            self.transport.close()

@@ -1,0 +1,190 @@
+"""Several processes of one machine come to the verdicts of one, and one that is lost costs no verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import steelyard
+from steelyard.engine.options import RunOptions
+from steelyard.engine.pool import LocalPool
+from steelyard.engine.verifier_processes import service
+from steelyard.engine.verifier_processes.service import VerifierProcesses, verification_service
+from steelyard.engine.verifiers import VerifierSet
+from steelyard.records import Answer, Case, Expectations, Failure, Reply, Verdict, Verify
+from steelyard.sandbox import processors
+from steelyard.sandbox.levels import strongest_isolation
+
+CHECKS = """
+import os
+from pathlib import Path
+
+calls = Path(__file__).with_name("calls")
+
+def says_who(reply):
+    return {"pass": "right" in reply, "reason": str(os.getpid())}
+
+def dies_once(reply):
+    if not calls.exists():
+        calls.touch()
+        os._exit(9)
+    return True
+
+def dies(reply):
+    os._exit(9)
+"""
+
+
+class ApartSet(VerifierSet):
+    """Lets others verify what only has to be read as well: functions are quicker than sandboxes."""
+
+    def is_verified_apart(self, case: Case) -> bool:
+        return not case.expectations.custom_check
+
+
+def reply(case: str, number: int, text: str) -> Reply:
+    return Reply(key=f"{case}-{number}", at="", case=case, model="m", number=number, asked="", answer=Answer(text=text))
+
+
+async def verdicts(
+    cases: list[Case], replies: list[Reply], kind: type[VerifierSet], count: int
+) -> dict[str, Verdict | Failure]:
+    """What becomes of replies in a pool with this number of processes."""
+    means = RunOptions()
+    service = VerifierProcesses(cases, kind(cases, means), means, count)
+    found: dict[str, Verdict | Failure] = {}
+    pool = LocalPool(service)
+    by_id = {case.id: case for case in cases}
+    try:
+        async with pool.at_work(lambda fact, _: found.update({getattr(fact, "ask", fact.key): fact})):
+            for one in replies:
+                await pool.put(one, by_id[one.case])
+    finally:
+        await pool.close()
+    return found
+
+
+def own_check(tmp_path: Path, function: str, case: str = "a") -> Case:
+    (tmp_path / "checks.py").write_text(CHECKS)
+    return Case(id=case, prompt="?", verify=Verify(python=f"{tmp_path}/checks.py:{function}"))
+
+
+def test_replies_are_spread_over_processes_that_are_gone_afterwards(tmp_path: Path) -> None:
+    cases = [own_check(tmp_path, "says_who", name) for name in ("a", "b")]
+    replies = [reply(case.id, number, "right" if number % 3 else "wrong") for number in range(30) for case in cases]
+    found = asyncio.run(verdicts(cases, replies, ApartSet, 2))
+    pids = set()
+    for one in replies:
+        fact = found[one.key]
+        assert isinstance(fact, Verdict)
+        assert fact.found.passed is (one.answer.text == "right")
+        pids.add(int(fact.found.reason))
+    assert len(pids) == 2
+    assert os.getpid() not in pids
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_a_reply_whose_process_is_lost_is_verified_by_another(tmp_path: Path) -> None:
+    found = asyncio.run(verdicts([own_check(tmp_path, "dies_once")], [reply("a", 1, "x")], ApartSet, 1))
+    fact = found["a-1"]
+    assert isinstance(fact, Verdict)
+    assert fact.found.passed
+
+
+def test_a_reply_that_no_process_survives_is_a_failure_of_ours(tmp_path: Path) -> None:
+    found = asyncio.run(verdicts([own_check(tmp_path, "dies")], [reply("a", 1, "x")], ApartSet, 1))
+    fact = found["a-1"]
+    assert isinstance(fact, Failure)
+    assert "the process that verified it ended" in fact.message
+
+
+def test_a_case_may_hold_numbers_of_any_size(tmp_path: Path) -> None:
+    case = msgspec.structs.replace(own_check(tmp_path, "says_who"), metadata={"factorial": 10**30})
+    fact = asyncio.run(verdicts([case], [reply("a", 1, "right")], ApartSet, 1))["a-1"]
+    assert isinstance(fact, Verdict)
+    assert fact.found.passed
+
+
+def test_a_process_that_cannot_be_started_is_a_failure_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    monkeypatch.setattr(subprocess, "Popen", fail)
+    fact = asyncio.run(verdicts([own_check(tmp_path, "says_who")], [reply("a", 1, "right")], ApartSet, 1))["a-1"]
+    assert isinstance(fact, Failure)
+    assert os.strerror(errno.ENOMEM) in fact.message
+
+
+def test_code_is_verified_apart_and_functions_of_the_user_here(tmp_path: Path) -> None:
+    if not strongest_isolation().own_root:
+        pytest.skip("sandboxes of this machine are not closed to each other, so one process has them all")
+    (tmp_path / "checks.py").write_text(CHECKS)
+    tests = "assert double(2) == 4\nassert double(3) == 6\n"
+    custom = Expectations(custom_check=f"{tmp_path}/checks.py:says_who")
+    cases = [
+        Case(id="code", prompt="?", language="python", verify=Verify(tests=tests)),
+        Case(id="custom", prompt="?", language="python", verify=Verify(tests=tests), expectations=custom),
+    ]
+    right, wrong = (f"```python\ndef double(n):\n    return {what}  # right\n```" for what in ("2 * n", "n + 2"))
+    replies = [reply("code", 1, right), reply("code", 2, wrong), reply("custom", 1, right)]
+    found = asyncio.run(verdicts(cases, replies, VerifierSet, 1))
+    outcomes = {
+        key: [test.outcome for test in fact.found.tests] for key, fact in found.items() if isinstance(fact, Verdict)
+    }
+    assert outcomes == {
+        "code-1": ["passed", "passed"],
+        "code-2": ["passed", "failed"],
+        "custom-1": ["passed", "passed"],
+    }
+    judged_here = found["custom-1"]
+    assert isinstance(judged_here, Verdict)
+    assert judged_here.found.reason == str(os.getpid())
+
+
+def test_a_share_of_the_processors_bounds_what_one_process_does_at_once() -> None:
+    granted = processors.granted_processor_count()
+    processors.take_share(1)
+    try:
+        assert (processors.processor_count(), processors.granted_processor_count()) == (1, granted)
+    finally:
+        processors._share.clear()
+
+
+def test_few_processors_need_one_process() -> None:
+    cases = [Case(id="a", prompt="?", target="x")]
+    verifying = VerifierSet(cases, RunOptions(parallelism=4))
+    assert verification_service(cases, verifying, RunOptions()) is verifying
+
+
+def test_a_bound_of_the_user_holds_over_all_processes() -> None:
+    cases = [Case(id="a", prompt="?", target="x")]
+    means = RunOptions(parallelism=1)
+    assert VerifierProcesses(cases, VerifierSet(cases, means), means, 3).at_once == 1
+    assert VerifierProcesses(cases, VerifierSet(cases, RunOptions()), RunOptions(), 3).at_once > 3
+
+
+def test_a_run_counts_the_verdicts_of_its_processes_whatever_type_a_number_of_its_cases_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "MAX_PROCESSORS_ALONE", 0)
+    answer = "def f():\n    return 1\n"
+    lines = [json.dumps({"case_id": name, "raw_response": answer}) for name in ("a", "b")]
+    (tmp_path / "samples.jsonl").write_text("\n".join(lines))
+    # a journal gives 20 seconds back as 20.0
+    case = Case(
+        id="a", prompt="?", language="python", timeout_secs=20, expectations=Expectations(test_file="assert f() == 1\n")
+    )
+    # and which values are defaults is a part of the digest of tests
+    other = Case(id="b", prompt="?", language="python", verify=Verify(kind="python", tests="assert f() == 1\n"))
+    done = steelyard.run([case, other], models=f"replay:{tmp_path}/samples.jsonl", output=tmp_path / "run")
+    (model,) = done.summary.models
+    assert (model.correct, model.attempts, model.missing) == (2, 2, 0), done.summary.warnings
