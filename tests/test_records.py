@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import msgspec
 import pytest
 
-from steelyard.records import Attempt, Case, Pair, Target, Verify
+from steelyard.plugins import load_plugin
+from steelyard.plugins.built_in import BUILT_IN_PLUGINS
+from steelyard.records import Attempt, Case, Pair, Target, VerifierSettings, Verify
+from steelyard.verifiers.function import FunctionSettings
+from steelyard.verifiers.python.plan import PythonSettings
+
+VERIFIERS = Path(__file__).parents[1] / "src" / "steelyard" / "verifiers"
 
 CASES = (
     Case(
@@ -75,3 +84,42 @@ def test_settings_of_a_verifier_are_part_of_the_digest_and_survive_the_disk() ->
     other = msgspec.structs.replace(case, verify=Verify(kind="haiku", tests="t"))
     assert other.tests_digest != case.tests_digest
     assert other.verify.settings_as(HaikuSettings).syllables == (5, 7, 5)
+
+
+def owned_settings() -> dict[str, type[VerifierSettings]]:
+    verifiers = {name: load_plugin("verifiers", name) for name in BUILT_IN_PLUGINS["verifiers"]}
+    return {name: getattr(each, "settings", FunctionSettings) for name, each in verifiers.items()}
+
+
+def test_every_verifier_of_ours_owns_the_keys_that_it_reads() -> None:
+    """Stored cases have some keys beside `kind`, so the record knows them too: types and defaults are those of their owner."""
+    owned: set[str] = set(VerifierSettings.__struct_fields__)
+    stored = {field.name: (field.type, field.default) for field in msgspec.structs.fields(Verify)}
+    for name, settings in owned_settings().items():
+        fields = {field.name: (field.type, field.default) for field in msgspec.structs.fields(settings)}
+        assert {key: stored[key] for key in fields if key in stored} == {
+            key: fields[key] for key in fields if key in stored
+        }, name
+        owned |= fields.keys()
+    assert stored.keys() <= {*owned, "settings"}, "a key that no verifier owns"
+
+
+def test_a_verifier_reads_its_own_keys_from_its_own_struct() -> None:
+    own = set().union(*(settings.__struct_fields__ for settings in owned_settings().values()))
+    own -= set(VerifierSettings.__struct_fields__)
+    reads = re.compile(rf"case\.verify\.({'|'.join(sorted(own))})\b")
+    # a witness is a case that we make: it has the keys of the case that it is made for
+    modules = [path for path in VERIFIERS.rglob("*.py") if path.name != "witnesses.py"]
+    assert len(modules) > 50
+    assert [str(path) for path in modules if reads.search(path.read_text("utf-8"))] == []
+
+
+def test_what_a_case_says_to_its_verifier_is_what_was_written() -> None:
+    pair = Pair(input=[(1, 2), {3}], output=b"4")
+    case = Case(id="p", prompt="p", verify=Verify(pairs=(pair,), python_env="/env", stub="s", settings={"unknown": 1}))
+    said = PythonSettings.of(case)
+    assert (said.pairs, said.python_env, said.stub, said.tolerance) == ((pair,), "/env", "s", 0)
+    assert PythonSettings.of(case) is said
+    other = msgspec.structs.replace(case, verify=Verify(python_env="/other"))
+    assert PythonSettings.of(other).python_env == "/other"
+    assert (other == case, msgspec.json.decode(msgspec.json.encode(other), type=Case) == other) == (False, True)

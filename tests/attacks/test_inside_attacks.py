@@ -34,7 +34,8 @@ SANDBOX = ZygoteSandbox(strongest_isolation())
 JUDGE = InProcessJudge(SANDBOX)
 
 
-@pytest.fixture(scope="module", autouse=True)
+# once: a worker that steals tests comes back to a module that it had left
+@pytest.fixture(scope="session", autouse=True)
 def _closing() -> Iterator[None]:
     yield
     LOOP.run_until_complete(SANDBOX.close())

@@ -26,7 +26,8 @@ JUDGE = InProcessJudge(SANDBOX)
 RIGHT = "def add(a, b):\n    return a + b\n"
 
 
-@pytest.fixture(scope="module", autouse=True)
+# once: a worker that steals tests comes back to a module that it had left
+@pytest.fixture(scope="session", autouse=True)
 def _closing() -> Iterator[None]:
     yield
     LOOP.run_until_complete(VERIFIER.close())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.protocols import ProcessLimit, ProcessResult
-from steelyard.verifiers.trouble import trouble_sign
+from steelyard.protocols import FailureLabel, ProcessLimit, ProcessResult
+from steelyard.records import Diagnostic, DiagnosticLevel, Finding, Span
+from steelyard.verifiers.trouble import is_refused_text, trouble_sign
 
 
 def ended(code: int, said: bytes = b"", limit: ProcessLimit = "") -> ProcessResult:
@@ -43,3 +44,30 @@ def test_a_machine_in_trouble_shows_signs(outcome: ProcessResult) -> None:
 )
 def test_a_plain_end_and_a_limit_of_ours_are_no_signs(outcome: ProcessResult) -> None:
     assert trouble_sign(outcome) == ""
+
+
+def compiler_error(file: str) -> Diagnostic:
+    span = Span(file=file, line_start=1, line_end=1, column_start=1, column_end=2)
+    return Diagnostic(level=DiagnosticLevel.ERROR, message="mismatched types", spans=(span,))
+
+
+def refused(reason: str, *diagnostics: Diagnostic, trouble: str = "") -> Finding:
+    label = FailureLabel.DOES_NOT_COMPILE
+    return Finding(compiled=False, label=label, reason=reason, diagnostics=diagnostics, trouble=trouble)
+
+
+@pytest.mark.parametrize(
+    ("finding", "is_refused"),
+    [
+        (refused("SyntaxError: invalid syntax"), True),
+        (refused("mismatched types", compiler_error("answer.rs")), True),
+        (refused("mismatched types", compiler_error("answer.rs"), compiler_error("tests.rs")), False),
+        (refused("linking with `cc` failed"), False),
+        (refused("mismatched types", compiler_error("answer.rs"), trouble="No space left on device"), False),
+        (Finding(compiled=False, label=FailureLabel.DIED, diagnostics=(compiler_error("answer.rs"),)), False),
+    ],
+)
+def test_a_text_is_refused_where_a_compiler_names_places_in_the_answer_alone(
+    finding: Finding, is_refused: bool
+) -> None:
+    assert is_refused_text(finding) is is_refused

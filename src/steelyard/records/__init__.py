@@ -12,6 +12,8 @@ from steelyard.records.cases import (
     AnyStruct,
     Attempt,
     Case,
+    ContentPart,
+    ContentType,
     Dependency,
     Expectations,
     Message,
@@ -20,11 +22,12 @@ from steelyard.records.cases import (
     Record,
     StructType,
     Target,
+    Tool,
+    ToolCall,
     Verify,
     digest,
     is_secret,
     settings_as,
-    verify_settings,
 )
 from steelyard.records.facts import (
     TOKEN_COUNT_FIELDS,
@@ -44,7 +47,6 @@ from steelyard.records.facts import (
     Test,
     TestFailureCause,
     TestOutcome,
-    ToolCall,
     Trust,
     Verdict,
     WitnessResult,
@@ -52,7 +54,7 @@ from steelyard.records.facts import (
     is_trusted,
 )
 from steelyard.records.labels import LABELLER_PATTERN, Label
-from steelyard.records.recorded import RecordedAttempt
+from steelyard.records.recorded import RecordedAttempt, RecordedClaim
 from steelyard.records.runs import (
     AgentSettings,
     EvalSetFile,
@@ -69,6 +71,7 @@ from steelyard.records.runs import (
     Tier,
     WitnessCounts,
 )
+from steelyard.records.verifier_settings import VerifierSettings
 
 __all__ = [
     "JUDGE_ONLY_KIND",
@@ -82,6 +85,8 @@ __all__ = [
     "AnyStruct",
     "Attempt",
     "Case",
+    "ContentPart",
+    "ContentType",
     "Cost",
     "Dependency",
     "Diagnostic",
@@ -106,6 +111,7 @@ __all__ = [
     "Price",
     "Record",
     "RecordedAttempt",
+    "RecordedClaim",
     "Reply",
     "Rule",
     "RunInfo",
@@ -119,9 +125,11 @@ __all__ = [
     "TestFailureCause",
     "TestOutcome",
     "Tier",
+    "Tool",
     "ToolCall",
     "Trust",
     "Verdict",
+    "VerifierSettings",
     "Verify",
     "WitnessCounts",
     "WitnessResult",
@@ -130,5 +138,4 @@ __all__ = [
     "is_secret",
     "is_trusted",
     "settings_as",
-    "verify_settings",
 ]

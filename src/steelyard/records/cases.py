@@ -15,6 +15,7 @@ AnyStruct = TypeVar("AnyStruct", bound=msgspec.Struct)
 StructType = type[AnyStruct]
 ExpectedClassification = Literal["", "pass", "fail"]
 TargetSeverity = Literal["error", "warning"]
+ContentType = Literal["text", "image", "audio", "file"]
 
 SECRET_NAME_PATTERN = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 MIN_SECRET_CHARACTERS = 8
@@ -56,6 +57,36 @@ class MessageRole(StrEnum):
     SYSTEM = "system"
     USER = "user"
     ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class ToolCall(Record, frozen=True, kw_only=True):
+    """A tool that a model wants to be called."""
+
+    name: str
+    arguments: str = ""
+    """As the model wrote them: JSON, if it followed its instructions."""
+    id: str = ""
+
+
+class ContentPart(Record, frozen=True, kw_only=True):
+    """A part of a message: a text, or a file by its path or its URL."""
+
+    type: ContentType
+    text: str = ""
+    path: str = ""
+    """A file beside the eval set; once loaded, where it lies on this machine."""
+    url: str = ""
+    """An address that the provider fetches the file from; nothing is fetched here."""
+    media_type: str = ""
+    """Such as `image/png`; by default it follows from the suffix."""
+    digest: str = ""
+    """A digest of the file's bytes, filled in by the loader: it stands for the file in the ask key."""
+
+    @property
+    def label(self) -> str:
+        """What stands for the part where only text can be shown."""
+        return self.text if self.type == "text" else f"[{self.type}: {self.url or self.path.rpartition('/')[2]}]"
 
 
 class Message(Record, frozen=True, kw_only=True):
@@ -63,7 +94,47 @@ class Message(Record, frozen=True, kw_only=True):
 
     role: str
     """A `MessageRole`, or another role that the provider knows; it is sent as it is."""
-    content: str
+    content: str | tuple[ContentPart, ...]
+    tool_calls: tuple[ToolCall, ...] = ()
+    """For `assistant`: the tools that were to be called."""
+    tool_call_id: str = ""
+    """For `tool`: the call that this is the result of."""
+    is_error: bool = False
+    """For `tool`: whether calling it failed."""
+
+    @property
+    def text(self) -> str:
+        """The message as text; a file is its name in brackets."""
+        return self.content if isinstance(self.content, str) else "\n\n".join(part.label for part in self.content)
+
+    @property
+    def parts(self) -> tuple[ContentPart, ...]:
+        """The content as parts."""
+        if isinstance(self.content, str):
+            return (ContentPart(type="text", text=self.content),) if self.content else ()
+        return self.content
+
+    @property
+    def without_paths(self) -> Message:
+        """The message by what it says, wherever its files lie."""
+        if isinstance(self.content, str):
+            return self
+        parts = tuple(msgspec.structs.replace(part, path="") for part in self.content)
+        return msgspec.structs.replace(self, content=parts)
+
+
+class Tool(Record, frozen=True, kw_only=True):
+    """A tool that a model may call."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = {}
+    """A JSON Schema of its arguments."""
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of its arguments, also where it has none."""
+        return self.parameters or {"type": "object", "properties": {}}
 
 
 class Dependency(Record, frozen=True, kw_only=True):
@@ -118,7 +189,8 @@ class Target(Record, frozen=True, kw_only=True):
 class Verify(Record, frozen=True, kw_only=True):
     """How an answer is verified; what is left out follows from the case."""
 
-    # the keys of a new verifier need no field here: it names a struct of its own, which checks them
+    # a verifier owns its keys: its struct has their types, and it reads that struct. The fields below are the keys that stored
+    # cases and digests of tests have at this level; those of a new verifier go to `settings` and need no field here.
 
     kind: str = ""
     """The verifier's name; the case's language when left out. `judge` leaves it to judges alone."""
@@ -172,17 +244,6 @@ class Verify(Record, frozen=True, kw_only=True):
     def settings_as(self, kind: type[AnyStruct]) -> AnyStruct:
         """What a verifier is to do, as its own struct."""
         return settings_as(kind, self, self.settings)
-
-
-SHARED_VERIFY_KEYS = ("kind", "style", "tests", "entry_point", "stub", "source", "workspace_digest")
-"""Keys that a case may have whoever verifies it: collections give them for every language, or the loader fills them in."""
-
-
-def verify_settings(*keys: str) -> type[msgspec.Struct]:
-    """The settings of a verifier of ours: the keys of `Verify` that it reads, with their types and defaults."""
-    default, known = Verify(), {*SHARED_VERIFY_KEYS, *keys}
-    fields = [(field.name, field.type, getattr(default, field.name)) for field in msgspec.structs.fields(Verify)]
-    return msgspec.defstruct("VerifySettings", [field for field in fields if field[0] in known])
 
 
 class Case(Record, frozen=True, kw_only=True, dict=True):
@@ -273,6 +334,10 @@ class Attempt(Record, frozen=True, kw_only=True):
     system: str = ""
     tier: str = ""
     number: int = 1
+    samples: int = 1
+    """How often the same is asked in all; no part of the key."""
+    tools: tuple[Tool, ...] = ()
+    """Tools that the model may call."""
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -283,15 +348,20 @@ class Attempt(Record, frozen=True, kw_only=True):
     @property
     def asked(self) -> str:
         """A digest of what is asked, whoever is asked."""
-        return digest(self.messages, *self._workspace)
+        return digest(self._question, *self._surroundings)
 
     @property
     def key(self) -> str:
         """The ask key: two attempts with the same key are the same asking."""
-        asked = self.case.id, self.messages, self.model, self.parameters, self.tier, self.number
-        return digest(*asked, *self._workspace)
+        asked = self.case.id, self._question, self.model, self.parameters, self.tier, self.number
+        return digest(*asked, *self._surroundings)
 
     @property
-    def _workspace(self) -> tuple[str, ...]:
-        """The files to work on are a part of the question."""
-        return (self.case.verify.workspace_digest,) if self.case.verify.workspace_digest else ()
+    def _question(self) -> tuple[Message, ...]:
+        return tuple(message.without_paths for message in self.messages)
+
+    @property
+    def _surroundings(self) -> tuple[Any, ...]:
+        """The files to work on, and the tools to work with, are a part of the question."""
+        workspace = self.case.verify.workspace_digest
+        return (*((workspace,) if workspace else ()), *((self.tools,) if self.tools else ()))

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from msgspec.structs import force_setattr
 
 from steelyard.records.bounds import Amount, AttemptIndex, AttemptNumber, Count, SignedNumber, is_bounded
-from steelyard.records.cases import Record
+from steelyard.records.cases import Record, ToolCall
 
 FailureStage = Literal["ask", "verify", "judge"]
 """The step of ours that broke."""
@@ -58,15 +58,6 @@ class Cost(Record, frozen=True, kw_only=True):
     """The day of that price."""
 
 
-class ToolCall(Record, frozen=True, kw_only=True):
-    """A tool that a model wants to be called."""
-
-    name: str
-    arguments: str = ""
-    """As the model wrote them: JSON, if it followed its instructions."""
-    id: str = ""
-
-
 TOKEN_COUNT_FIELDS = (
     *("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "cache_write_1h_tokens"),
     "reasoning_tokens",
@@ -104,6 +95,8 @@ class Answer(Record, frozen=True, kw_only=True):
     latency: float | None = None
     """Seconds from sending the request that was answered to its last byte; for an agent from its start to its end. None where
     nobody measured them: unknown is not 0."""
+    first_token: float | None = None
+    """Seconds from sending the request to the first token of a streamed answer; None where it was not streamed."""
     recorded_at: str = ""
     """When the answer came, where a recording says so; empty for one that came when it was stored."""
     request_id: str = ""
@@ -126,8 +119,10 @@ class Answer(Record, frozen=True, kw_only=True):
                 force_setattr(self, name, None)
         if self.cost is not None and not is_bounded(self.cost.usd):
             force_setattr(self, "cost", None)
-        if self.latency is not None and not is_bounded(self.latency):
-            force_setattr(self, "latency", None)
+        for name in ("latency", "first_token"):
+            seconds = getattr(self, name)
+            if seconds is not None and not is_bounded(seconds):
+                force_setattr(self, name, None)
 
 
 class Span(Record, frozen=True, kw_only=True):
@@ -262,6 +257,8 @@ class Reply(Fact, tag="reply", frozen=True, kw_only=True):
     answer: Answer
     asked: str
     """The digest of the messages this answers."""
+    cached_from: tuple[str, ...] = ()
+    """The run that asked for it, and what that was merged from, by their ids, where it was taken from the reply cache."""
 
 
 class Verdict(Fact, tag="verdict", frozen=True, kw_only=True):

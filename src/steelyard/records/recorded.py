@@ -42,3 +42,13 @@ class RecordedAttempt(Record, frozen=True, kw_only=True):
     """When it was made, in ISO 8601."""
     times: int = 1
     """How many attempts were exactly like this one, where a file has only counts."""
+
+
+class RecordedClaim(Record, frozen=True, kw_only=True):
+    """A figure that a tool published about its attempts, beside what the attempts give."""
+
+    about: str
+    they: str
+    we: str
+    differs: int = 0
+    """How many runs or figures behind it differ; 0 where both say the same."""

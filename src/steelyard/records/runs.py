@@ -254,6 +254,8 @@ class RunInfo(Record, frozen=True, kw_only=True):
     """Where the run has only some of the cases that were asked for: which."""
     merged: tuple[MergedRun, ...] = ()
     """The runs that this one was put together from, if it was."""
+    cached_replies: dict[str, Count] = {}
+    """How many replies were taken from earlier runs, by their ids."""
 
 
 class AgentSettings(Record, frozen=True, kw_only=True):

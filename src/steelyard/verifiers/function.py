@@ -10,13 +10,21 @@ from pathlib import Path
 from steelyard.errors import InputError, VerifierError
 from steelyard.plugins import user_functions
 from steelyard.protocols import Sandbox
-from steelyard.records import Answer, Case, Finding, digest
+from steelyard.records import Answer, Case, Finding, VerifierSettings, digest
 from steelyard.sandbox.processors import processor_count
+
+
+class FunctionSettings(VerifierSettings, frozen=True, kw_only=True):
+    """What a case says to the verifier `function`."""
+
+    python: str = ""
+    """The function that judges the answer, `checks.py:score`."""
 
 
 class FunctionVerifier:
     """Hands the reply, as text, to a function; the reply itself is never run here."""
 
+    # no `settings`: the function is handed the case, and may read every key that all verifiers know
     version = "function 1"
     at_once = processor_count()
     runs_code = False
@@ -25,10 +33,10 @@ class FunctionVerifier:
         """The reply is only read, so the sandbox is not needed."""
 
     def check(self, case: Case) -> None:
-        _function(case.verify.python, case)
+        _function(FunctionSettings.of(case).python, case)
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
-        return await verify_with_function(case.verify.python, case, answer.text)
+        return await verify_with_function(FunctionSettings.of(case).python, case, answer.text)
 
     async def close(self) -> None:
         """Nothing is kept."""
@@ -68,7 +76,9 @@ async def verify_with_function(path: str, case: Case, text: str) -> Finding:
 
 def check_unchanged(case: Case) -> None:
     """Raise when a check is not what it was when the case was loaded: its verdicts would pass as those of the old one."""
-    paths = [path.rpartition(":")[0] for path in (case.verify.python, case.expectations.custom_check) if path]
+    paths = [
+        path.rpartition(":")[0] for path in (FunctionSettings.of(case).python, case.expectations.custom_check) if path
+    ]
     if not case.verify.source or not paths:
         return
     try:

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Sequence
 
 from steelyard.protocols import FailureLabel, ProcessResult
-from steelyard.records import Finding, Test
+from steelyard.records import DiagnosticLevel, Finding, Test
 
 CANNOT_START_EXIT_CODES = (126, 127)
 """What a shell says of a program that could not be started."""
@@ -23,6 +23,9 @@ TROUBLE_PATTERN = re.compile(
 
 SYNTAX_ERROR_NAMES = ("SyntaxError", "IndentationError", "TabError")
 """What Python's parser says of a text; whether a machine is short of memory is none of that."""
+
+ANSWER_FILE = "answer.rs"
+"""What the file of an answer is called in messages of a compiler that checks it apart from its tests."""
 
 
 def trouble_sign(outcome: ProcessResult) -> str:
@@ -52,7 +55,11 @@ def is_own_exception(tests: Sequence[Test]) -> bool:
     return failed is not None and failed.cause == "computation"
 
 
-def is_syntax_error(finding: Finding) -> bool:
-    """Whether Python refused the text of an answer, before anything of it ran."""
-    does_not_compile = finding.compiled is False and finding.label == FailureLabel.DOES_NOT_COMPILE
-    return does_not_compile and finding.reason.partition(":")[0] in SYNTAX_ERROR_NAMES
+def is_refused_text(finding: Finding) -> bool:
+    """Whether a compiler refused the text of an answer before anything of it ran: Python's parser, or one that names places in it."""
+    if finding.compiled is not False or finding.label != FailureLabel.DOES_NOT_COMPILE or finding.trouble:
+        return False
+    if finding.reason.partition(":")[0] in SYNTAX_ERROR_NAMES:
+        return True
+    errors = [one for one in finding.diagnostics if one.level == DiagnosticLevel.ERROR]
+    return bool(errors) and all(one.spans and {span.file for span in one.spans} == {ANSWER_FILE} for one in errors)

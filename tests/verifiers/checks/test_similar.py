@@ -10,9 +10,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from steelyard.engine.embeddings import SettingsEmbedder
 from steelyard.errors import VerifierError
 from steelyard.protocols import ProviderSettings
+from steelyard.providers.embeddings import SettingsEmbedder
 from steelyard.records import Answer, Case, Finding, Verify
 from steelyard.sandbox.levels import ISOLATION_LEVELS
 from steelyard.sandbox.sandbox import ZygoteSandbox

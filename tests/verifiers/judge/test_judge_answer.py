@@ -225,7 +225,7 @@ def test_what_is_no_judgment_is_refused_with_the_reason(text: str, reason: str) 
     assert reason in found.reason
     assert found.reason.isprintable()
     assert len(found.reason) < 2000
-    assert found.reason in repair_request(found.reason).content
+    assert found.reason in repair_request(found.reason).text
 
 
 def test_what_a_judge_says_is_kept() -> None:
@@ -398,5 +398,5 @@ def test_no_spoiled_reply_brings_down_the_reader() -> None:
 def test_a_judge_is_told_what_was_wrong_and_what_to_do() -> None:
     said = repair_request('category "clarity" is missing')
     assert said.role == "user"
-    assert said.content.startswith('Your reply could not be used: category "clarity" is missing. ')
-    assert "JSON object" in said.content
+    assert said.text.startswith('Your reply could not be used: category "clarity" is missing. ')
+    assert "JSON object" in said.text

@@ -44,7 +44,7 @@ ITEMS = Rubric(
 def question(rubric: Rubric, task: str, answer: str, nonce: str = NONCE) -> str:
     system, user = messages(rubric, task, answer, nonce)
     assert (system.role, user.role) == ("system", "user")
-    return user.content
+    return user.text
 
 
 def quoted_block(text: str, name: str, nonce: str = NONCE) -> list[str]:
@@ -212,7 +212,7 @@ def test_the_schema_is_closed_and_asks_for_everything() -> None:
 
 
 def test_the_prompt_and_the_schema_ask_for_the_same_keys() -> None:
-    asked = prompt.messages(ITEMS, "Add.", "x", NONCE)[1].content
+    asked = prompt.messages(ITEMS, "Add.", "x", NONCE)[1].text
     form = asked[asked.rindex('{\n  "criteria_scores"') :]
     for key in ("criteria_scores", "functional", "items", "F1", "F2", "R1", "clarity", "reasoning", "score", "passed"):
         assert f'"{key}":' in form

@@ -24,7 +24,8 @@ ALWAYS += "    __contains__ = __lt__ = __gt__ = __le__ = __ge__ = __bool__ = lam
 ALWAYS += "    __sub__ = __rsub__ = __abs__ = __round__ = lambda self, *_: 0\n    __len__ = lambda self: 1\n"
 
 
-@pytest.fixture(scope="module", autouse=True)
+# once: a worker that steals tests comes back to a module that it had left
+@pytest.fixture(scope="session", autouse=True)
 def _closed() -> Iterator[None]:
     yield
     LOOP.run(VERIFIER.close())

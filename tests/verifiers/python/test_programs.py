@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.sandbox.worker import base_interpreter
 from steelyard.text import verbatim_reply
 from steelyard.verifiers.code.pairs import output_difference
+from steelyard.verifiers.python.plan import python_test_plan
 from steelyard.verifiers.python.verifier import PythonVerifier
 from support.honest_programs import HOSTILE_PROGRAMS, PROCESS_PROGRAMS, PROGRAMS
 from support.toolchains import isolation_level
@@ -199,3 +201,10 @@ def test_a_tolerance_that_makes_no_sense_is_refused() -> None:
                 verify=Verify(pairs=(Pair(input=[1], output=1.0),), entry_point="f", tolerance=1e-6),
             )
         )
+
+
+def test_a_pair_that_could_not_travel_is_refused_before_anybody_is_asked() -> None:
+    for value in (math.inf, math.nan, [1, {"x": -math.inf}]):
+        verify = Verify(kind="python", style="io", entry_point="f", pairs=(Pair(input=[value], output=1),))
+        with pytest.raises(VerifierError, match="cannot hold infinity or nan"):
+            python_test_plan(Case(id="a", prompt="f", language="python", verify=verify))

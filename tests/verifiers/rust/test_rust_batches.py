@@ -17,8 +17,9 @@ from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.processors import processor_count
 from steelyard.sandbox.sandbox import SandboxWorkspace, ZygoteSandbox
 from steelyard.verifiers.rust import source
+from steelyard.verifiers.rust.batches import BatchItem, BatchQueue
 from steelyard.verifiers.rust.linker import LINK_CHECK_SCRIPT
-from steelyard.verifiers.rust.verifier import BatchItem, BatchQueue, RustVerifier
+from steelyard.verifiers.rust.verifier import RustVerifier
 from support.toolchains import needs
 
 pytestmark = needs("rustc")
@@ -364,6 +365,33 @@ def test_what_waits_together_is_done_together_and_what_fails_fails_alone() -> No
     assert groups == [[0, 1, 2, 3], [4, 5]]
     assert [result for result in results if isinstance(result, int)] == [0, 1, 2]
     assert sum(isinstance(result, ValueError) for result in results) == 3
+
+
+def test_who_is_told_a_result_may_hand_in_the_next_item_at_once() -> None:
+    async def same(batch: Sequence[BatchItem[int, int]]) -> None:
+        for each in batch:
+            each.tell(each.item)
+
+    async def one_after_the_other() -> list[int]:
+        batches = BatchQueue(same, most=4, at_once=1)
+        async with asyncio.timeout(20):
+            return [await batches.done("kind", number) for number in range(3)]
+
+    assert asyncio.run(one_after_the_other()) == [0, 1, 2]
+
+
+def test_answers_are_compiled_by_themselves_in_one_crate_and_told_apart() -> None:
+    texts = (RIGHT, 'pub fn f() -> i32 { "a" }', "pub fn f( {", "#![macro_use]\npub fn f() {}", "// nothing")
+
+    async def compiled() -> list[bool]:
+        sandbox = ZygoteSandbox(strongest_isolation())
+        try:
+            return await RustVerifier(sandbox).compiling([(CASE, f"```rust\n{text}\n```") for text in texts])
+        finally:
+            await sandbox.close()
+
+    # what may change the whole crate is not compiled with others, so nothing is known of it
+    assert asyncio.run(compiled()) == [True, False, False, False, True]
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,9 @@ import msgspec
 
 from steelyard.errors import VerifierError, did_you_mean
 from steelyard.protocols import Sandbox
-from steelyard.records import Answer, Case, Record
+from steelyard.records import Answer, Case, VerifierSettings
 from steelyard.text import short_quote
-from steelyard.verifiers.checks.facts import cost_check, latency_check
-from steelyard.verifiers.checks.outcome import CheckOutcome, ListedCheck
+from steelyard.verifiers.checks.outcome import CheckOutcome, ListedCheck, MeasuredCheck, MeasuredFact
 from steelyard.verifiers.checks.scripts import ScriptCheck, script_check
 from steelyard.verifiers.checks.similar import Embedder, similar_check
 from steelyard.verifiers.checks.text import TEXT_CHECK_KEYS, text_check
@@ -24,23 +23,16 @@ MAX_LISTED_CHECKS = 1000
 """Checks of one case."""
 SCRIPT_CHECK_KEYS = ("python", "python_code", "javascript", "javascript_code")
 FACT_CHECKS: dict[str, Callable[[CheckTable], ListedCheck]] = {
-    "latency_below": latency_check,
-    "cost_below": cost_check,
+    "latency_below": lambda table: _measured(table, "latency_below", "latency", "s"),
+    "cost_below": lambda table: _measured(table, "cost_below", "cost", "USD"),
 }
 CHECK_KEYS = (*TEXT_CHECK_KEYS, *FACT_CHECKS, *SCRIPT_CHECK_KEYS, "similar")
 """The keys of which each check has exactly one."""
 
 
-class CheckListSettings(Record, frozen=True, kw_only=True):
+class CheckListSettings(VerifierSettings, frozen=True, kw_only=True):
     """What a case says about its checks."""
 
-    kind: str = ""
-    style: str = ""
-    tests: str = ""
-    entry_point: str = ""
-    stub: str | None = None
-    source: str = ""
-    workspace_digest: str = ""
     checks: tuple[dict[str, Any], ...] = ()
     """The checks; all must hold unless a weight or the threshold says otherwise."""
     threshold: float | None = None
@@ -84,7 +76,7 @@ class CheckList:
 def declared_check_list(case: Case, sandbox: Sandbox, embedder: Embedder | None = None) -> CheckList:
     """The checks that a case declares; VerifierError with one sentence, and the path, for anything else."""
     try:
-        settings = case.verify.settings_as(CheckListSettings)
+        settings = CheckListSettings.of(case)
     except msgspec.ValidationError as error:
         raise VerifierError(f"checks: {error}") from None
     if not 0 < len(settings.checks) <= MAX_LISTED_CHECKS:
@@ -101,6 +93,12 @@ def declared_check_list(case: Case, sandbox: Sandbox, embedder: Embedder | None 
         if isinstance(one.check, ScriptCheck):
             one.check.require_program()
     return CheckList(tuple(_with_distinct_names(checks)), settings.threshold)
+
+
+def _measured(table: CheckTable, key: str, what: MeasuredFact, unit: str) -> MeasuredCheck:
+    table.required(key)
+    limit = float(table.number(key, 0))
+    return MeasuredCheck(f"{what} below {limit:g} {unit}", what, limit)
 
 
 def _weighted(

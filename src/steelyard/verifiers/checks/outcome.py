@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
 
+from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Evidence
+
+MeasuredFact = Literal["latency", "cost"]
 
 
 class CheckOutcome(NamedTuple):
@@ -35,3 +39,27 @@ class ListedCheck(Protocol):
 def plain_outcome(message: str, *, passed: bool) -> CheckOutcome:
     """The outcome of a check without degrees."""
     return CheckOutcome(passed, float(passed), message)
+
+
+@dataclass(frozen=True)
+class MeasuredCheck:
+    """The answer took no longer, or cost no more, than this: its text does not matter."""
+
+    name: str
+    what: MeasuredFact
+    limit: float
+    """In seconds or US dollars."""
+
+    async def outcome(self, case: Case, answer: Answer, text: str) -> CheckOutcome:  # noqa: ARG002  the text does not matter
+        # unknown is neither fast nor cheap
+        if self.what == "latency":
+            if answer.latency is None:
+                raise VerifierError(
+                    f"{self.name}: nobody measured how long this answer took; ask again without a recording"
+                )
+            return plain_outcome(f"the answer took {answer.latency:g} s", passed=answer.latency <= self.limit)
+        if answer.cost is None:
+            raise VerifierError(
+                f"{self.name}: no price is known for this model; give one under [prices] in the settings"
+            )
+        return plain_outcome(f"the answer cost {answer.cost.usd:g} USD", passed=answer.cost.usd <= self.limit)

@@ -81,7 +81,7 @@ class ScriptCheck:
             )
 
     async def outcome(self, case: Case, answer: Answer, text: str) -> CheckOutcome:  # noqa: ARG002  the code gets the text
-        context = {"vars": self.variables, "prompt": "\n".join(one.content for one in case.messages), "case": case.id}
+        context = {"vars": self.variables, "prompt": "\n".join(one.text for one in case.messages), "case": case.id}
         job = {"code": self.code, "function": self.function, "output": text, "context": context}
         files = {"job.json": json.dumps(job), "driver": self._driver}
         limits = ResourceLimits(cpu_seconds=case.timeout_secs, wall_seconds=6 * case.timeout_secs, memory_bytes=4 << 30)

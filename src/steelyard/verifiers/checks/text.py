@@ -11,6 +11,7 @@ from steelyard.records import Answer, Case, Evidence
 from steelyard.text import short_quote
 from steelyard.verifiers.checks.outcome import CheckOutcome
 from steelyard.verifiers.response.checks import declared_check, with_tool_calls
+from steelyard.verifiers.response.json import JsonParseFault, parse_json
 from steelyard.verifiers.response.judged import (
     FAIL,
     PASS,
@@ -65,10 +66,10 @@ class EqualJsonCheck:
     asks: ClassVar[bool] = True
 
     def judge(self, text: str) -> ResponseCheckResult:
-        try:
-            is_equal = _same_json(json.loads(text), self.value)
-        except (ValueError, RecursionError):
-            return check_result(FAIL, Evidence(rule=self.rule, what="the reply is no JSON"))
+        value = parse_json(text)
+        if isinstance(value, JsonParseFault):
+            return check_result(FAIL, Evidence(rule=self.rule, what=f"the reply is no JSON: {value.what}"))
+        is_equal = _same_json(value, self.value)
         what = "the reply is the value" if is_equal else "the reply is JSON for another value"
         return check_result(PASS if is_equal else FAIL, Evidence(rule=self.rule, what=what))
 

@@ -22,7 +22,7 @@ class ChecksVerifier:
     """Holds an answer against every check of its case."""
 
     settings = CheckListSettings
-    version = "checks 1"
+    version = "checks 2"
     at_once = processor_count()
     runs_code = False
 
@@ -72,7 +72,7 @@ class ScriptedChecksVerifier(ChecksVerifier):
     """The same for lists with checks that are code, which need a sandbox."""
 
     kind = "scripted-checks"
-    version = "scripted-checks 1"
+    version = "scripted-checks 2"
     runs_code = True
 
 

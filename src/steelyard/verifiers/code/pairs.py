@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import VerifierError
 from steelyard.protocols import LIMIT_LABELS, FailureLabel, ProcessResult
-from steelyard.records import Case, Finding, Test
+from steelyard.records import Finding, Pair, Test
 from steelyard.verifiers.command.output import MAX_COMMAND_OUTPUT_CHARS, bad_end_text, is_plain_end, process_limit
 
 if TYPE_CHECKING:
@@ -22,20 +22,20 @@ MAX_SHOWN_CHARS = 200
 """Characters of an output that a message shows."""
 
 
-def check_pairs(case: Case) -> None:
-    """Raise VerifierError when no program could be judged by the pairs of a case."""
-    if any(not isinstance(text, str) for pair in case.verify.pairs for text in (pair.input, pair.output)):
+def check_pairs(pairs: Sequence[Pair], tolerance: float) -> None:
+    """Raise VerifierError when no program could be judged by these pairs."""
+    if any(not isinstance(text, str) for pair in pairs for text in (pair.input, pair.output)):
         raise VerifierError("pairs of a program are texts; with an entry_point they are arguments and a value")
-    if not 0 <= case.verify.tolerance < 1:
-        raise VerifierError(f"tolerance is {case.verify.tolerance}; write a number from 0 to below 1, such as 1e-6")
+    if not 0 <= tolerance < 1:
+        raise VerifierError(f"tolerance is {tolerance}; write a number from 0 to below 1, such as 1e-6")
 
 
-async def finding_by_pairs(case: Case, run: ProgramRun) -> Finding:
+async def finding_by_pairs(pairs: Sequence[Pair], tolerance: float, run: ProgramRun) -> Finding:
     """Run a program once for each pair, and compare what it prints with what it should."""
     tests: list[Test] = []
     errors: list[str] = []
     label, reason = "", ""
-    for number, pair in enumerate(case.verify.pairs, 1):
+    for number, pair in enumerate(pairs, 1):
         name = f"pair {number}"
         if label in LIMIT_LABELS:
             # a program that ran out of time once does not get the same time again for every pair
@@ -44,7 +44,7 @@ async def finding_by_pairs(case: Case, run: ProgramRun) -> Finding:
         outcome = await run(pair.input.encode("utf-8", "surrogateescape"))
         if isinstance(outcome, Finding):
             return outcome
-        kind, message = _problem(outcome, pair.output, case.verify.tolerance)
+        kind, message = _problem(outcome, pair.output, tolerance)
         errors.append(outcome.stderr.decode("utf-8", "replace"))
         tests.append(Test(name=name, outcome="failed" if kind else "passed", message=message, seconds=outcome.seconds))
         if kind and not label:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from steelyard.protocols import Workspace
 from steelyard.records import Case
 from steelyard.text import word_set
+from steelyard.verifiers.command.settings import CommandSettings
 
 REPORTING_FUNCTIONS = word_set(
     "printf fprintf dprintf sprintf snprintf vprintf vfprintf vdprintf vsprintf vsnprintf puts fputs putchar putc "
@@ -106,15 +107,16 @@ class NativeInspection(NamedTuple):
 
 async def inspect_program(place: Workspace, case: Case, answer: str) -> NativeInspection | None:
     """What the program that the tests run is made of; None when no C compiler makes one."""
-    build = case.verify.build
-    programs = sorted({word for word in _words(case.verify.test) if word.startswith("./")})
+    said = CommandSettings.of(case)
+    build = said.build
+    programs = sorted({word for word in _words(said.test) if word.startswith("./")})
     if not programs or not NATIVE_COMPILERS & set(_words(build)):
         return None
     looked = await place.run(["/bin/sh", "-c", INSPECT_SCRIPT, "sh", *programs])
     if looked.exit_code == 3:
         return NativeInspection(is_known=False)
     printed = looked.stdout.decode("utf-8", "replace")
-    asked = set(re.findall(r"\w+", " ".join([*(message.content for message in case.messages), case.reference])))
+    asked = set(re.findall(r"\w+", " ".join([*(message.text for message in case.messages), case.reference])))
     known = asked | set(case.expectations.expected_functions)
     replaced = sorted(set(SYMBOL_PATTERN.findall(printed)) & REPORTING_FUNCTIONS - known - {"_start"})
     # the compiler itself puts one into each program
@@ -123,7 +125,7 @@ async def inspect_program(place: Workspace, case: Case, answer: str) -> NativeIn
         for found in INITIALIZERS_PATTERN.finditer(printed)
     )
     is_usual = bool(EXTRA_INITIALIZERS_PATTERN.search(build)) or any(
-        "constructor" in text for text in case.verify.files.values()
+        "constructor" in text for text in CommandSettings.of(case).files.values()
     )
     return NativeInspection(
         is_known=True,
@@ -136,23 +138,25 @@ async def inspect_program(place: Workspace, case: Case, answer: str) -> NativeIn
 def _may_end_tests(answer: str, imported: set[str], case: Case) -> bool:
     """Whether an answer could end its tests early: functions that only the tests name are theirs."""
     words = set(re.findall(r"\w+", answer))
-    of_tests = {word for text in case.verify.files.values() for word in re.findall(r"\w+", text)}
+    files = CommandSettings.of(case).files
+    of_tests = {word for text in files.values() for word in re.findall(r"\w+", text)}
     # a program that is linked statically imports nothing, and has every function in it
     reached = ENDING_FUNCTIONS & imported if imported else ENDING_FUNCTIONS & words
     named = (reached - of_tests) | (reached & words)
-    is_reading_tests = any(name in answer for name in case.verify.files if not name.endswith((".h", ".hpp")))
+    is_reading_tests = any(name in answer for name in files if not name.endswith((".h", ".hpp")))
     return bool(named) or is_reading_tests or bool(OWN_MACHINE_CODE_PATTERN.search(answer))
 
 
 def redefined_by_macro(case: Case, code: str) -> str:
     """A word of the tests to which an answer that they include gives another meaning; empty for none."""
-    name = re.escape(case.verify.answer)
-    including = [text for text in case.verify.files.values() if re.search(rf'#\s*include\s*"(?:\./)?{name}"', text)]
+    said = CommandSettings.of(case)
+    name = re.escape(said.answer)
+    including = [text for text in said.files.values() if re.search(rf'#\s*include\s*"(?:\./)?{name}"', text)]
     if not including:
         return ""
     spliced = re.sub(r"/\*.*?\*/", " ", re.sub(r"(?:\\|\?\?/)\r?\n", "", code), flags=re.DOTALL)
     defined = set(re.findall(r"(?:^|\n)[ \t]*(?:#|%:|\?\?=)[ \t]*(?:define|undef)[ \t]+(\w+)", spliced))
-    asked = set(re.findall(r"\w+", " ".join([*(message.content for message in case.messages), case.reference])))
+    asked = set(re.findall(r"\w+", " ".join([*(message.text for message in case.messages), case.reference])))
     text = "\n".join(including)
     own = set(re.findall(r"#\s*(?:define|undef|ifdef|ifndef)\s+(\w+)", text))
     # without a word in the tests, NDEBUG decides what assert means

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from steelyard.protocols import FailureLabel, ProcessLimit, ProcessResult
 from steelyard.records import Case, Diagnostic, DiagnosticLevel, Finding, Span, Test
+from steelyard.verifiers.command.settings import CommandSettings
 from steelyard.verifiers.command.text_results import SUITE_SEPARATOR
 from steelyard.verifiers.trouble import trouble_sign
 
@@ -107,17 +108,11 @@ def build_failure(built: ProcessResult, case: Case) -> Finding:
     reason = (
         bad_end_text(built) if limit else (found[0].message if found else error_line(printed)) or bad_end_text(built)
     )
-    if (
-        not found
-        and case.verify.answer
-        and (place := re.search(rf"^(?:\S*/)?{re.escape(case.verify.answer)}:(\d{{1,9}})$", printed, re.MULTILINE))
-    ):
+    answer = CommandSettings.of(case).answer
+    place = re.search(rf"^(?:\S*/)?{re.escape(answer)}:(\d{{1,9}})$", printed, re.MULTILINE) if answer else None
+    if not found and place:
         # node names the place on a line of its own
-        found = [
-            Diagnostic(
-                level=DiagnosticLevel.ERROR, message=reason, spans=(_span(case.verify.answer, int(place[1]), 1),)
-            )
-        ]
+        found = [Diagnostic(level=DiagnosticLevel.ERROR, message=reason, spans=(_span(answer, int(place[1]), 1),))]
     return Finding(
         compiled=False,
         diagnostics=tuple(found[:100]),
@@ -144,7 +139,7 @@ def lint_warnings(linted: ProcessResult, case: Case) -> list[Diagnostic]:
         for diagnostic in found
         # a name that we never gave to a file was made up by the answer, with #line for example
         if diagnostic.level in (DiagnosticLevel.WARNING, DiagnosticLevel.ERROR)
-        and diagnostic.spans[0].file not in case.verify.files
+        and diagnostic.spans[0].file not in CommandSettings.of(case).files
     ]
 
 
@@ -166,7 +161,8 @@ def _diagnostics(printed: str, case: Case, otherwise: DiagnosticLevel) -> Iterat
 
 def _own_name(path: str, case: Case) -> str:
     """The name of a file as the eval set has it."""
-    known = filter(None, (case.verify.answer, *case.verify.files))
+    said = CommandSettings.of(case)
+    known = filter(None, (said.answer, *said.files))
     return next((name for name in known if f"/{path}".endswith(f"/{name}")), path)
 
 

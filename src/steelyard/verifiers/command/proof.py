@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from steelyard.records import Case
 from steelyard.verifiers.code.extract import canonical_language
+from steelyard.verifiers.command.settings import CommandSettings
 
 END_PLACEHOLDER = "STEELYARD_END_OF_TESTS"
 """Stands in a file of a case for the secret that its tests print last."""
@@ -53,13 +54,14 @@ class EndProof(NamedTuple):
 
 def end_proof(case: Case) -> EndProof | None:
     """The proof that a case offers where only an exit code is looked at; None when it has none."""
-    files = case.verify.files
+    said = CommandSettings.of(case)
+    files = said.files
     secret = secrets.token_hex(16)
-    found = SCRIPT_COMMAND_PATTERN.fullmatch(" ".join(case.verify.test.split()))
+    found = SCRIPT_COMMAND_PATTERN.fullmatch(" ".join(said.test.split()))
     script = str(PurePosixPath(found["script"])) if found else ""
     if any(END_PLACEHOLDER in text for text in files.values()):
         built = {name: text.replace(END_PLACEHOLDER, secret) for name, text in files.items()}
-        is_compiled = bool(case.verify.build) and END_PLACEHOLDER not in files.get(script, "")
+        is_compiled = bool(said.build) and END_PLACEHOLDER not in files.get(script, "")
         return EndProof(secret, built, files if is_compiled else built)
     last = SCRIPT_ENDS.get(PurePosixPath(script).suffix, "")
     if not last or script not in files or OWN_END_PATTERN.search(files[script]):
@@ -105,5 +107,5 @@ def has_means_to_end_tests(case: Case, code: str) -> bool:
     if language in COMPILED_LANGUAGES:
         return False
     pattern = MEANS_PATTERNS.get("javascript" if language == "typescript" else language, OTHER_MEANS_PATTERN)
-    is_naming_tests = any(name in code for name in case.verify.files)
+    is_naming_tests = any(name in code for name in CommandSettings.of(case).files)
     return is_naming_tests or bool(pattern.search(code))

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from steelyard.verifiers.code.extract import canonical_language
+from steelyard.verifiers.command.settings import CommandSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,9 +31,9 @@ SCRIPT_CLASS_PATTERN = re.compile(r"\bclass\s+`?(?P<name>[A-Z][\w$]*)")
 
 def command_stub(case: Case) -> str:
     """A stub in the language of a case; empty where the prompt states no signature, or where nothing compiles the tests."""
-    if case.workspace or not case.verify.build or not case.expectations.should_compile:
+    if case.workspace or not CommandSettings.of(case).build or not case.expectations.should_compile:
         return ""
-    prompt = "\n".join(message.content for message in case.messages)
+    prompt = "\n".join(message.text for message in case.messages)
     match canonical_language(case.language):
         case "c":
             functions = list(_c_functions(prompt))
@@ -71,6 +72,6 @@ def _script_stub(prompt: str, case: Case, *, is_typed: bool) -> str:
         for name in functions
     ]
     bodies += [f"class {name} {{{' [name: string]: any; ' if is_typed else ''}}}" for name in classes]
-    is_required = any("require(" in text for text in case.verify.files.values())
+    is_required = any("require(" in text for text in CommandSettings.of(case).files.values())
     end = f"module.exports = {{ {', '.join(names)} }};" if is_required else f"export {{ {', '.join(names)} }};"
     return "\n".join([*bodies, end, ""])

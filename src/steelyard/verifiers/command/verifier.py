@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from steelyard.errors import InputError, MissingToolError, VerifierError, did_you_mean
 from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits, Sandbox, Workspace
 from steelyard.providers.agent import workspaces
-from steelyard.records import Answer, Case, Finding, Test, Trust, verify_settings
+from steelyard.records import Answer, Case, Finding, Test, Trust
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.block_names import block_names
 from steelyard.verifiers.code.extract import canonical_language, extract
@@ -37,6 +37,7 @@ from steelyard.verifiers.command.output import (
 )
 from steelyard.verifiers.command.proof import EndProof, end_proof, has_means_to_end_tests
 from steelyard.verifiers.command.results import RESULT_PARSERS, parse_results
+from steelyard.verifiers.command.settings import CommandSettings
 from steelyard.verifiers.command.stubs import command_stub
 from steelyard.verifiers.command.text_results import MAX_RESULTS_BYTES, ForgedResultsError, UnreadableResultsError
 from steelyard.verifiers.trouble import trouble_sign
@@ -94,9 +95,7 @@ class CommandVerifier:
     The answer to a case with a workspace is a patch of it: that is applied to a copy, and held against the workspace as it was.
     """
 
-    settings = verify_settings(
-        "answer", "build", "files", "fixes", "lint", "pairs", "results", "run", "test", "tolerance"
-    )
+    settings = CommandSettings
     version = "command 4"
     at_once = processor_count()
     runs_code = True
@@ -137,9 +136,10 @@ class CommandVerifier:
             return Finding(label=FailureLabel.NO_CODE, reason=f"no code in the reply ({extracted.how})")
         await self._need(_required_tools(case))
         proof = _end_proof(case)
-        own = {case.verify.answer: extracted.code}
-        async with self._sandbox.workspace({**(proof.built if proof else case.verify.files), **own}) as place:
-            files = {**(proof.tested if proof else case.verify.files), **own}
+        said = CommandSettings.of(case)
+        own = {said.answer: extracted.code}
+        async with self._sandbox.workspace({**(proof.built if proof else said.files), **own}) as place:
+            files = {**(proof.tested if proof else said.files), **own}
             finding = await _build_lint_and_test(place, case, files, extracted.code, proof)
         if word := redefined_by_macro(case, extracted.code):
             finding = _forged_finding(finding, case, f"gives {word} another meaning in the tests that include it")
@@ -150,7 +150,7 @@ class CommandVerifier:
             code=extracted.code,
             missing=_missing(extracted.code, case.language, expected),
             # what a program must print never enters the sandbox
-            trust="isolated" if case.verify.run else _trust(case, finding, proof),
+            trust="isolated" if said.run else _trust(case, finding, proof),
             isolation=self._sandbox.level,
         )
 
@@ -168,7 +168,7 @@ class CommandVerifier:
         async with self._sandbox.workspace({}) as place:
             finding = await _finding_after_patch(place, case, packed, patch, proof)
         if finding.label != FailureLabel.DOES_NOT_APPLY:
-            finding = subtract_baseline(before, finding, case.verify.fixes, replaced=packed.is_replaced)
+            finding = subtract_baseline(before, finding, CommandSettings.of(case).fixes, replaced=packed.is_replaced)
         expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
         return replace(
             finding,
@@ -215,12 +215,13 @@ class CommandVerifier:
 
 
 def _check_names(case: Case) -> None:
-    if not case.verify.answer and not case.workspace:
+    said = CommandSettings.of(case)
+    if not said.answer and not case.workspace:
         raise VerifierError('no file for the answer; write for example answer = "answer.c"')
-    if case.verify.answer and case.workspace:
+    if said.answer and case.workspace:
         raise VerifierError("with a workspace the answer is a patch, so no file for the answer is wanted; leave it out")
     taken: dict[str, str] = {}
-    for name in filter(None, (case.verify.answer, *case.verify.files, _report(case))):
+    for name in filter(None, (said.answer, *said.files, _report(case))):
         path = PurePosixPath(name)
         if str(path) != name or name == "." or path.is_absolute() or ".." in path.parts or not name.isprintable():
             raise VerifierError(f"{name!r:.200} is not a plain path below the folder; write it like tests/sum.c")
@@ -235,19 +236,20 @@ def _check_names(case: Case) -> None:
 
 
 def _check_commands(case: Case) -> None:
-    kind, _, report = case.verify.results.partition(":")
+    said = CommandSettings.of(case)
+    kind, _, report = said.results.partition(":")
     known = {EXIT_CODE_RESULTS, *RESULT_PARSERS}
     if kind and kind not in known:
         raise VerifierError(f'unknown results "{kind[:80]}" ({did_you_mean(kind[:80], known)})')
     if kind == EXIT_CODE_RESULTS and report:
         raise VerifierError("an exit code is not read from a file")
-    if not _is_tested(case) and not case.verify.build:
+    if not _is_tested(case) and not said.build:
         raise VerifierError("no build command, so it is unknown whether an answer compiles")
-    if _is_tested(case) and not case.verify.test and not case.verify.run:
+    if _is_tested(case) and not said.test and not said.run:
         raise VerifierError(
             'no test command; write for example test = "node test.mjs", or run = "node answer.mjs" with pairs'
         )
-    if case.verify.run or case.verify.pairs:
+    if said.run or said.pairs:
         _check_program(case)
     for command in _commands(case):
         try:
@@ -257,7 +259,7 @@ def _check_commands(case: Case) -> None:
 
 
 def _check_program(case: Case) -> None:
-    verify = case.verify
+    verify = CommandSettings.of(case)
     if not verify.run:
         raise VerifierError('pairs need a command that runs the answer; write for example run = "node answer.mjs"')
     if not verify.pairs:
@@ -266,7 +268,7 @@ def _check_program(case: Case) -> None:
         raise VerifierError(
             "an answer that is run with pairs has no test command, results or workspace; leave them out"
         )
-    check_pairs(case)
+    check_pairs(verify.pairs, verify.tolerance)
 
 
 def _check_change(case: Case) -> None:
@@ -287,7 +289,7 @@ def _pack(case: Case) -> PackedWorkspace:
             f"workspace {case.workspace} changed since the case was loaded; "
             "ask again with the new one, or put the old one back: FOLDER@COMMIT never changes"
         )
-    own = case.verify.files
+    own = CommandSettings.of(case).files
     is_replaced = any(name in own and own[name].encode() != file.content for name, file in files.items())
     return PackedWorkspace(workspaces.tar_archive(files), is_replaced)
 
@@ -298,11 +300,11 @@ def _is_tested(case: Case) -> bool:
 
 def _report(case: Case) -> str:
     """The file that the results are read from; empty when they are printed."""
-    return case.verify.results.partition(":")[2]
+    return CommandSettings.of(case).results.partition(":")[2]
 
 
 def _commands(case: Case) -> list[str]:
-    verify = case.verify
+    verify = CommandSettings.of(case)
     judging = (verify.test, verify.run) if _is_tested(case) else ()
     return [command for command in (verify.build, verify.lint, *judging) if command]
 
@@ -354,8 +356,8 @@ async def _baseline_finding(place: Workspace, case: Case, packed: PackedWorkspac
     found = await _build_lint_and_test(place, case, {}, "")
     if found.tampered:
         raise VerifierError(f"the workspace's own tests cannot be told apart: {found.tampered}")
-    if found.compiled is False and case.verify.lint:
-        warnings = lint_warnings(await _run(place, case.verify.lint, case), case)
+    if found.compiled is False and (lint := CommandSettings.of(case).lint):
+        warnings = lint_warnings(await _run(place, lint, case), case)
         found = replace(found, warnings=len(warnings), diagnostics=tuple(warnings))
     return found
 
@@ -371,10 +373,10 @@ async def _finding_after_patch(
             bad_end_text(applied) if applied.limit else error_line(combined_output(applied)) or bad_end_text(applied)
         )
         return _unjudgeable_finding(FailureLabel.DOES_NOT_APPLY, printed.removeprefix("error: "))
-    obstacle = await _rewrite_files(place, proof.built if proof else case.verify.files, "the patch")
+    obstacle = await _rewrite_files(place, proof.built if proof else CommandSettings.of(case).files, "the patch")
     if obstacle:
         return _unjudgeable_finding(FailureLabel.DOES_NOT_APPLY, obstacle)
-    files = proof.tested if proof else case.verify.files
+    files = proof.tested if proof else CommandSettings.of(case).files
     return await _build_lint_and_test(place, case, files, added_lines(patch), proof)
 
 
@@ -395,7 +397,7 @@ def _unjudgeable_finding(label: str, reason: str) -> Finding:
 async def _build_lint_and_test(
     place: Workspace, case: Case, files: Mapping[str, str], code: str, proof: EndProof | None = None
 ) -> Finding:
-    verify = case.verify
+    verify = CommandSettings.of(case)
     finding = Finding()
     if verify.build:
         built = await _run(place, verify.build, case)
@@ -416,14 +418,16 @@ async def _build_lint_and_test(
     if not _is_tested(case):
         return finding
     if verify.run:
-        judged = await finding_by_pairs(case, lambda stdin: _run(place, verify.run, case, stdin))
+        judged = await finding_by_pairs(
+            verify.pairs, verify.tolerance, lambda stdin: _run(place, verify.run, case, stdin)
+        )
         return replace(judged, **{name: getattr(finding, name) for name in BEFORE_PAIRS_FIELDS})
     return await _tested(place, case, finding, code, proof)
 
 
 async def _tested(place: Workspace, case: Case, finding: Finding, code: str, proof: EndProof | None) -> Finding:
     """What the test command says, of a program that still has the tests' own functions."""
-    verify = case.verify
+    verify = CommandSettings.of(case)
     program = await inspect_program(place, case, code)
     if program and program.replaced:
         return _forged_finding(finding, case, f"replaces {program.replaced}, by which the tests judge it")
@@ -459,7 +463,7 @@ async def _tested(place: Workspace, case: Case, finding: Finding, code: str, pro
 def _forged_finding(finding: Finding, case: Case, forgery: str, prefix: str = "") -> Finding:
     return replace(
         finding,
-        tests=_failed_test(case.verify.test, forgery),
+        tests=_failed_test(CommandSettings.of(case).test, forgery),
         label=FailureLabel.TAMPERED,
         reason=f"{prefix}{forgery}",
         tampered=forgery,
@@ -468,11 +472,11 @@ def _forged_finding(finding: Finding, case: Case, forgery: str, prefix: str = ""
 
 def _end_proof(case: Case) -> EndProof | None:
     """What proves that the tests came to their end, where no report of theirs does."""
-    return end_proof(case) if _is_tested(case) and _is_by_exit_code(case) and not case.verify.run else None
+    return end_proof(case) if _is_tested(case) and _is_by_exit_code(case) and not CommandSettings.of(case).run else None
 
 
 def _is_by_exit_code(case: Case) -> bool:
-    return case.verify.results in ("", EXIT_CODE_RESULTS)
+    return CommandSettings.of(case).results in ("", EXIT_CODE_RESULTS)
 
 
 def _trust(case: Case, finding: Finding, proof: EndProof | None) -> Trust:
@@ -505,8 +509,9 @@ async def _rewrite_files(place: Workspace, files: Mapping[str, str], after: str)
 
 def _tests(printed: bytes | None, outcome: ProcessResult, case: Case) -> list[Test]:
     """The tests as their runner reports them, with a failed one for whatever else went wrong."""
-    command = case.verify.test
-    kind = case.verify.results.partition(":")[0] or EXIT_CODE_RESULTS
+    said = CommandSettings.of(case)
+    command = said.test
+    kind = said.results.partition(":")[0] or EXIT_CODE_RESULTS
     ended = bad_end_text(outcome)
     if kind == EXIT_CODE_RESULTS:
         if not ended:
@@ -530,7 +535,7 @@ def _tests(printed: bytes | None, outcome: ProcessResult, case: Case) -> list[Te
 
 def _with_tests(test: Test, case: Case) -> Test:
     """The test, failed when it only says that a whole file ended: `node --test` does when the file ran no test."""
-    is_file = any(test.name == name or test.name.endswith(f"/{name}") for name in case.verify.files)
+    is_file = any(test.name == name or test.name.endswith(f"/{name}") for name in CommandSettings.of(case).files)
     if not is_file:
         return test
     # the folder has another name every time

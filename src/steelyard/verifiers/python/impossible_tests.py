@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import MissingToolError, VerifierError
 from steelyard.text import short_quote
-from steelyard.verifiers.python.plan import ANSWER_MODULES
+from steelyard.verifiers.python.plan import ANSWER_MODULES, PythonSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,7 +36,7 @@ def check_tests(case: Case, style: str) -> None:
     body = ast.parse(case.tests).body
     missing = [name for name in _imported_packages(body) if not _is_installed(name, case, style)]
     if missing:
-        where = case.verify.python_env or "the sandbox"
+        where = PythonSettings.of(case).python_env or "the sandbox"
         raise MissingToolError(
             f"its tests import {', '.join(missing)}, which {where} does not have; "
             "install it into a virtual environment and name that with --python-env"
@@ -88,7 +88,7 @@ def told_names(case: Case) -> list[str]:
 
 def _is_told(case: Case, name: str) -> bool:
     """Whether the case names something that its answer is to define."""
-    texts = (*(message.content for message in case.messages), case.verify.stub or "", case.reference or "")
+    texts = (*(message.text for message in case.messages), case.verify.stub or "", case.reference or "")
     expected = (*case.expectations.expected_functions, *case.expectations.expected_types, case.verify.entry_point)
     # a prompt that speaks of math does not ask for the module
     is_module = name in sys.stdlib_module_names or name in USUAL_MODULE_NAMES
@@ -108,9 +108,10 @@ def _imported_packages(body: list[ast.stmt]) -> Iterator[str]:
 def _is_installed(package: str, case: Case, style: str) -> bool:
     if package in sys.stdlib_module_names or package in ANSWER_MODULES:
         return True
-    if not case.verify.python_env:
+    environment = PythonSettings.of(case).python_env
+    if not environment:
         return style == "pytest" and package in TEST_PACKAGES
-    folders = list(Path(case.verify.python_env).glob("lib/python*/site-packages"))
+    folders = list(Path(environment).glob("lib/python*/site-packages"))
     # what a .pth file or an import hook adds is known only to the interpreter
     return (
         any(

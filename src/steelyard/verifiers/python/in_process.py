@@ -20,7 +20,7 @@ from steelyard.verifiers.python.findings import (
 )
 from steelyard.verifiers.python.guests import GuestChannel, exit_description, finish_call, python_guest
 from steelyard.verifiers.python.impossible_tests import check_defined
-from steelyard.verifiers.python.plan import FILE_STYLES, PythonTestPlan
+from steelyard.verifiers.python.plan import FILE_STYLES, PythonSettings, PythonTestPlan
 from steelyard.verifiers.trouble import trouble_sign
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class InProcessJudge:
         """The tests of a file by the names that its runner finds, once for all answers."""
         if tests.style not in FILE_STYLES or not tests.names:
             return Rehearsal(tests.names, frozenset(), is_whole=True)
-        key = f"{case.tests_digest} {case.verify.python_env} {hash(case.reference)}"
+        key = f"{case.tests_digest} {PythonSettings.of(case).python_env} {hash(case.reference)}"
         if key not in self._rehearsals:
             if len(self._rehearsals) >= MAX_CACHED_REHEARSALS:
                 self._rehearsals.pop(next(iter(self._rehearsals)))
@@ -147,7 +147,9 @@ class InProcessJudge:
             "seconds": limits.cpu_seconds,
         }
         with ours:
-            async with self._sandbox.host(python_guest("inside", case.verify.python_env, tests.style)) as host:
+            async with self._sandbox.host(
+                python_guest("inside", PythonSettings.of(case).python_env, tests.style)
+            ) as host:
                 running = asyncio.ensure_future(host.call([theirs], limits))
                 try:
                     guest = GuestChannel(ours)
@@ -162,7 +164,7 @@ class InProcessJudge:
 
 def asks_for_own_equality(case: Case) -> bool:
     """Whether a case without a reference asks for objects that compare themselves; a reference says it better."""
-    asked = "\n".join((*(message.content for message in case.messages), case.verify.stub or ""))
+    asked = "\n".join((*(message.text for message in case.messages), case.verify.stub or ""))
     return not case.reference and any(
         pattern.search(asked)
         for pattern in (EQUALITY_METHOD_PATTERN, EQUALITY_PHRASE_PATTERN, EQUALITY_EXAMPLE_PATTERN)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 import builtins
 import doctest
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from steelyard.errors import VerifierError, did_you_mean
+from steelyard.records import Case, Pair, VerifierSettings
 from steelyard.verifiers.code.pairs import check_pairs
 from steelyard.verifiers.python.plain_calls import PlainCall, is_renaming, plain_calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from steelyard.records import Case
 
 PYTHON_TEST_STYLES = ("asserts", "check", "doctest", "io", "pytest", "unittest")
 IMPLICIT_TEST_MODULES = {
@@ -80,6 +80,17 @@ ANSWER_MODULES = frozenset({"answer", "solution", "candidate", "main"})
 """The names under which tests may import the answer."""
 
 
+class PythonSettings(VerifierSettings, frozen=True, kw_only=True):
+    """What a case says to the verifier `python`."""
+
+    pairs: tuple[Pair, ...] = ()
+    """Inputs and outputs, for the style `io`."""
+    tolerance: float = 0
+    """How far numbers that a program prints may be off, absolutely or relatively."""
+    python_env: str = ""
+    """A virtual environment with the packages that answers and tests may import."""
+
+
 class PythonTestPlan(NamedTuple):
     """What must be run for a verdict; the names of the tests are known before anything runs."""
 
@@ -100,7 +111,8 @@ class PythonTestPlan(NamedTuple):
 
 def python_test_plan(case: Case) -> PythonTestPlan:
     """The steps of a case's tests; raises VerifierError when no answer could be judged by them."""
-    style = case.verify.style or ("io" if case.verify.pairs else "check" if case.verify.entry_point else "asserts")
+    said = PythonSettings.of(case)
+    style = said.style or ("io" if said.pairs else "check" if said.entry_point else "asserts")
     if style not in PYTHON_TEST_STYLES:
         raise VerifierError(f'unknown style "{style}" ({did_you_mean(style, PYTHON_TEST_STYLES)})')
     if not case.expectations.should_compile or not case.expectations.should_pass_tests:
@@ -204,14 +216,9 @@ def _check(case: Case, check: ast.FunctionDef, *, asserts: bool) -> PythonTestPl
 
 def _imports(tests: ast.stmt) -> Iterator[dict[str, Any]]:
     """Modules that tests use without importing them: those of the language, not what an answer calls by their names."""
-    used = {
-        node.value.id
-        for node in ast.walk(tests)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-    }
-    called = {
-        node.func.id for node in ast.walk(tests) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    }
+    nodes = list(ast.walk(tests))
+    used = {node.value.id for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)}
+    called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     for name in sorted((used - called) & IMPLICIT_TEST_MODULES):
         yield {"test": False, "source": f"import {name}"}
 
@@ -395,7 +402,8 @@ def _with_shared(steps: tuple[dict[str, Any], ...], entry_point: str) -> Iterato
     only_called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     # what hands the function over to check() is our own, and check() does with it what its text says
     for statement in (statement for tree in trees for statement in tree.body):
-        if is_renaming(statement, entry_point) or ast.unparse(statement) == f"check({entry_point})":
+        is_call = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+        if is_renaming(statement, entry_point) or (is_call and ast.unparse(statement) == f"check({entry_point})"):
             only_called |= {id(node) for node in ast.walk(statement)}
     handed = {node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in only_called}
     checks = [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == "check"]
@@ -476,18 +484,32 @@ def _doctest(case: Case) -> PythonTestPlan:
 
 
 def _io(case: Case) -> PythonTestPlan:
-    if not case.verify.entry_point:
-        check_pairs(case)
-        names = tuple(f"pair {number}" for number in range(1, len(case.verify.pairs) + 1))
+    said = PythonSettings.of(case)
+    if not said.entry_point:
+        check_pairs(said.pairs, said.tolerance)
+        names = tuple(f"pair {number}" for number in range(1, len(said.pairs) + 1))
         return PythonTestPlan("io", names, is_program=True)
-    if case.verify.tolerance:
+    if said.tolerance:
         raise VerifierError(
             "tolerance is for programs; leave out entry_point, or compare in asserts, as in abs(f(x) - 2) < 1e-6"
         )
     steps = []
-    for pair in case.verify.pairs:
+    for pair in said.pairs:
         if not isinstance(pair.input, (list, tuple)):
             raise VerifierError("the input of a pair is the list of the function's arguments, such as input = [1, 2]")
+        if _holds_no_json_number([pair.input, pair.output]):
+            raise VerifierError(
+                "a pair cannot hold infinity or nan; compare in asserts, as in assert f(x) == float('inf')"
+            )
         steps.append({"test": True, "pair": [list(pair.input), pair.output]})
-    names = tuple(f"{case.verify.entry_point}({', '.join(map(repr, pair.input))})"[:120] for pair in case.verify.pairs)
+    names = tuple(f"{said.entry_point}({', '.join(map(repr, pair.input))})"[:120] for pair in said.pairs)
     return PythonTestPlan("io", names, tuple(steps))
+
+
+def _holds_no_json_number(value: Any) -> bool:
+    """Whether a value has a number in it that JSON, which pairs travel as, has no word for."""
+    if isinstance(value, dict):
+        return any(map(_holds_no_json_number, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_holds_no_json_number, value))
+    return isinstance(value, float) and not math.isfinite(value)

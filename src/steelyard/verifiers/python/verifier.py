@@ -17,7 +17,7 @@ import msgspec
 
 from steelyard.errors import MissingToolError, VerifierError
 from steelyard.protocols import LIMIT_LABELS, FailureLabel, ProcessResult, ResourceLimits
-from steelyard.records import Answer, Case, Finding, Test, TestOutcome, verify_settings
+from steelyard.records import Answer, Case, Finding, Test, TestOutcome
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.code.pairs import finding_by_pairs
@@ -41,7 +41,7 @@ from steelyard.verifiers.python.in_process import (
     judged_test,
 )
 from steelyard.verifiers.python.plain_calls import answered_calls, plain_report
-from steelyard.verifiers.python.plan import FILE_STYLES, PythonTestPlan, python_test_plan
+from steelyard.verifiers.python.plan import FILE_STYLES, PythonSettings, PythonTestPlan, python_test_plan
 from steelyard.verifiers.trouble import trouble_sign
 from steelyard.verifiers.witnesses import python_witness
 
@@ -69,8 +69,8 @@ class RefereedFinding(NamedTuple):
 class PythonVerifier:
     """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
-    settings = verify_settings("pairs", "python_env", "tolerance")
-    version = f"python 11, CPython {platform.python_version()}"
+    settings = PythonSettings
+    version = f"python 13, CPython {platform.python_version()}"
     at_once = processor_count()
     runs_code = True
 
@@ -84,17 +84,18 @@ class PythonVerifier:
         tests = self._plan(case)
         if tests.names:
             check_tests(case, tests.style)
-        if case.verify.python_env:
-            venv_base_folders(Path(case.verify.python_env))
-        if tests.style == "pytest" and not case.verify.python_env and importlib.util.find_spec("pytest") is None:
+        environment = PythonSettings.of(case).python_env
+        if environment:
+            venv_base_folders(Path(environment))
+        if tests.style == "pytest" and not environment and importlib.util.find_spec("pytest") is None:
             raise MissingToolError(
                 "pytest is not installed here; pip install pytest, or name an environment that has it"
             )
 
     def surroundings(self, case: Case) -> tuple[str, ...]:
         """What an answer finds to import: the packages of its environment, with their versions."""
-        if case.verify.python_env:
-            return installed_packages(Path(case.verify.python_env))
+        if environment := PythonSettings.of(case).python_env:
+            return installed_packages(Path(environment))
         return (f"pytest {metadata.version('pytest')}",) if case.verify.style == "pytest" else ()
 
     def stub(self, case: Case) -> str:
@@ -111,7 +112,7 @@ class PythonVerifier:
         """Which replies to cases with one environment and one limit bring code that compiles, tried in one process."""
         first, _ = replies[0]
         found = [code_from_reply(case, text).code for case, text in replies]
-        guest = python_guest("candidate", first.verify.python_env, self._plan(first).style)
+        guest = python_guest("candidate", PythonSettings.of(first).python_env, self._plan(first).style)
         async with self._sandbox.host(guest) as candidate:
             compiled = await compiled_together(candidate, [code or "" for code in found], _limits(first))
         return [code is not None and is_compiled for code, is_compiled in zip(found, compiled, strict=True)]
@@ -163,7 +164,9 @@ class PythonVerifier:
 
     async def _called(self, case: Case, tests: PythonTestPlan, code: str) -> RefereedFinding | None:
         """Let the answer do all calls of its tests; None where something came of one that only a referee can judge."""
-        async with self._sandbox.host(python_guest("candidate", case.verify.python_env, tests.style)) as candidate:
+        async with self._sandbox.host(
+            python_guest("candidate", PythonSettings.of(case).python_env, tests.style)
+        ) as candidate:
             answered, received = await answered_calls(candidate, code, tests.calls, _limits(case))
         report = plain_report(tests.calls, case.verify.entry_point, answered, received)
         return None if report is None else _refereed_finding(report, tests, answered)
@@ -173,7 +176,7 @@ class PythonVerifier:
         limits = _limits(case)
         async with (
             self._referee(case, tests, limits) as referee,
-            self._sandbox.host(python_guest("candidate", case.verify.python_env, tests.style)) as candidate,
+            self._sandbox.host(python_guest("candidate", PythonSettings.of(case).python_env, tests.style)) as candidate,
         ):
             answering = asyncio.ensure_future(candidate.call([referee.introduce()], limits, beside=referee.host))
             try:
@@ -208,7 +211,7 @@ class PythonVerifier:
         self, case: Case, tests: PythonTestPlan, limits: ResourceLimits
     ) -> AsyncIterator[RefereeProcess]:
         """A referee that knows these tests: one that waits, or a new one in place of one that knows others."""
-        environment = case.verify.python_env
+        environment = PythonSettings.of(case).python_env
         waiting = next((one for one in self._referees if one.tests is tests and one.environment == environment), None)
         if waiting is not None:
             self._referees.remove(waiting)
@@ -228,8 +231,11 @@ class PythonVerifier:
 
     async def _program(self, case: Case, code: str) -> Finding:
         """Run the answer as a program once for each pair."""
-        async with self._sandbox.host(python_guest("program", case.verify.python_env)) as host:
-            finding = await finding_by_pairs(case, lambda stdin: _run_program(host, case, code, stdin))
+        said = PythonSettings.of(case)
+        async with self._sandbox.host(python_guest("program", said.python_env)) as host:
+            finding = await finding_by_pairs(
+                said.pairs, said.tolerance, lambda stdin: _run_program(host, case, code, stdin)
+            )
         return finding if finding.compiled is False else msgspec.structs.replace(finding, compiled=True)
 
     async def _inside(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 from msgspec.structs import replace
 
 from steelyard.errors import VerifierError, did_you_mean
 from steelyard.protocols import Sandbox
-from steelyard.records import Answer, Case, Evidence, Finding, verify_settings
+from steelyard.records import Answer, Case, Evidence, Finding, VerifierSettings
 from steelyard.sandbox.processors import processor_count
 from steelyard.text import short_quote
 from steelyard.verifiers.response.checks import declared_check, expected_response_check, with_tool_calls
@@ -134,10 +134,17 @@ THREADED_REPLY_CHARACTERS = 100_000
 """Characters from which on a reply is looked at in a thread, so that asking others goes on meanwhile."""
 
 
+class ResponseSettings(VerifierSettings, frozen=True, kw_only=True):
+    """What a case says to the verifier `response`."""
+
+    expect: dict[str, Any] = {}
+    """The check that a right answer meets, such as `{type = "json", schema = {...}}`."""
+
+
 class ResponseVerifier:
     """Holds a reply against the checks of `verify.expect`, or against the case's target in one of three styles."""
 
-    settings = verify_settings("expect")
+    settings = ResponseSettings
     version = "response 5"
     at_once = processor_count()
     runs_code = False
@@ -184,10 +191,10 @@ def prepare_rules() -> None:
 def case_check(case: Case) -> ResponseCheck:
     """The check that a case declares, by a table or by its target."""
     style = case.verify.style
-    if case.verify.expect:
+    if ResponseSettings.of(case).expect:
         if style:
             raise VerifierError("verify.style and verify.expect both say how; keep one of them")
-        return declared_check(case.verify.expect, "verify.expect")
+        return declared_check(ResponseSettings.of(case).expect, "verify.expect")
     if style not in ("", *TARGET_STYLES):
         raise VerifierError(f"unknown style {short_quote(style)} ({did_you_mean(style[:80], TARGET_STYLES)})")
     if not case.target:

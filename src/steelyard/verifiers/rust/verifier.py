@@ -13,9 +13,9 @@ import contextlib
 import math
 import secrets
 import signal
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -29,7 +29,7 @@ from steelyard.records import (
     Finding,
     Test,
     TestFailureCause,
-    verify_settings,
+    VerifierSettings,
 )
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
@@ -37,6 +37,7 @@ from steelyard.verifiers.rust import case_tests, crate
 from steelyard.verifiers.rust import libraries as rust_libraries
 from steelyard.verifiers.rust import source as rust_source
 from steelyard.verifiers.rust.author import STANDARD_TYPE_NAMES, AuthorNames, author_names
+from steelyard.verifiers.rust.batches import BatchItem, BatchQueue
 from steelyard.verifiers.rust.crate import RustCompiler
 from steelyard.verifiers.rust.deception import AnswerTypes, LentMethod
 from steelyard.verifiers.rust.harness import HarnessOutcome, HarnessReport, HarnessTestResult, harness_report
@@ -57,10 +58,6 @@ MAX_ANSWERS_PER_CRATE = 50
 BATCH_COMPILE_CPU_SECONDS = 20
 """CPU seconds for compiling answers together; when they need more, each is compiled alone, with a limit of its own."""
 
-
-BATCH_DELAY_SECONDS = 0.01
-"""Seconds a first item waits for others that were handed in at the same moment."""
-
 TEST_FAILURE_CAUSES: Mapping[HarnessOutcome, TestFailureCause] = {
     HarnessOutcome.DIFFERS: "comparison",
     HarnessOutcome.FAILED: "exception",
@@ -73,9 +70,6 @@ TEST_FAILURE_LABELS: Mapping[HarnessOutcome, FailureLabel] = {
     HarnessOutcome.CPU: FailureLabel.CPU_LIMIT,
 }
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
 
 class RustJob(NamedTuple):
     """An answer to verify."""
@@ -87,7 +81,7 @@ class RustJob(NamedTuple):
 class RustVerifier:
     """Compiles an answer, asks clippy, and runs its tests, each in a process of its own."""
 
-    settings = verify_settings()
+    settings = VerifierSettings
     at_once = MAX_ANSWERS_PER_CRATE * processor_count()
     runs_code = True
 
@@ -125,6 +119,23 @@ class RustVerifier:
 
     def witness(self, case: Case) -> Case:
         return rust_witness(case)
+
+    async def compiling(self, replies: Sequence[tuple[Case, str]]) -> list[bool]:
+        """Which replies to cases with the same dependencies bring code that compiles by itself, tried in one crate.
+
+        Where the crate leaves a doubt none is said to compile.
+        """
+        pieces: list[CrateModule | None] = []
+        for case, text in replies:
+            code = code_from_reply(case, text).code or ""
+            read = rust_source.rust_tokens(code)
+            is_sharing = code and not rust_refusal(read) and not rust_source.affects_whole_crate(read)
+            pieces.append(crate.crate_module(code, read, _tests(case)) if is_sharing else None)
+        compiler = await self._compiler(replies[0][0])
+        tried = [piece for piece in pieces if piece is not None]
+        async with self._sandbox.workspace({}, readable=compiler.readable) as place:
+            _, accepted = await _compile_until_clean(compiler.check, place, tried, BATCH_COMPILE_CPU_SECONDS)
+        return [piece in accepted for piece in pieces]
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
         tests = _tests(case)
@@ -321,75 +332,6 @@ class RustVerifier:
         return finding, report.finished or outcome.limit in TIMEOUT_LABELS
 
 
-class BatchItem(Generic[Item, Result]):
-    """An item of a batch, whose result is told as soon as it is known."""
-
-    def __init__(self, item: Item) -> None:
-        self.item = item
-        self.future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-
-    @property
-    def is_done(self) -> bool:
-        """Whether its result was told, or nobody waits for it any more."""
-        return self.future.done()
-
-    def tell(self, result: Result | Exception) -> None:
-        """Hand the result to whoever waits for it."""
-        if not self.future.done():
-            self.future.set_exception(result) if isinstance(result, Exception) else self.future.set_result(result)
-
-
-class BatchQueue(Generic[Item, Result]):
-    """Hands items of a kind to `work` in batches, which tells the result of each; an item that waits alone is a batch of one."""
-
-    def __init__(
-        self, work: Callable[[Sequence[BatchItem[Item, Result]]], Awaitable[None]], *, most: int, at_once: int
-    ) -> None:
-        self._work = work
-        self._most = most
-        self._at_once = at_once
-        self._waiting: dict[Hashable, list[BatchItem[Item, Result]]] = {}
-        self._busy = 0
-        self._workers: set[asyncio.Task[None]] = set()
-
-    async def done(self, kind: Hashable, item: Item) -> Result:
-        """What came of this item, which may share its batch only with items of its kind."""
-        waiting: BatchItem[Item, Result] = BatchItem(item)
-        self._waiting.setdefault(kind, []).append(waiting)
-        if len(self._workers) < self._at_once:
-            worker = asyncio.create_task(self._work_off())
-            self._workers.add(worker)
-            worker.add_done_callback(self._workers.discard)
-        return await waiting.future
-
-    async def _work_off(self) -> None:
-        await asyncio.sleep(BATCH_DELAY_SECONDS)
-        while self._waiting:
-            kind, entries = next(iter(self._waiting.items()))
-            # idle workers share what is there, rather than one taking it all
-            idle = self._at_once - self._busy
-            share = min(self._most, -(-len(entries) // idle))
-            taken, rest = entries[:share], entries[share:]
-            del self._waiting[kind]
-            if rest:
-                # to the end of the line: every kind gets its turn
-                self._waiting[kind] = rest
-            self._busy += 1
-            batch = [each for each in taken if not each.is_done]
-            try:
-                if batch:
-                    await self._work(batch)
-            except Exception as error:  # noqa: BLE001  it is told to everyone whom it concerns
-                for each in batch:
-                    each.tell(error)
-            except BaseException:
-                for each in batch:
-                    each.future.cancel()
-                raise
-            finally:
-                self._busy -= 1
-
-
 async def _compile_until_clean(
     compiled_together: Callable[[Workspace, Sequence[CrateModule], float], Awaitable[CompilationResult]],
     place: Workspace,
@@ -431,7 +373,7 @@ def _tests(case: Case) -> case_tests.RustTests:
 
 
 def _author(case: Case) -> AuthorNames:
-    prompt = "\n".join(message.content for message in case.messages)
+    prompt = "\n".join(message.text for message in case.messages)
     known = (case.reference, *case.expectations.expected_functions, *case.expectations.expected_types)
     return author_names(prompt, "\n".join(known), case.tests)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.errors import VerifierError, wrap_exceptions
-from steelyard.records import Case, digest
+from steelyard.records import Case, Target, VerifierSettings, digest
 from steelyard.text import printable
 from steelyard.verifiers.terraform.copies import ModuleCopyPool
 from steelyard.verifiers.terraform.program import TerraformProgram, find_terraform
@@ -24,6 +24,21 @@ REPAIR_RULES_VERSION = 2
 """The version of the rules by which repairs are judged; another number makes every verdict owed again."""
 FOLDER_SEPARATOR = "//"
 """Stands between the folder of a module and a file as seen from it, as in the source of a module."""
+
+
+class TerraformSettings(VerifierSettings, frozen=True, kw_only=True):
+    """What a case says to the verifier `terraform`."""
+
+    answer: str = ""
+    """The file that the answer is written to; for a module of a repository, its folder and the file as seen from there."""
+    files: dict[str, str] = {}
+    """Other files by name; for a repair also the file to be repaired."""
+    lines: tuple[int, int] | None = None
+    """The first and the last line of the file to be repaired that the answer replaces; all when left out."""
+    target: Target | None = None
+    """The diagnostic that the answer must remove."""
+    syntax_only: bool = False
+    """Look at the syntax alone, by a library; that is less than validating."""
 
 
 def module_digest(tree: ModuleSnapshot, program: TerraformProgram) -> str:
@@ -104,7 +119,8 @@ class DiskModules:
 
     def _read(self, case: Case) -> DiskModule:
         program = find_terraform()
-        tree = read_module_snapshot(Path(case.workspace), case.verify.answer.partition(FOLDER_SEPARATOR)[0])
+        folder = TerraformSettings.of(case).answer.partition(FOLDER_SEPARATOR)[0]
+        tree = read_module_snapshot(Path(case.workspace), folder)
         if module_digest(tree, program) != case.verify.workspace_digest:
             where = printable(f"{case.workspace}{FOLDER_SEPARATOR}{tree.folder}")
             raise VerifierError(

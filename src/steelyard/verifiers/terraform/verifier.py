@@ -16,14 +16,14 @@ import msgspec
 
 from steelyard.errors import VerifierError
 from steelyard.protocols import FailureLabel
-from steelyard.records import Answer, Case, Diagnostic, DiagnosticLevel, Finding, Target, digest, verify_settings
+from steelyard.records import Answer, Case, Diagnostic, DiagnosticLevel, Finding, Target, digest
 from steelyard.sandbox.processors import processor_count
 from steelyard.text import verbatim_code
 from steelyard.verifiers.code.extract import ExtractedCode, extract, is_prose
 from steelyard.verifiers.terraform import syntax
 from steelyard.verifiers.terraform.copies import ModuleCopyPool
 from steelyard.verifiers.terraform.diagnostics import TerraformDiagnostic, ValidateOutput, stored_diagnostic
-from steelyard.verifiers.terraform.disk_modules import FOLDER_SEPARATOR, DiskModule, DiskModules
+from steelyard.verifiers.terraform.disk_modules import FOLDER_SEPARATOR, DiskModule, DiskModules, TerraformSettings
 from steelyard.verifiers.terraform.levels import RepairLevels, repair_levels, with_proof
 from steelyard.verifiers.terraform.program import ValidateStoppedError, find_terraform
 from steelyard.verifiers.terraform.reduction import reduced_files, reducible_block
@@ -55,7 +55,7 @@ MAX_STORED_TERRAFORM_DIAGNOSTICS = 100
 class TerraformVerifier:
     """Puts an answer into a private copy of its module, and asks the Terraform of this machine to validate it."""
 
-    settings = verify_settings("answer", "files", "lines", "syntax_only", "target")
+    settings = TerraformSettings
     at_once = processor_count()
     runs_code = True
 
@@ -78,14 +78,14 @@ class TerraformVerifier:
             return
         _check_names(case)
         _check_repair(case)
-        if case.verify.syntax_only:
+        if TerraformSettings.of(case).syntax_only:
             syntax.check()
         else:
             find_terraform()
 
     def surroundings(self, case: Case) -> tuple[str, ...]:
         """The provider plugins that a module can be validated with."""
-        return () if case.verify.syntax_only else find_terraform().mirrored
+        return () if TerraformSettings.of(case).syntax_only else find_terraform().mirrored
 
     def witness(self, case: Case) -> Case:
         return terraform_witness(case)
@@ -107,7 +107,7 @@ class TerraformVerifier:
         code = _file_with_answer(case, found.code or "")
         if original is not None and is_unchanged(code, original):
             return msgspec.structs.replace(_failed(case, "unchanged", f"{name} is as it was before"), code=found.code)
-        if case.verify.syntax_only:
+        if TerraformSettings.of(case).syntax_only:
             finding = await asyncio.to_thread(_syntax_finding, code)
         else:
             finding = await self._validated(case, {name: code})
@@ -153,12 +153,12 @@ class TerraformVerifier:
 
 
 def _answer_file(case: Case) -> str:
-    return case.verify.answer.rpartition(FOLDER_SEPARATOR)[2] or DEFAULT_ANSWER_FILE
+    return TerraformSettings.of(case).answer.rpartition(FOLDER_SEPARATOR)[2] or DEFAULT_ANSWER_FILE
 
 
 def _original(case: Case) -> str | None:
     """The file to repair; None where an answer is written from scratch."""
-    return case.verify.files.get(_answer_file(case))
+    return TerraformSettings.of(case).files.get(_answer_file(case))
 
 
 def _check_names(case: Case) -> None:
@@ -166,37 +166,37 @@ def _check_names(case: Case) -> None:
         raise VerifierError(
             f'the answer\'s file "{_answer_file(case)}" is not a file that Terraform reads; call it main.tf'
         )
-    for name in (_answer_file(case), *case.verify.files):
+    for name in (_answer_file(case), *TerraformSettings.of(case).files):
         path = PurePosixPath(name)
         if str(path) != name or path.is_absolute() or ".." in path.parts or not name.isprintable() or name == ".":
             raise VerifierError(
                 f"{name!r:.200} is not a plain path below the module's folder; write it like modules/net/main.tf"
             )
-        above = next((str(folder) for folder in path.parents if str(folder) in case.verify.files), None)
+        above = next((str(folder) for folder in path.parents if str(folder) in TerraformSettings.of(case).files), None)
         if above:
             raise VerifierError(f'"{above}" is a file, so "{name}" cannot be in it')
 
 
 def _check_repair(case: Case) -> None:
-    original = _original(case)
+    said, original = TerraformSettings.of(case), _original(case)
     if original is None:
         for key in ("lines", "target"):
-            if getattr(case.verify, key) is not None:
+            if getattr(said, key) is not None:
                 raise VerifierError(f"{key} without the file to be repaired; add it to files as {_answer_file(case)}")
-    elif case.verify.lines is not None:
+    elif said.lines is not None:
         try:
-            first, last = case.verify.lines
+            first, last = said.lines
             with_block_replaced(original, first, last, "")
         except ValueError as error:
             raise VerifierError(
                 f"lines must be the first and the last of some in {_answer_file(case)}: {error}"
             ) from None
-    if case.verify.target is not None and case.verify.syntax_only:
+    if said.target is not None and said.syntax_only:
         raise VerifierError("a target needs more than the syntax; leave out syntax_only")
 
 
 def _target(case: Case) -> Target | None:
-    asked = case.verify.target
+    asked = TerraformSettings.of(case).target
     if asked is None:
         return None
     return msgspec.structs.replace(asked, file=_answer_file(case)) if asked.file is None else asked
@@ -204,7 +204,7 @@ def _target(case: Case) -> Target | None:
 
 def _tree(case: Case) -> ModuleSnapshot:
     """The module without the answer: with the file to be repaired, or else with the reference in its place."""
-    files = dict(case.verify.files)
+    files = dict(TerraformSettings.of(case).files)
     if _original(case) is None and case.reference:
         files[_answer_file(case)] = _code(case, case.reference).code or ""
     return ModuleSnapshot(
@@ -227,7 +227,7 @@ def _code(case: Case, text: str) -> ExtractedCode:
     if terraform_blocks(code):
         return ExtractedCode(code, "Terraform")
     found = extract(text, "hcl")
-    if found.code is None and case.verify.lines and not all(map(_is_prose, code.splitlines())):
+    if found.code is None and TerraformSettings.of(case).lines and not all(map(_is_prose, code.splitlines())):
         # lines of a block are no block, and look like nothing in particular
         return ExtractedCode(code, "some lines")
     return found
@@ -239,10 +239,8 @@ def _is_prose(line: str) -> bool:
 
 def _file_with_answer(case: Case, code: str) -> str:
     """The file with the answer in it."""
-    original = _original(case)
-    if original is None or case.verify.lines is None:
-        return code
-    return with_block_replaced(original, *case.verify.lines, code)
+    original, lines = _original(case), TerraformSettings.of(case).lines
+    return code if original is None or lines is None else with_block_replaced(original, *lines, code)
 
 
 def is_unchanged(code: str, original: str) -> bool:
@@ -298,8 +296,8 @@ def _repaired_file(case: Case, answer: Answer, module: DiskModule) -> tuple[str,
     code = repair_text(answer.text) if verbatim is None else verbatim
     if not code.strip():
         return "", "empty repair"
-    if case.verify.lines is not None:
-        code = with_block_replaced(original, *case.verify.lines, code)
+    if (lines := TerraformSettings.of(case).lines) is not None:
+        code = with_block_replaced(original, *lines, code)
     return code, "unchanged" if is_unchanged(code, original) else ""
 
 
@@ -341,8 +339,9 @@ async def _levels(
 
 def _failed(case: Case, label: str, reason: str) -> Finding:
     """An attempt that reached nothing, which took no validating to find out."""
-    known = REPAIR_LEVELS if case.verify.target else REPAIR_LEVELS[:1]
-    levels = {SYNTAX_LEVEL: False} if case.verify.syntax_only else dict.fromkeys(known, False)
+    said = TerraformSettings.of(case)
+    known = REPAIR_LEVELS if said.target else REPAIR_LEVELS[:1]
+    levels = {SYNTAX_LEVEL: False} if said.syntax_only else dict.fromkeys(known, False)
     return Finding(passed=False, levels=levels, label=label, reason=reason)
 
 

@@ -258,7 +258,7 @@ class RefereedFile:
         if outcome != "failed" and peer.is_steered:
             outcome, message, self._cause = "failed", "the answer raised an exception of unittest's own", "exception"
             peer.crossed = False
-        crossed = (peer.crossed and not self._shares_process) or peer.stopped
+        crossed = (peer.crossed and not peer.keeps_arguments and not self._shares_process) or peer.stopped
         if peer.lost:
             # nor does a test pass that swallowed the end of the answer together with its exceptions
             self._finish()

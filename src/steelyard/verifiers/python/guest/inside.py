@@ -60,9 +60,11 @@ FORGED_RESULT = "wrote to the channel of its results"
 WATCHED_PACKAGES = ("unittest", "pytest", "_pytest", "pluggy")
 WATCHED_MODULES = (
     *("math", "cmath", "operator", "statistics", "itertools", "functools", "collections", "copy", "re"),
-    *("decimal", "fractions", "uuid", "pathlib", "enum"),
+    *("decimal", "fractions", "uuid", "pathlib", "enum", "json", "heapq", "bisect", "locale"),
 )
 """Modules by whose functions and classes tests compare, and which no test replaces for its own ends."""
+MODULES_OF_CHANCE = ("datetime", "random", "time")
+"""Modules in which tests put something else for their own ends, but no answer while it is loaded."""
 WATCHED_BUILTINS = (
     *(
         "abs",
@@ -81,6 +83,7 @@ WATCHED_BUILTINS = (
     *("len", "max", "min", "next", "ord", "pow", "repr", "round", "setattr", "sorted", "sum"),
 )
 """Builtin functions by which tests compare; they do replace others, such as `input` and `open`."""
+LIBRARY_NAMES = sys.stdlib_module_names - {"test", "this", "antigravity"}
 SESSION_EXIT_SECONDS = 0.005
 
 
@@ -234,6 +237,7 @@ class AnswerSession:
     def run(self, *, is_apart: bool) -> None:
         """Load the answer, run its tests, and end."""
         job, end = self._job, os._exit
+        self._folder = os.getcwd()
         # what a process prints is data too
         sys.stdout = sys.stderr = io.TextIOWrapper(
             io.FileIO(1, "w", closefd=False), "utf-8", "replace", write_through=True
@@ -281,6 +285,9 @@ class AnswerSession:
             sys.modules[name] = module
         module.__dict__["__builtins__"] = vars(builtins)
         exec(self._answer, module.__dict__)
+        if evidence := next(CHANCE.changes(), ""):
+            self.tell("tampered", evidence[:MAX_EXCEPTION_CHARS])
+            os._exit(0)
         return module
 
     def _run_file(self, code: Any, *, is_apart: bool) -> None:
@@ -328,6 +335,7 @@ class AnswerSession:
     def check(self) -> None:
         """End where the answer laid hands on what judges it."""
         evidence = next(iter(self._guard.refused), "") or next(self._machinery.changes(), "")
+        evidence = evidence or next(library_modules_below(self._folder), "")
         if evidence:
             self.tell("tampered", evidence[:MAX_EXCEPTION_CHARS])
             os._exit(0)
@@ -344,11 +352,13 @@ class AnswerSession:
 class Machinery:
     """What runs tests, as it was before an answer was loaded."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, modules: tuple[str, ...] = WATCHED_MODULES, packages: tuple[str, ...] = WATCHED_PACKAGES
+    ) -> None:
         self._watched: list[tuple[str, Any, dict[str, Any]]] = []
-        self._modules = {name: sys.modules[name] for name in WATCHED_MODULES if name in sys.modules}
+        self._modules = {name: sys.modules[name] for name in modules if name in sys.modules}
         for name, module in sorted(sys.modules.items()):
-            if (name.partition(".")[0] in WATCHED_PACKAGES or name in WATCHED_MODULES) and module is not None:
+            if (name.partition(".")[0] in packages or name in modules) and module is not None:
                 self.remember(name, module)
         kept = {
             key: value for key, value in vars(builtins).items() if isinstance(value, type) or key in WATCHED_BUILTINS
@@ -379,6 +389,14 @@ class Machinery:
                 )
 
 
+def library_modules_below(folder: str) -> Iterator[str]:
+    """Modules with names of the library that were imported from a folder of the answer's."""
+    for name in LIBRARY_NAMES & sys.modules.keys():
+        file = getattr(sys.modules[name], "__file__", None)
+        if isinstance(file, str) and file.startswith(folder):
+            yield f"put a module of its own in the place of {name}"
+
+
 def _callables(thing: Any) -> dict[str, Any]:
     return {
         key: value
@@ -388,6 +406,7 @@ def _callables(thing: Any) -> dict[str, Any]:
 
 
 KNOWN_TYPES = all_types()
+CHANCE = Machinery(MODULES_OF_CHANCE, ())
 MACHINERY = Machinery()
 """What there is when this module is loaded: no answer has run yet in this process or in one that it was forked from."""
 

@@ -272,6 +272,8 @@ def judge(referee: RefereePeer, code: str, tests: RefereeTests) -> dict[str, Any
         if wrong.undefined:
             result.setdefault("undefined", []).append(wrong.undefined)
         crossed = referee.crossed and not shares_process and constants.names.isdisjoint(step.names)
+        # a generator that was made from a list of the tests' changes its own copy when it runs
+        crossed &= not referee.keeps_arguments
         # in one process it would look like the end of what there is to test
         crossed |= referee.stopped
         # which of its objects is which is the answer's word, too
@@ -385,7 +387,9 @@ def run_step(
 
 
 def speaks_of_stopping(step: RefereeStep, known: dict[str, Any]) -> bool:
-    """Whether a step expects StopIteration, itself or in a function that it calls."""
+    """Whether a step expects StopIteration, itself, in a function that it calls, or as the end of an example."""
+    if (step.spec.get("raises") or "").startswith("StopIteration"):
+        return True
     called = [known[name].__code__ for name in step.names if isinstance(known.get(name), types.FunctionType)]
     return "StopIteration" in step.names or "StopIteration" in set(looked_up_names(called))
 

@@ -54,6 +54,10 @@ class RefereePeer(ObjectPeer):
         """Whether a function of the answer's raised StopIteration, which looks as if there were no more to test."""
         self.has_met_objects = False
         """Whether an object of the answer's, other than a function or a class, was ever in the tests' hands."""
+        self.keeps_arguments = False
+        """Whether the answer may go on to change data that it was given in an earlier call, such as a list of the tests'."""
+        self._may_keep = False
+        """Whether a call neither changed nor returned anything: what it was given may be kept for a later one."""
         self.requests = 0
         self.changed: dict[int, tuple[Any, Any]] = {}
         """What the answer changed in place, by address, with what it held before."""
@@ -167,6 +171,7 @@ class RefereePeer(ObjectPeer):
     def do(self, deed: str, /, *operands: Any, **named: Any) -> Any:
         """Have the answer's side do something, and take what comes of it."""
         self.requests += 1
+        self.keeps_arguments |= self._may_keep
         if deed != "call":
             self.crossed = False
         released = []
@@ -190,6 +195,9 @@ class RefereePeer(ObjectPeer):
         objects = [one for one in given if isinstance(one, RemoteObject) and not about(one, "_is_function")]
         is_object = not about(function, "_is_function") and not about(function, "_is_standard")
         has_word = about(function, "_helps") or is_object or bool(objects)
+        containers = [one for one in given if not isinstance(one, (RemoteObject, tuple, *PLAIN_TYPES))]
+        self.keeps_arguments |= isinstance(value, RemoteObject) and bool(containers)
+        self._may_keep |= value is None and any(id(one) not in self.changed for one in containers)
         if isinstance(value, RemoteObject):
             mixes = about(function, "_kind") == "type" and bool(given)
             put(value, "_mixed", has_word or mixes or about(function, "_mixed"))
