@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,24 @@ def test_an_arrow_file_of_the_library_datasets_is_read(tmp_path: Path) -> None:
     assert (case.prompt, case.target) == ("q", "a")
 
 
+def test_an_arrow_file_cannot_make_us_read_what_is_no_part_of_it(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"question": ["q", "rst"], "answer": ["abc", "de"]})
+    with pyarrow.ipc.new_stream(tmp_path / "a.arrow", table.schema) as writer:
+        writer.write_table(table)
+    whole, offsets = (tmp_path / "a.arrow").read_bytes(), struct.pack("<3i", 0, 1, 4)
+    assert whole.count(offsets) == 1
+    (tmp_path / "a.arrow").write_bytes(whole.replace(offsets, struct.pack("<3i", 9, 1, 4)))
+    with pytest.raises(InputError, match="not an Arrow file"):
+        load([tmp_path / "a.arrow"])
+
+
+def test_a_map_with_a_character_that_no_column_has_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("frage,antwort\nHauptstadt?,Paris\n")
+    with pytest.raises(InputError, match="--map"):
+        load([f"{tmp_path / 'rows.csv'}#prompt=fra\0ge,target=antwort"])
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -110,11 +129,11 @@ def test_an_arrow_file_of_the_library_datasets_is_read(tmp_path: Path) -> None:
         ("a.csv", b"question\nq,r,s", "3 cells below 1 columns"),
         ("a.csv", b"\xff\xfe", "not UTF-8"),
         ("a.csv", b"question,answer,answer\nq,r,s", 'two columns are called "answer"'),
-        ("a.parquet", b"PAR1 nothing", "no Parquet"),
+        ("a.parquet", b"PAR1 nothing", "not a Parquet file"),
         ("a.yaml", b"a: [", "not YAML"),
         ("a.yaml", b"a: 1", "not a list of cases"),
-        ("a.arrow", b"ARROW1..", "no Arrow"),
-        ("a.jsonl", b'{"question": "q", "choices": ["a", "b"], "answer": 5}', "is none of the choices"),
+        ("a.arrow", b"ARROW1..", "not an Arrow file"),
+        ("a.jsonl", b'{"question": "q", "choices": ["a", "b"], "answer": 5}', "is not one of the choices"),
         ("a.jsonl", b'{"question": "q", "answers": []}', "no right answer"),
     ],
 )

@@ -147,7 +147,6 @@ def test_all_wrong_fields_of_all_cases_are_reported_at_once_with_their_lines(fil
         (6, 'case "a": prompt: expected text or a list, got a whole number'),
         (7, 'case "a": tags[0]: expected text, got a whole number'),
         (9, 'case "a": expectations.test_file: expected text, got a whole number'),
-        (4, 'case "a": name is missing'),
         (13, "case 2: dependencies[0].name: expected text, got a whole number"),
         (13, "case 2: dependencies[0].version is missing"),
         (13, "case 2: dependencies[1].name is missing"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from steelyard.engine.options import RunOptions
-from steelyard.engine.preflight.named_code import case_code, note_own_code
+from steelyard.engine.preflight.named_code import case_code, own_code
 from steelyard.errors import InputError
 from steelyard.evalsets import load
 from steelyard.records import Answer, Case, Finding
@@ -50,5 +50,6 @@ def test_code_of_a_config_is_refused_until_the_user_agrees(monkeypatch: pytest.M
     path = FOLDER / "promptfooconfig.yaml"
     code = case_code(load([path]).cases, RunOptions())
     with pytest.raises(InputError, match=r"runs code of checks that you have not agreed to.*steelyard allow"):
-        note_own_code(code, RunOptions(), path)
-    note_own_code(code, RunOptions(allow_code=True), path)
+        own_code(code, RunOptions(), path).__enter__()
+    with own_code(code, RunOptions(allow_code=True), path):
+        pass

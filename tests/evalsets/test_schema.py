@@ -44,7 +44,7 @@ def test_the_starter_satisfies_the_schema() -> None:
     jsonschema.validate(tomllib.loads(starter()), schema())
 
 
-@pytest.mark.parametrize("key", ["id", "name", "prompt"])
+@pytest.mark.parametrize("key", ["id", "prompt"])
 def test_a_case_without_a_required_key_does_not(key: str) -> None:
     document = tomllib.loads(starter())
     del document["cases"][0][key]

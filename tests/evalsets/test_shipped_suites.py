@@ -59,7 +59,7 @@ def test_references_pass_and_counterexamples_do_not(name: str) -> None:
 @pytest.mark.parametrize("name", SHIPPED_SUITE_NAMES)
 def test_silence_passes_nowhere_and_an_echo_only_where_nothing_is_attacked(name: str) -> None:
     for case in suite(name):
-        asked = "\n".join(message.content for message in case.messages)
+        asked = "\n".join(message.text for message in case.messages)
         silence, blank, echo = classes(case, "", " \n", asked)
         assert "pass" not in (silence, blank), case.id
         assert echo != "pass" or "control" in case.tags, case.id
@@ -82,8 +82,8 @@ def test_a_suite_is_named_like_an_eval_set_and_counts_once() -> None:
 def test_long_contexts_are_as_long_as_asked_for_and_differ_by_seed() -> None:
     short, long = load(["suite:long_context@2000"]), load(["suite:long_context@20000"])
     again, other = load(["suite:long_context@2000"]), load(["suite:long_context@2000,1"])
-    assert max(len(case.messages[0].content) for case in short.cases) <= 2000
-    assert min(len(case.messages[0].content) for case in long.cases) > 19_000
+    assert max(len(case.messages[0].text) for case in short.cases) <= 2000
+    assert min(len(case.messages[0].text) for case in long.cases) > 19_000
     assert short == again
     assert short.files[0].digest != other.files[0].digest
     assert short.cases[0].prompt != other.cases[0].prompt

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from steelyard.cli.main import main
-from steelyard.engine.merge import merge
 from steelyard.engine.results.import_run import import_recordings, runs_of_recordings
-from steelyard.engine.results.tier_runs import analysis, tier_experiment
+from steelyard.engine.results.merge import merge
+from steelyard.engine.tiers.tier_runs import analysis, tier_experiment
 from steelyard.errors import InputError
 from steelyard.store.journal import StoredRun
 from steelyard.viewer.run_cache import RunCache

@@ -166,6 +166,11 @@ def test_tasks_are_sampled_where_there_are_enough_and_where_none_was_run_twice()
     once = analyse_tiers(runs_of({"T0": [1, 0, 1]}, of=1), pair_by="experiment")
     assert once.tasks == "sampled"
     assert "some were run once" in once.tasks_reason
+    alone = analyse_tiers(runs_of({"T0": [1]}, of=1), pair_by="experiment")
+    assert [run.tasks_reason.partition(", and ")[2] for run in (once, alone)] == [
+        "3 tasks say little of them",
+        "1 task says little of them",
+    ]
 
 
 def test_too_few_tasks_say_nothing_of_tasks_like_them() -> None:

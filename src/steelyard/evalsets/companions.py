@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import stat
 import warnings
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 
 from steelyard.errors import InputError, did_you_mean
 from steelyard.providers.agent import workspaces
-from steelyard.records import Message, digest
+from steelyard.records import ContentPart, Message, digest
 from steelyard.text import printable, short_quote
 
 MAX_COMPANION_FILE_BYTES = 10 << 20
@@ -62,6 +63,31 @@ class CompanionFiles:
         if located not in self._workspaces:
             self._workspaces[located] = workspaces.workspace_digest(workspaces.workspace_files(located))
         return located, self._workspaces[located]
+
+    def attached(self, folder: Path, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """A conversation whose parts have their files."""
+        return tuple(
+            message
+            if isinstance(message.content, str)
+            else replace(message, content=tuple(self.attachment(folder, part) for part in message.content))
+            for message in messages
+        )
+
+    def attachment(self, folder: Path, part: ContentPart) -> ContentPart:
+        """A part of a message with the full path of its file and a digest of its bytes; the file must lie beside the eval set."""
+        if part.type == "text" or bool(part.path) == bool(part.url):
+            if part.type == "text" and not (part.path or part.url):
+                return part
+            raise InputError(f'a part of type "{part.type}" has {"text" if part.type == "text" else "a path or a url"}')
+        if part.url:
+            if not part.url.startswith("https://"):
+                raise InputError(f"{short_quote(part.url)} is not an address that a provider can fetch: https://...")
+            return part
+        path = (folder / part.path).resolve()
+        if Path(part.path).is_absolute() or not path.is_relative_to(folder.resolve()):
+            raise InputError(f"{short_quote(part.path)} must lie beside the eval set, or in a folder there")
+        content = hashlib.blake2b(self._bytes(path), digest_size=16).hexdigest()
+        return replace(part, path=str(path), digest=content)
 
     def _bytes(self, path: Path) -> bytes:
         if path not in self._read:
@@ -180,4 +206,12 @@ def rendered_prompt(prompt: str | tuple[Message, ...], values: dict[str, Any]) -
 
     if isinstance(prompt, str):
         return render(prompt)
-    return tuple(replace(message, content=render(message.content)) for message in prompt)
+    return tuple(
+        replace(
+            message,
+            content=render(message.content)
+            if isinstance(message.content, str)
+            else tuple(replace(part, text=render(part.text)) for part in message.content),
+        )
+        for message in prompt
+    )

@@ -1,13 +1,15 @@
-"""Cases in one document of YAML or JSON: a list of them, or a config of promptfoo."""
+"""Cases in one document of YAML or JSON: a list of them, a config of promptfoo, or a task of ProjectScylla."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
+from steelyard.evalsets.benchmarks.scylla_tasks import is_scylla_task, scylla_task_drafts
 from steelyard.evalsets.jsonl import MAX_CASE_LIST_BYTES, decoded_json, list_drafts, table_drafts
 from steelyard.evalsets.promptfoo.config import config_drafts, is_config
 from steelyard.evalsets.schema import Draft, KeyPath, ProblemCollector
+from steelyard.evalsets.source_text import ByteSource, source_text
 from steelyard.evalsets.yaml import MAX_EVAL_SET_YAML_VALUES, yaml_document
 
 MAX_YAML_EVAL_SET_BYTES = 16 << 20
@@ -16,33 +18,15 @@ LIST_KEYS = ("cases", "data", "samples", "examples", "rows", "questions", "eval_
 """The keys under which documents of one table have their list of cases."""
 
 
-class DocumentByteSource(Protocol):
-    """A file being read."""
-
-    def read(self, limit: int) -> bytes:
-        """The next bytes."""
-        ...
-
-
-def yaml_drafts(content: DocumentByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
+def yaml_drafts(content: ByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
     """The cases of a YAML file."""
-    raw = content.read(MAX_YAML_EVAL_SET_BYTES + 1)
-    if len(raw) > MAX_YAML_EVAL_SET_BYTES:
-        problems.error(
-            path, 0, f"larger than {MAX_YAML_EVAL_SET_BYTES >> 20} MB; write the cases as JSONL, one per line"
-        )
-        return
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        problems.error(path, raw.count(b"\n", 0, error.start) + 1, "not UTF-8 text; save the file as UTF-8")
-        return
+    text = source_text(content, MAX_YAML_EVAL_SET_BYTES, path, problems) or ""
     document = yaml_document(text, path, problems, MAX_EVAL_SET_YAML_VALUES) if text.strip() else None
     if document is not None:
         yield from document_drafts(document.value, path, document.line, problems, content)
 
 
-def json_drafts(content: DocumentByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
+def json_drafts(content: ByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
     """The cases of a JSON file: a list of them, or one table."""
     raw = content.read(MAX_CASE_LIST_BYTES + 1).removeprefix(b"\xef\xbb\xbf")
     if len(raw) > MAX_CASE_LIST_BYTES:
@@ -59,6 +43,9 @@ def document_drafts(
     """The cases of a document that was read."""
     if isinstance(document, dict) and is_config(document):
         yield from config_drafts(document, path, line, problems)
+        return
+    if is_scylla_task(document):
+        yield from scylla_task_drafts(document, path, line, problems)
         return
     keys: KeyPath = ()
     cases = document

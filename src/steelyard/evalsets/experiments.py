@@ -28,6 +28,7 @@ from steelyard.evalsets.schema import (
 from steelyard.evalsets.toml import TomlLineIndex
 from steelyard.records import (
     Case,
+    ContentPart,
     EvalSetFile,
     Experiment,
     Message,
@@ -199,11 +200,13 @@ def case_under_tier(tier: Tier, case: Case) -> Case:
     last = max((number for number, message in enumerate(messages) if message.role == MessageRole.USER), default=None)
     if last is None:
         raise InputError(f"case {short_quote(case.id)} has no message of the user's to put into it")
-    filled = rendered_prompt(tier.prompt, {"prompt": messages[last].content, "case": case.id, "tier": tier.name})
+    filled = rendered_prompt(tier.prompt, {"prompt": messages[last].text, "case": case.id, "tier": tier.name})
     assert isinstance(filled, str)  # noqa: S101  text was given, so text comes back
     if isinstance(case.prompt, str):
         return replace(case, prompt=filled)
-    messages[last] = Message(role=MessageRole.USER, content=filled)
+    files = tuple(part for part in messages[last].parts if part.type != "text")
+    content = (ContentPart(type="text", text=filled), *files) if files else filled
+    messages[last] = Message(role=MessageRole.USER, content=content)
     return replace(case, prompt=tuple(messages))
 
 

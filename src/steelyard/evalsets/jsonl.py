@@ -12,10 +12,10 @@ import msgspec
 from msgspec.structs import replace
 
 from steelyard.errors import InputError
-from steelyard.evalsets import benchmarks
-from steelyard.evalsets.contests import contest_table
-from steelyard.evalsets.datasets import dataset_table, with_columns
-from steelyard.evalsets.multipl_e import multipl_e_table
+from steelyard.evalsets.benchmarks import code_problems
+from steelyard.evalsets.benchmarks.contests import contest_table
+from steelyard.evalsets.benchmarks.datasets import dataset_table, with_columns
+from steelyard.evalsets.benchmarks.multipl_e import multipl_e_table
 from steelyard.evalsets.schema import Draft, Header, ProblemCollector
 from steelyard.records import JUDGE_ONLY_KIND, Case, Verify, digest
 from steelyard.text import json_error_location, short_quote
@@ -113,7 +113,7 @@ def table_drafts(
             named = with_columns(given, getattr(content, "columns", {}))
             case = contest_table(named) or multipl_e_table(named)
             if case is None:
-                case = dataset_table(benchmarks.case_table_from_benchmark(named))
+                case = dataset_table(code_problems.case_table_from_benchmark(named))
             if not any(case.get(name) not in (None, "") for name in CASE_FIELD_SYNONYMS["id"]) and _has_prompt(case):
                 # the same row is the same case, wherever it stands
                 case = {**case, "id": f"case-{digest(given)[:12]}"}

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from steelyard import plugins
 from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.evalsets import toml
+from steelyard.evalsets.benchmarks.datasets import column_map
 from steelyard.evalsets.check_lists import with_check_list
 from steelyard.evalsets.companions import CompanionFiles, rendered_prompt, system_error_reason
-from steelyard.evalsets.datasets import column_map
 from steelyard.evalsets.schema import (
     Draft,
     ProblemCollector,
@@ -112,6 +112,8 @@ def _files(paths: Iterable[str | Path], problems: ProblemCollector) -> Iterator[
             else:
                 path, columns = split_columns(given)
                 inside = [given]
+                if columns:
+                    column_map(columns)
                 if stat.S_ISDIR(Path(path).stat().st_mode):
                     end = f"#{columns}" if columns else ""
                     inside = [f"{file}{end}" for file in _files_in_folder(path, problems)]
@@ -122,7 +124,11 @@ def _files(paths: Iterable[str | Path], problems: ProblemCollector) -> Iterator[
             problems.error(given, 0, f"cannot be read: {system_error_reason(error)}; name a file or folder that exists")
             continue
         if not inside:
-            problems.error(given, 0, "no eval sets in this folder; it needs .toml or .jsonl files")
+            problems.error(
+                given,
+                0,
+                "no eval sets in this folder; it needs .toml or .jsonl files, or name files of other kinds one by one",
+            )
         for path in inside:
             if os.path.realpath(path) not in seen:
                 seen.add(os.path.realpath(path))
@@ -221,6 +227,13 @@ class ScoringRuleSet:
         self.rule, self._says = draft.rule, draft.path
 
 
+WHERE_CASES_STAND = {
+    ".toml": "write [[cases]] tables",
+    ".jsonl": "write one JSON object per line",
+    ".jsonl.gz": "write one JSON object per line",
+    ".csv": "write the names of the columns on the first line, such as prompt,target, and a case on each further one",
+}
+"""How a file of a kind would have cases."""
 RESERVED_RULE_NAMES = ("code", "code-structured")
 """The names of rules that no file can take."""
 
@@ -254,7 +267,9 @@ def _read(
     except InputError as error:
         problems.error(path, 0, str(error))
     if not is_any and len(problems.errors) == before:
-        problems.error(path, 0, "no cases in this file; write [[cases]] tables in TOML, or one JSON object per line")
+        problems.error(
+            path, 0, f"no cases in this file; {WHERE_CASES_STAND.get(_suffix(path), 'write one case at least')}"
+        )
     return EvalSetFile(path=printable(path), digest=content_digest)
 
 
@@ -380,6 +395,8 @@ class _CaseCompletion(NamedTuple):
                 prompt = self.companions.text(self.folder / prompt.removeprefix("file://"))
             if case.vars:
                 prompt = rendered_prompt(prompt, case.vars)
+            if not isinstance(prompt, str):
+                prompt = self.companions.attached(self.folder, prompt)
         except InputError as error:
             self.wrong(str(error), "prompt")
         return prompt

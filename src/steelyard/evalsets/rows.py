@@ -6,12 +6,13 @@ import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from steelyard.errors import InputError
 from steelyard.evalsets.jsonl import table_drafts
 from steelyard.evalsets.promptfoo.files import csv_rows
 from steelyard.evalsets.schema import Draft, ProblemCollector
+from steelyard.evalsets.source_text import ByteSource, source_text
 from steelyard.store.database import open_database
 
 MAX_CSV_BYTES = 256 << 20
@@ -19,25 +20,13 @@ MAX_TABLE_ROWS = 10_000_000
 ROWS_AT_ONCE = 1000
 
 
-class TableByteSource(Protocol):
-    """A file being read."""
-
-    def read(self, limit: int) -> bytes:
-        """The next bytes."""
-        ...
-
-
-def csv_drafts(content: TableByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
+def csv_drafts(content: ByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
     """The cases of a CSV file; its first line names the columns."""
-    raw = content.read(MAX_CSV_BYTES + 1)
-    if len(raw) > MAX_CSV_BYTES:
-        problems.error(path, 0, f"larger than {MAX_CSV_BYTES >> 20} MB; write the cases as JSONL, one per line")
+    text = source_text(content, MAX_CSV_BYTES, path, problems)
+    if text is None:
         return
     try:
-        rows = csv_rows(raw.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        problems.error(path, raw.count(b"\n", 0, error.start) + 1, "not UTF-8 text; save the file as UTF-8")
-        return
+        rows = csv_rows(text)
     except InputError as error:
         problems.error(path, 0, str(error))
         return
@@ -56,7 +45,7 @@ def _cell(cell: str) -> Any:
     return cell
 
 
-def parquet_drafts(content: TableByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
+def parquet_drafts(content: ByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
     """The cases of a Parquet file, row by row."""
     while content.read(1 << 20):
         pass  # the digest of the file is that of all its bytes
@@ -83,14 +72,14 @@ def parquet_drafts(content: TableByteSource, path: str, problems: ProblemCollect
     except Exception as error:
         if not type(error).__module__.startswith(("duckdb", "_duckdb")):
             raise
-        problems.error(path, 0, f"no Parquet: {str(error).splitlines()[0][:200]}")
+        problems.error(path, 0, f"not a Parquet file: {str(error).splitlines()[0][:200]}")
 
 
 def _escaped(path: str) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
 
 
-def arrow_drafts(content: TableByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
+def arrow_drafts(content: ByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
     """The cases of an Arrow file, as the library `datasets` leaves them on disk."""
     while content.read(1 << 20):
         pass  # the digest of the file is that of all its bytes
@@ -107,12 +96,18 @@ def arrow_drafts(content: TableByteSource, path: str, problems: ProblemCollector
             reader: Any = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
             batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else reader
             for batch in batches:
+                # of damaged offsets, pyarrow would read memory that is not the file's
+                batch.validate(full=True)
+                if number + batch.num_rows > MAX_TABLE_ROWS:
+                    raise InputError(f"more than {MAX_TABLE_ROWS} rows; split the file")
                 for row in batch.to_pylist():
                     number += 1
                     table = {name: _plain(value) for name, value in row.items() if value is not None}
                     yield from table_drafts(table, path, number, problems, content)
-    except (pa.ArrowException, OSError) as error:
-        problems.error(path, 0, f"no Arrow: {(str(error).splitlines() or [''])[0][:200]}")
+    except InputError as error:
+        problems.error(path, 0, str(error))
+    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+        problems.error(path, 0, f"not an Arrow file: {(str(error).splitlines() or [''])[0][:200]}")
 
 
 def _plain(value: Any) -> Any:

@@ -7,7 +7,7 @@ import inspect
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import ModuleType, UnionType
@@ -18,8 +18,7 @@ import msgspec
 from steelyard.errors import Problem, did_you_mean
 from steelyard.plugins import has_unchecked_settings, settings_type
 from steelyard.plugins.built_in import BUILT_IN_PLUGINS
-from steelyard.records import Case, Record, Rule, Verify, cases, runs
-from steelyard.records.cases import SHARED_VERIFY_KEYS
+from steelyard.records import Case, Record, Rule, VerifierSettings, Verify, cases, runs
 from steelyard.text import printable, short_quote
 
 MAX_REPORTED_PROBLEMS = 100
@@ -39,7 +38,7 @@ class Header(Record, frozen=True, kw_only=True):
     """What a TOML eval set says about itself and for all its cases."""
 
     id: str
-    name: str
+    name: str = ""
     description: str = ""
     default_language: str = DEFAULT_CASE_LANGUAGE
     """The language of the cases that name none."""
@@ -69,8 +68,6 @@ class Draft(NamedTuple):
     """What messages call it, for example `case "borrow-1"`."""
     line: Callable[[KeyPath], int]
     """The line a key stands on."""
-    required: Collection[str] = ()
-    """What this format asks for beyond what every case needs."""
     spelled: Mapping[str, str] = {}
     """Our keys as the file spells them, where it has another word."""
     prompt_files: bool = False
@@ -159,7 +156,7 @@ def _record(
         else:
             problems.unknown(draft.path, draft.line(here), dotted_key_path(here), fields)
     for name, info in fields.items():
-        if name not in table and (info.required or (not keys and name in draft.required)):
+        if name not in table and info.required:
             key = draft.spelled.get(name, dotted_key_path((*keys, name)))
             problems.error(draft.path, draft.line(keys), f"{draft.subject}: {key} is missing")
     return kind(**values) if len(problems.errors) == before else None
@@ -196,7 +193,11 @@ def with_verifier_settings(draft: Draft, problems: ProblemCollector) -> Draft:
     if not isinstance(verify, dict):
         return draft
     kind = _verifier_name(draft.table, verify)
-    if isinstance(kind, str) and kind in BUILT_IN_PLUGINS["verifiers"] and verify.keys() <= {*SHARED_VERIFY_KEYS}:
+    if (
+        isinstance(kind, str)
+        and kind in BUILT_IN_PLUGINS["verifiers"]
+        and verify.keys() <= {*VerifierSettings.__struct_fields__}
+    ):
         # a list of cases must not wait for their verifiers
         return draft
     shape = settings_type("verifiers", kind) if isinstance(kind, str) and kind else None
@@ -275,8 +276,7 @@ def schema() -> dict[str, Any]:
         "description": 'The checks that a right answer meets, such as `{contains = "Paris"}`: all, unless a weight says otherwise.',
     }
     del result["$defs"]["Verify"]["properties"]["settings"]  # filled by the loader, not written by people
-    # JSONL cases often have no name, so the record does not ask for one; TOML eval sets always have
-    result["$defs"]["Case"]["required"] = ["id", "name", "prompt"]
+    result["$defs"]["Case"]["required"] = ["id", "prompt"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Eval set", **result}
 
 

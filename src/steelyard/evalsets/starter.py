@@ -1,6 +1,15 @@
-"""An eval set and settings to start from."""
+"""An eval set and settings to start from, and those of the demo."""
 
 from __future__ import annotations
+
+from pathlib import Path
+
+from steelyard.errors import InputError
+
+SCHEMA_FILE = Path(__file__).with_name("shipped") / "eval-set.schema.json"
+"""What an editor checks an eval set against."""
+DEMO_FOLDER = Path(__file__).with_name("shipped") / "demo"
+"""Eval sets, each with recorded replies of two small open models to all of its cases."""
 
 
 def starter() -> str:
@@ -8,12 +17,49 @@ def starter() -> str:
     return STARTER_EVAL_SET
 
 
-def starter_settings() -> str:
-    """A commented settings file to begin with."""
-    return STARTER_SETTINGS
+def starter_settings(model: str = "", base_url: str = "") -> str:
+    """A commented settings file to begin with; it names the model that is asked, and the address of a server of yours."""
+    text = STARTER_SETTINGS
+    if model:
+        text = text.replace(SETTINGS_MODELS, f"models = {quoted(model)}")
+    if base_url:
+        text = text.replace(SETTINGS_SERVER, SETTINGS_SERVER.replace("# ", "").replace(SETTINGS_URL, quoted(base_url)))
+    return text
+
+
+def quoted(text: str) -> str:
+    """Text as a string of TOML."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+SETTINGS_MODELS = '# models = "openai/gpt-5-mini,anthropic/claude-sonnet-4-5"'
+SETTINGS_URL = '"http://127.0.0.1:8080/v1"'
+SETTINGS_SERVER = f'# [providers.local]\n# type = "openai"\n# base_url = {SETTINGS_URL}\n'
+
+
+def write_demo(name: str, folder: Path) -> tuple[Path, Path]:
+    """Put an eval set of the demo and its recorded replies into a folder; returns both paths.
+
+    Raises an InputError where another file has one of the names.
+    """
+    written = []
+    for source in (DEMO_FOLDER / f"{name}.toml", DEMO_FOLDER / f"{name}.jsonl.gz"):
+        path, content = folder / source.name, source.read_bytes()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not path.exists():
+                path.write_bytes(content)
+            elif path.read_bytes() != content:
+                raise InputError(f"{path}: not the file of the demo; move it, or name another folder")
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from None
+        written.append(path)
+    return written[0], written[1]
 
 
 STARTER_EVAL_SET = '''\
+#:schema ../eval-set.schema.json
 # An eval set: questions, each with the way to verify its answer.
 #   steelyard validate FILE     proves that every reference passes and every counterexample fails
 #   steelyard run FILE -m PROVIDER/MODEL

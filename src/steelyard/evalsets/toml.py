@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -24,6 +24,7 @@ from steelyard.evalsets.schema import (
     ProblemCollector,
     record_from_draft,
 )
+from steelyard.evalsets.source_text import ByteSource, source_text
 from steelyard.records import Rule
 from steelyard.text import short_quote
 
@@ -38,14 +39,6 @@ TOML_TOKEN_PATTERN = re.compile(
     r"""|"(?:[^"\\\n]++|\\.)*+"?|'[^'\n]*+'?|\#[^\n]*+|[\[\]{}=,.\n]|[A-Za-z0-9_-]++"""
 )
 EXPERIMENT_HEADER_PATTERN = re.compile(rb"^[ \t]*\[experiment\]", re.MULTILINE)
-
-
-class TomlByteSource(Protocol):
-    """A file being read."""
-
-    def read(self, limit: int) -> bytes:
-        """The next bytes."""
-        ...
 
 
 @dataclass
@@ -118,22 +111,12 @@ def is_experiment(raw: bytes) -> bool:
     return bool(EXPERIMENT_HEADER_PATTERN.search(raw)) and b"[[cases]]" not in raw
 
 
-def drafts(content: TomlByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
+def drafts(content: ByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
     """The cases of one file with the set's defaults applied; an empty file has none."""
-    raw = content.read(MAX_TOML_EVAL_SET_BYTES + 1)
-    if len(raw) > MAX_TOML_EVAL_SET_BYTES:
-        problems.error(
-            path, 0, f"larger than {MAX_TOML_EVAL_SET_BYTES >> 20} MB; write the cases as JSONL, one per line"
-        )
-        return
-    try:
-        text = raw.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        problems.error(path, raw.count(b"\n", 0, error.start) + 1, "not UTF-8 text; save the file as UTF-8")
-        return
+    text = (source_text(content, MAX_TOML_EVAL_SET_BYTES, path, problems) or "").replace("\r\n", "\n")
     if not text.strip():
         return
-    if is_experiment(raw):
+    if is_experiment(text.encode()):
         problems.error(path, 0, f"an experiment, not an eval set; run it with: steelyard tiers {path}")
         return
     lines = TomlLineIndex()
@@ -184,10 +167,10 @@ def _header(table: Any, path: str, lines: TomlLineIndex, problems: ProblemCollec
         draft = Draft(table, path, "[eval_set]", lambda keys: lines.of(("eval_set", *keys)))
         header = record_from_draft(Header, draft, problems)
     else:
-        problems.error(path, lines.of(("eval_set",)), 'no [eval_set] table; write one with "id" and "name"')
+        problems.error(path, lines.of(("eval_set",)), 'no [eval_set] table; write one with an "id"')
     if header and "default_language" in table:
         return header
-    return replace(header or Header(id="", name=""), default_language="")
+    return replace(header or Header(id=""), default_language="")
 
 
 def _rules(tables: Any, path: str, lines: TomlLineIndex, problems: ProblemCollector) -> Iterator[Rule]:
@@ -232,7 +215,6 @@ def _draft(table: dict[str, Any], number: int, header: Header, path: str, lines:
         path,
         subject=f"case {short_quote(name)}" if isinstance(name, str) else f"case {number + 1}",
         line=lambda keys: lines.of(("cases", number, *keys)),
-        required=("name",),
         prompt_files=True,
     )
 

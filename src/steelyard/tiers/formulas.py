@@ -33,6 +33,17 @@ def composite(pass_rate: float, impl_rate: float, *, pass_weight: float = 0.5, i
     return (pass_rate * pass_weight + impl_rate * impl_weight) / (pass_weight + impl_weight)
 
 
+def points_share(points: Iterable[tuple[float | None, float | None]]) -> float | None:
+    """Points given / points available, over criteria that apply (section "Implementation Rate"); None where none does.
+
+    >>> points_share([(3.0, 4.0), (None, None), (1.0, 1.0)])
+    0.8
+    """
+    known = [(achieved, most) for achieved, most in points if achieved is not None and most is not None]
+    available = math.fsum(most for _, most in known)
+    return math.fsum(achieved for achieved, _ in known) / available if available else None
+
+
 def cost_of_pass(cost: float | None, pass_rate: float) -> float | None:
     """What a pass costs at this rate (section "Cost of Pass"): infinity at 0; None when the cost is unknown.
 

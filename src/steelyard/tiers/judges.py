@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from steelyard.stats.descriptive import percentile
 from steelyard.tiers import agreement
 from steelyard.tiers.agreement import PanelAgreement, consensus, panel_agreement
+from steelyard.tiers.formulas import points_share
 from steelyard.tiers.results import (
     IMPL_RATES,
     ClaimCheck,
@@ -179,11 +180,11 @@ class _Points:
 
     @property
     def share(self) -> float | None:
-        return _share(self._given.values())
+        return points_share(self._given.values())
 
     @property
     def shares(self) -> dict[str, float | None]:
-        return {name: _share((each,)) for name, each in self._given.items()}
+        return {name: points_share((each,)) for name, each in self._given.items()}
 
 
 def _attempt_identity(run: RunIdentity) -> agreement.AttemptIdentity:
@@ -194,11 +195,6 @@ def _attempt_identity(run: RunIdentity) -> agreement.AttemptIdentity:
 
 def _case(run: RunIdentity) -> tuple[str, str]:
     return run.experiment, run.case
-
-
-def _share(points: Collection[tuple[float, float]]) -> float | None:
-    most = math.fsum(most for _, most in points)
-    return math.fsum(achieved for achieved, _ in points) / most if most else None
 
 
 def _scores_by_judge(ratings: Iterable[agreement.JudgeRating]) -> dict[str, float]:

@@ -80,7 +80,7 @@ def chosen_sampling(tiers: Sequence[KeyedRuns], wanted: Tasks | None) -> TaskSam
     if any(min(map(len, _units(tier, "pass_rate").values()), default=0) < 2 for tier in tiers):
         return TaskSampling(
             "sampled",
-            f"tasks are sampled, because some were run once: {meanings['sampled']}, and {tasks} say little of them",
+            f"tasks are sampled, because some were run once: {meanings['sampled']}, and {tasks} {'says' if fewest == 1 else 'say'} little of them",
         )
     few = f"there are fewer than {MIN_SAMPLED_TASKS} of them" if fewest > 1 else "there is 1 of them"
     return TaskSampling("fixed", f"tasks are fixed, because {few}: {meanings['fixed']}")

@@ -335,9 +335,9 @@ def _rendered(template: str, values: dict[str, Any]) -> Any:
         messages = msgspec.json.decode(template, type=list[Message]) if template.lstrip()[:1] == "[" else None
     except msgspec.MsgspecError:
         messages = None
-    if not messages:
+    if not messages or not all(isinstance(one.content, str) for one in messages):
         return _rendered_text(template, values)
-    return [{"role": one.role, "content": _rendered_text(one.content, values)} for one in messages]
+    return [{"role": one.role, "content": _rendered_text(one.text, values)} for one in messages]
 
 
 def _rendered_text(text: str, values: dict[str, Any]) -> str:

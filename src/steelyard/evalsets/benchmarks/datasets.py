@@ -23,7 +23,7 @@ MULTIPLE_CHOICE_PROMPT = (
     "Answer the following multiple choice question. The last line of your response should be of the form "
     "'ANSWER: LETTER', where LETTER is one of {letters}.\n\n{question}\n\n{choices}"
 )
-COLUMN_PAIR = re.compile(r"[A-Za-z_]\w*=[^=,#]+(?:,[A-Za-z_]\w*=[^=,#]+)*")
+COLUMN_PAIR = re.compile(r"[A-Za-z_]\w*=[^=,#\0]+(?:,[A-Za-z_]\w*=[^=,#\0]+)*")
 
 
 def column_map(text: str) -> dict[str, str]:
@@ -148,4 +148,4 @@ def _letter(answer: Any, texts: list[str], labels: list[Any]) -> str:
             return answer.strip().upper()
         if answer.strip().isdigit() and int(answer) < len(texts):
             return LETTERS[int(answer)]
-    raise InputError(f"the answer {short_quote(str(answer))} is none of the choices")
+    raise InputError(f"the answer {short_quote(str(answer))} is not one of the choices")
