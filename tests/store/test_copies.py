@@ -14,6 +14,7 @@ import duckdb
 import msgspec
 import pytest
 
+import steelyard
 from steelyard import records
 from steelyard.engine.results import query
 from steelyard.errors import StoreError
@@ -64,6 +65,19 @@ def spoil(folder: Path, pattern: str) -> None:
     """Make files of a copy unreadable, as long as they are."""
     for path in folder.glob(f"attempts/{pattern}"):
         path.write_bytes(b"x" * path.stat().st_size)
+
+
+def test_a_run_is_copied_when_a_question_is_first_asked(tmp_path: Path) -> None:
+    (tmp_path / "samples.jsonl").write_text('{"case_id": "a", "raw_response": "yes"}\n')
+    case = Case(id="a", prompt="?", target="yes")
+    done = steelyard.run([case], models=f"replay:{tmp_path}/samples.jsonl", output=tmp_path / "runs" / "one")
+    assert not {"attempts", "copy.json"} & {path.name for path in done.folder.iterdir()}
+    assert asked("SELECT correct FROM attempts", tmp_path / "runs") == [(True,)]
+    assert {"attempts", "copy.json"} <= {path.name for path in done.folder.iterdir()}
+    # a pipe in its place keeps nobody waiting
+    (done.folder / "copy.json").unlink()
+    os.mkfifo(done.folder / "copy.json")
+    assert asked("SELECT correct FROM attempts", tmp_path / "runs") == [(True,)]
 
 
 def test_each_models_facts_about_each_suite_are_a_file_whose_path_says_so(tmp_path: Path) -> None:

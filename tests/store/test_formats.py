@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from steelyard import Case, Verify, run
+from steelyard import Case, Verify, merge, run
+from steelyard.engine.gate.sides import bless
 from steelyard.errors import InputError
 from steelyard.records import Reply, RunInfo
-from steelyard.store.journal import RUN_FORMAT, Journal, StoredRun, create_run, gate_looks
+from steelyard.store.journal import RUN_FORMAT, Journal, StoredRun, create_run
+from steelyard.store.looks import gate_looks
 from support.command_line import steelyard
 
 INFO = RunInfo(id="a", started_at="2026-01-01T00:00:00.000Z")
@@ -90,6 +92,33 @@ def test_fields_of_a_later_version_in_cases_are_kept_when_verify_rewrites_them(p
     assert kept == newer
     assert changed_case == json.loads(second) | {"target": "Roma"}
     assert [case.target for case in StoredRun(folder).cases] == ["Paris", "Roma"]
+
+
+def test_fields_of_a_later_version_that_all_shards_share_are_kept_by_a_merge(place: Path) -> None:
+    with (place / "cases.jsonl").open("a") as cases:
+        cases.write('{"id": "italy", "question": "Capital of Italy?", "target": "Rome"}\n')
+    for number in (1, 2):
+        folder = run("cases.jsonl", models="python:model.py:paris", output=f"{number}", shard=(number, 2)).folder
+        changed(folder / "run.json", invented={"a": 1}, own=number)
+    written = json.loads((merge(["1", "2"], output="both").folder / "run.json").read_text())
+    assert (written["invented"], "own" in written, written.get("shard")) == ({"a": 1}, False, None)
+
+
+def test_a_baseline_that_is_replaced_keeps_what_a_later_version_added_and_a_newer_one_is_not_replaced(
+    place: Path,
+) -> None:
+    run("cases.jsonl", models="python:model.py:paris", output="done")
+    baseline = bless(["done"], "main").path
+    changed(baseline, invented=1, cases="off")
+    assert "cases" not in json.loads(bless(["done"], "main").path.read_text())
+    assert json.loads(baseline.read_text())["invented"] == 1
+    changed(baseline, format=RUN_FORMAT + 1)
+    with pytest.raises(InputError, match="written by a newer version of steelyard"):
+        bless(["done"], "main")
+    assert json.loads(baseline.read_text())["format"] == RUN_FORMAT + 1
+    for damaged in (b"", b"[]", b"\xff", b'{"format": "x"}'):
+        baseline.write_bytes(damaged)
+        assert json.loads(bless(["done"], "main").path.read_text())["format"] == RUN_FORMAT
 
 
 def test_a_damaged_line_of_cases_has_nothing_to_keep(tmp_path: Path) -> None:

@@ -455,6 +455,8 @@ def test_a_run_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
         find_run("latest", tmp_path)
     with pytest.raises(InputError, match=r'no run "none" here or under .*; `steelyard list` shows what there is'):
         find_run("none", tmp_path)
+    with pytest.raises(InputError, match=r'^no run "a\\u000ab" here'):
+        find_run("a\nb", tmp_path)
     with pytest.raises(InputError, match=r"folder: not a run folder \(it has no run\.json\)"):
         find_run(str(tmp_path / "folder"), tmp_path)
     (tmp_path / "notes.csv").write_text("a,b\n")

@@ -15,8 +15,8 @@ from typing import BinaryIO
 import msgspec
 
 from steelyard.errors import DiskError, DiskFullError, InputError, Problem, StoreError, check_format
-from steelyard.records import Attempt, Case, Fact, Failure, GateLook, Judgment, Reply, RunInfo, Verdict
-from steelyard.store.files import DISK_BROKEN_ERRNOS, DISK_FULL_ERRNOS, TolerantDecoder, append_line, format_number
+from steelyard.records import Attempt, Case, Fact, Failure, Judgment, Reply, RunInfo, Verdict
+from steelyard.store.files import DISK_BROKEN_ERRNOS, DISK_FULL_ERRNOS, TolerantDecoder, format_number
 from steelyard.store.responses import ResponseLog, response_body
 
 USUAL_JOURNAL_LINE_BYTES, MAX_JOURNAL_LINE_BYTES = 4 << 20, 128 << 20
@@ -347,12 +347,20 @@ def _with_earlier_fields(line: bytes, earlier: Mapping[str, bytes]) -> bytes:
     return line if before is None else _encoder.encode(_cases.with_unknown_fields(line, before))
 
 
-def create_run(folder: Path, info: RunInfo, cases: Iterable[Case]) -> Journal:
-    """A new run folder, opened for writing."""
+def make_run_folder(folder: Path) -> None:
+    """A folder for a new run; raises where it cannot be made, or holds a run."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / "run.json").exists():
             raise InputError(f"{folder}: holds a run already; continue it with: steelyard resume {folder}")
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror}") from None
+
+
+def create_run(folder: Path, info: RunInfo, cases: Iterable[Case]) -> Journal:
+    """A new run folder, opened for writing."""
+    make_run_folder(folder)
+    try:
         journal = Journal(folder)
     except OSError as error:
         raise StoreError(f"{folder}: {error.strerror}") from None
@@ -546,24 +554,3 @@ def _write_error(folder: Path, error: OSError, *, is_begun: bool = False) -> Sto
     if is_begun or error.errno in DISK_BROKEN_ERRNOS:
         return DiskError(f"{folder}: {error.strerror}; check the disk, then: steelyard resume {folder}")
     return StoreError(f"{folder}: {error.strerror}")
-
-
-_look: TolerantDecoder[GateLook] = TolerantDecoder(GateLook)
-
-
-def gate_looks(folder: Path) -> list[GateLook]:
-    """What gates were asked about a run, in order; a line that was cut off was never answered."""
-    try:
-        lines = (folder / "looks.jsonl").read_bytes().splitlines(keepends=True)
-        return [_look.decode(line) for line in lines if line.endswith(b"\n")]
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise StoreError(f"{folder / 'looks.jsonl'}: {error.strerror}") from None
-    except DECODE_ERRORS as error:
-        raise InputError(f"{folder / 'looks.jsonl'}: not a list of looks: {error}; delete it to start over") from None
-
-
-def record_gate_look(folder: Path, look: GateLook) -> None:
-    """Record a look before its verdict is shown."""
-    append_line(folder / "looks.jsonl", msgspec.json.encode(look))

@@ -62,8 +62,8 @@ def read_labels(folder: Path, damaged: Callable[[Problem], None]) -> list[Label]
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from None
         for number, line in enumerate(lines, 1):
-            # a line without an end is still being written, or never will be
-            if not line.endswith(b"\n"):
+            # a line without an end is still being written, or never will be; an empty one ended a line that its writer ended too
+            if not line.endswith(b"\n") or not line.strip():
                 continue
             try:
                 if len(line) > MAX_LABEL_LINE_BYTES:

@@ -40,7 +40,8 @@ from steelyard.store.journal import (
     is_journal,
     write_atomically,
 )
-from steelyard.store.run_folders import HEADLINE_FILE, MAX_RUN_FILE_BYTES, content_digest, is_hidden, steelyard_version
+from steelyard.store.run_folders import HEADLINE_FILE, MAX_RUN_FILE_BYTES, content_digest, is_hidden
+from steelyard.store.run_index import steelyard_version
 
 if TYPE_CHECKING:
     import duckdb
@@ -496,6 +497,9 @@ def inspect_run(folder: Path) -> RunInspection:
 def _complete_copy(folder: Path) -> CopyManifest | None:
     """The copy that a folder holds; None where it has none, or one that is not whole."""
     try:
+        # a pipe would keep us waiting for ever
+        if not (folder / COPY_MANIFEST_FILE).is_file():
+            return None
         with (folder / COPY_MANIFEST_FILE).open("rb") as file:
             copy = _copy_of.decode(file.read(MAX_RUN_FILE_BYTES[HEADLINE_FILE]))
         if len(copy.parts) > MAX_COPY_PARTITIONS or not all(part.bytes for part in copy.parts):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import functools
 import hashlib
 import os
 import stat
-from importlib.metadata import version
+from collections.abc import Container
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -17,6 +16,8 @@ import msgspec
 from steelyard.errors import InputError
 from steelyard.records import RunInfo
 from steelyard.store.journal import MAX_JOURNAL_LINE_BYTES, StoredRun, is_journal
+from steelyard.store.run_index import current_runs, steelyard_version
+from steelyard.text import printable
 
 DEFAULT_RUNS_FOLDER = Path("steelyard-runs")
 """Where runs are kept unless the user says otherwise."""
@@ -27,18 +28,27 @@ def runs(root: Path = DEFAULT_RUNS_FOLDER) -> list[StoredRun]:
     return [stored for stored, _ in _readable_runs(root)]
 
 
-def _readable_runs(root: Path) -> list[tuple[StoredRun, RunInfo]]:
-    """The same with their descriptions."""
+def _readable_runs(root: Path, known: Container[str] = ()) -> list[tuple[StoredRun, RunInfo]]:
+    """The same with their descriptions, without those whose names are known."""
     found = []
-    for path in root.glob("*/run.json"):
-        stored = StoredRun(path.parent)
-        if is_hidden(stored.folder):
-            continue
+    for folder in unknown_run_folders(root, known):
+        stored = StoredRun(folder)
         try:
             found.append((stored, stored.info))
         except InputError:
             continue
     return sorted(found, key=lambda entry: (entry[1].started_at, entry[0].folder.name))
+
+
+def unknown_run_folders(root: Path, known: Container[str]) -> list[Path]:
+    """The folders of runs below a folder, by name, without those whose names are known."""
+    try:
+        with os.scandir(root) as entries:
+            names = sorted(entry.name for entry in entries if entry.name not in known)
+    except OSError:
+        return []
+    folders = (root / name for name in names if not name.startswith("."))
+    return [folder for folder in folders if os.access(folder / "run.json", os.F_OK)]
 
 
 def is_hidden(folder: Path) -> bool:
@@ -49,12 +59,15 @@ def is_hidden(folder: Path) -> bool:
 def find_run(name: str, root: Path = DEFAULT_RUNS_FOLDER) -> Path:
     """The run folder a user means: a path, a name below the runs' folder, or `latest`, which no part of a merged run is."""
     if name == "latest":
-        found = _readable_runs(root)
-        parts = {part.id for _, info in found for part in info.merged}
-        whole = [stored.folder for stored, info in found if info.id not in parts]
+        known = current_runs(root)
+        found = [(run.started_at, name, run.id, run.parts) for name, run in known.items()]
+        for stored, info in _readable_runs(root, known):
+            found.append((info.started_at, stored.folder.name, info.id, tuple(part.id for part in info.merged)))
+        parts = {part for *_, merged in found for part in merged}
+        whole = [(started_at, folder) for started_at, folder, run, _ in found if run not in parts]
         if not whole:
             raise InputError(no_runs_message(root))
-        return whole[-1]
+        return root / max(whole)[1]
     try:
         for folder in (Path(name), root / name):
             if (folder / "run.json").is_file():
@@ -68,7 +81,7 @@ def find_run(name: str, root: Path = DEFAULT_RUNS_FOLDER) -> Path:
         raise InputError(
             f"{name}: neither a run folder nor a file of results that we recognise; docs/import.md lists those that we do"
         )
-    raise InputError(f'no run "{name}" here or under {root}; `steelyard list` shows what there is')
+    raise InputError(f'no run "{printable(name)}" here or under {root}; `steelyard list` shows what there is')
 
 
 def no_runs_message(root: Path) -> str:
@@ -80,11 +93,14 @@ HEADLINE_FILE, ATTEMPT_INDEX_FILE = "headline.json", "attempts.index"
 """What lists of runs show of one, and all its attempts without their texts: both can always be worked out again."""
 WITNESS_FILE = "witnesses.jsonl"
 """What came of the witnesses of a run."""
+LOOKS_FILE = "looks.jsonl"
+"""What gates were asked about a run."""
 
 MAX_RUN_FILE_BYTES = {
     "run.json": 16 << 20,
     "cases.jsonl": 256 << 20,
     WITNESS_FILE: 256 << 20,
+    LOOKS_FILE: 16 << 20,
     HEADLINE_FILE: 1 << 20,
     ATTEMPT_INDEX_FILE: 256 << 20,
 }
@@ -216,9 +232,3 @@ def run_size_fingerprint(described: bytes, snapshot: RunFolderSnapshot, shape: i
 def content_digest(content: bytes) -> str:
     """Equal for equal files."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()
-
-
-@functools.cache
-def steelyard_version() -> str:
-    """Who has opinions: another version may have others."""
-    return version("steelyard")

@@ -323,6 +323,7 @@ def compare(run_cache: RunCache, asked: QueryParameters) -> Response:
             removed_cases=pairing.removed_cases,
             tests_changed=pairing.tests_changed,
             rules_changed=pairing.rules_changed,
+            replies_shared=pairing.replies_shared,
             items=tuple(
                 api_records.CaseChange(
                     case_id=change.case,

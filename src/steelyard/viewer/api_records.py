@@ -259,6 +259,7 @@ class ComparisonPage(ApiRecord, frozen=True, kw_only=True):
     removed_cases: tuple[str, ...]
     tests_changed: tuple[str, ...]
     rules_changed: tuple[str, ...]
+    replies_shared: tuple[str, ...]
     items: tuple[CaseChange, ...]
     next_cursor: str | None
     total: int

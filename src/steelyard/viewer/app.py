@@ -362,7 +362,7 @@ def serve(
         )
         url = f"http://{VIEWER_HOST}:{port}/" + (f"?key={own_key}" if own_key else "")
         tell(url)
-        if browser and _has_screen():
+        if browser and has_screen():
             page = files.enter_context(_redirect_page(url))
             threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
         # the server lets what stopped it happen again when it has ended
@@ -401,7 +401,7 @@ def _listening_socket(port: int) -> socket.socket:
     return found
 
 
-def _has_screen() -> bool:
+def has_screen() -> bool:
     """Whether a browser would be seen: one in a terminal would take it from us."""
     if sys.platform == "darwin" or "BROWSER" in os.environ:
         return True

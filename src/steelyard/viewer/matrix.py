@@ -19,7 +19,7 @@ MATRIX_SORTS = {
     "hardest": "hardest first",
     "easiest": "easiest first",
     "different": "most different between models",
-    "cost": "dearest first",
+    "cost": "most expensive first",
     "latency": "slowest first",
     "name": "by name",
 }
@@ -220,7 +220,7 @@ def _words(case: Case) -> Iterator[str]:
     yield case.id
     yield case.name
     for message in case.messages:
-        yield message.content
+        yield message.text
 
 
 def _shares(cells: Sequence[MatrixCell]) -> list[float]:

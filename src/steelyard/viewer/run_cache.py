@@ -12,7 +12,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from steelyard.analysis.headlines import ModelHeadline
 from steelyard.analysis.summary import Summary
-from steelyard.engine.results import tier_runs
+from steelyard.engine.tiers import tier_runs
 from steelyard.errors import InputError, SteelyardError, did_you_mean
 from steelyard.reports.charts.spec import Chart
 from steelyard.reports.charts.tiers import charts

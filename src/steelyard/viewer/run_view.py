@@ -37,7 +37,7 @@ from steelyard.analysis.headlines import (
 from steelyard.analysis.summary import Summary, summarise_attempts
 from steelyard.comparison.sides import Side, Trials, run_side
 from steelyard.engine.gate.gate import GateResult, gate_sides
-from steelyard.engine.results.tier_runs import judgments_by_reply
+from steelyard.engine.tiers.tier_runs import judgments_by_reply
 from steelyard.errors import BoundedProblemList, InputError, StoreError
 from steelyard.records import Case, Judgment, RunInfo
 from steelyard.store.journal import JournalFact, JournalReader, fact_offset

@@ -1,0 +1,129 @@
+"""The index of many runs: as quick as looking at folders, and never believed over them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from steelyard.engine.results.headline_cache import run_headlines
+from steelyard.records import RunInfo
+from steelyard.store.journal import Journal, create_run
+from steelyard.store.run_folders import find_run
+from steelyard.store.run_index import MIN_INDEXED_RUNS, RUN_INDEX_FILE, current_runs
+
+SOME_TIME_AGO = time.time() - 3600
+
+
+def info(number: int, started_at: str = "") -> RunInfo:
+    return RunInfo(id=f"r{number:03}", started_at=started_at or f"2026-01-01T00:{number:03}", models=("m",))
+
+
+def settle(folder: Path) -> None:
+    """Make a folder one that was written some time ago."""
+    for path in (*folder.iterdir(), folder):
+        os.utime(path, (SOME_TIME_AGO, SOME_TIME_AGO))
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("runs")
+    for number in range(MIN_INDEXED_RUNS + 1):
+        create_run(root / f"r{number:03}", info(number), ()).close()
+        settle(root / f"r{number:03}")
+    return root
+
+
+@pytest.fixture
+def root(many: Path) -> Iterator[Path]:
+    """Many runs, with an index of them all."""
+    (many / RUN_INDEX_FILE).unlink(missing_ok=True)
+    run_headlines(many)
+    assert len(current_runs(many)) == MIN_INDEXED_RUNS + 1
+    yield many
+    with Journal(many / "r007") as journal:
+        journal.describe(info(7))
+    settle(many / "r007")
+
+
+def test_an_indexed_run_is_listed_as_the_folder_has_it(root: Path) -> None:
+    indexed = run_headlines(root)
+    (root / RUN_INDEX_FILE).unlink()
+    assert indexed == run_headlines(root)
+    assert [run.name for run in indexed] == sorted(run.name for run in indexed)
+
+
+def test_a_run_that_changed_is_read_again(root: Path) -> None:
+    with Journal(root / "r007") as journal:
+        journal.describe(info(7, "2027"))
+    assert "r007" not in current_runs(root)
+    assert run_headlines(root)[-1].name == "r007"
+    assert find_run("latest", root) == root / "r007"
+
+
+def test_a_file_that_is_as_long_as_before_and_was_edited_in_place_is_read_again(root: Path) -> None:
+    path = root / "r007" / "run.json"
+    path.write_bytes(path.read_bytes().replace(b"2026", b"2028"))
+    assert find_run("latest", root) == root / "r007"
+
+
+def test_what_changed_a_moment_ago_is_not_indexed(root: Path) -> None:
+    with Journal(root / "r007") as journal:
+        journal.describe(info(7, "2027"))
+    run_headlines(root)
+    assert "r007" not in current_runs(root)
+
+
+def test_a_run_that_is_gone_is_not_listed(root: Path) -> None:
+    (root / "r008").rename(root / ".aside")
+    try:
+        assert "r008" not in [run.name for run in run_headlines(root)]
+    finally:
+        (root / ".aside").rename(root / "r008")
+        settle(root / "r008")
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"\xff", b"[]", b'{"tool":"0","runs":[]}', b'{"runs":1}'])
+def test_a_damaged_index_is_as_good_as_none(root: Path, damage: bytes) -> None:
+    expected = run_headlines(root)
+    (root / RUN_INDEX_FILE).write_bytes(damage)
+    assert current_runs(root) == {}
+    assert run_headlines(root) == expected
+    assert find_run("latest", root) == root / expected[-1].name
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_an_index_that_is_no_plain_file_is_as_good_as_none(root: Path, kind: str) -> None:
+    expected = run_headlines(root)
+    aside = root / ".aside.json"
+    (root / RUN_INDEX_FILE).rename(aside)
+    if kind == "pipe":
+        os.mkfifo(root / RUN_INDEX_FILE)
+    else:
+        (root / RUN_INDEX_FILE).symlink_to(aside.name)
+    assert current_runs(root) == {}
+    assert find_run("latest", root) == root / expected[-1].name
+    assert run_headlines(root) == expected
+    # it is replaced, and what a link led to is not written
+    assert len(current_runs(root)) == MIN_INDEXED_RUNS + 1
+    aside.unlink()
+
+
+def test_an_entry_that_nobody_can_read_is_read_from_its_folder(root: Path) -> None:
+    expected = run_headlines(root)
+    index = msgspec.json.decode((root / RUN_INDEX_FILE).read_bytes())
+    index["runs"][7]["listed"] = {"name": 7}
+    (root / RUN_INDEX_FILE).write_bytes(msgspec.json.encode(index))
+    assert run_headlines(root) == expected
+    assert msgspec.json.decode((root / RUN_INDEX_FILE).read_bytes())["runs"][7]["listed"] != {"name": 7}
+
+
+def test_few_runs_have_no_index(tmp_path: Path) -> None:
+    create_run(tmp_path / "one", info(1), ()).close()
+    settle(tmp_path / "one")
+    assert len(run_headlines(tmp_path)) == 1
+    assert not (tmp_path / RUN_INDEX_FILE).exists()
