@@ -78,3 +78,9 @@ def test_nothing_has_no_estimate() -> None:
     nothing = Estimate(value=None)
     assert share(0, 0) == mean([], 0) == pass_at({}, 1) == pass_at({(3, 1): 2}, 4) == nothing
     assert price_of_pass([], [], []) == nothing
+
+
+def test_a_mean_ends_without_the_noise_of_its_last_digit() -> None:
+    assert [str(mean(values, 10).value) for values in ([0.1, 0.2], [0.2, 0.4], [1.0, 0.0, 0.0])] == [
+        *("0.15", "0.3", "0.3333333333333333"),
+    ]

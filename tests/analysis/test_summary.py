@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from steelyard import records
+from steelyard.analysis.hard_cases import hardest_cases
 from steelyard.analysis.summary import (
     MAX_FLAGGED_ATTEMPTS,
     CaseSummary,
@@ -16,7 +17,6 @@ from steelyard.analysis.summary import (
     ModelSummary,
     Summary,
     VerificationCount,
-    hardest_cases,
     run_results,
     summarise,
 )
@@ -293,6 +293,13 @@ def test_rates_are_means_over_cases() -> None:
     assert (model.compile_rate.attempts, model.lint.attempts) == (6, 4)
 
 
+def test_rates_per_attempt_count_every_attempt_alike() -> None:
+    many, one = case("many"), case("one")
+    found = only(summarise(info(), [many, one], attempts(many, RIGHT, RIGHT, RIGHT) + attempts(one, BROKEN)))
+    assert (found.compile_rate.value, found.per_attempt.compile_rate) == (0.5, 0.75)
+    assert only(summarise(info(), [one], attempts(one, Finding(passed=True)))).per_attempt.compile_rate is None
+
+
 def test_where_nothing_is_compiled_there_is_no_compile_rate() -> None:
     question = Case(id="q", prompt="Capital?", target="Paris")
     model = only(summarise(info(), [question], attempts(question, Finding(passed=True), Finding(passed=False))))
@@ -470,8 +477,11 @@ def test_temperature_zero_with_several_samples_is_warned_about(parameters: dict[
 def test_replies_cut_off_are_warned_about_above_two_percent() -> None:
     for replies, warned in ((50, False), (49, True)):
         facts = attempts(A, *[RIGHT] * (replies - 1)) + attempt(A, WRONG, replies, finish="length")
-        text = f"m: 1 of {replies} replies were cut off at the token limit: raise --max-tokens"
-        assert (text in summarise(info(), [A], facts).warnings) is warned
+        text = f"m: 1 of {replies} replies were cut off at the token limit: "
+        limited = summarise(info(parameters={"max_tokens": 9}), [A], facts).warnings
+        assert (f"{text}raise --max-tokens" in limited) is warned
+        unlimited = summarise(info(), [A], facts).warnings
+        assert (f"{text}it is the server's own, set --max-tokens for all models" in unlimited) is warned
 
 
 def test_unscored_cases_are_named_up_to_five() -> None:
@@ -637,12 +647,15 @@ def test_the_hardest_cases_come_first() -> None:
     assert [entry.case for entry in hardest_cases(summary, limit=1)] == ["b"]
 
 
-def test_a_case_is_as_hard_as_it_is_for_the_model_that_does_best_at_it() -> None:
+def test_cases_fail_over_all_models_and_the_best_model_stands_beside_them() -> None:
     facts = attempts(A, WRONG, WRONG, model="weak") + attempts(A, RIGHT, RIGHT, model="strong")
     facts += attempts(B, WRONG, WRONG, model="weak") + attempts(B, WRONG, RIGHT, model="strong")
-    found = hardest_cases(summarise(info(), [A, B], facts))
-    shown = [(entry.case, entry.model, entry.correct) for entry in found]
-    assert shown == [("b", "strong", 1), ("a", "weak", 0)]
+    facts += attempts(C, RIGHT, WRONG, model="weak") + attempts(C, WRONG, RIGHT, model="strong")
+    found = hardest_cases(summarise(info(), [A, B, C], facts))
+    shown = [(hard.case, hard.correct, hard.attempts, hard.best.model, hard.best.correct) for hard in found]
+    assert shown == [("b", 1, 4, "strong", 1), ("c", 2, 4, "strong", 1), ("a", 2, 4, "strong", 2)]
+    failed = [(hard.failed.model, hard.failed.first_wrong) for hard in found]
+    assert failed == [("strong", 1), ("strong", 1), ("weak", 1)]
 
 
 def test_a_model_that_was_never_answered_is_missing_not_absent() -> None:

@@ -130,7 +130,11 @@ def test_a_program_gets_the_keys_of_the_format() -> None:
     assert told["regressions"] == [
         {"case_id": "a", "model": "m", "baseline_score": 1.0, "current_score": 0.0, "delta": -1.0}
     ]
-    assert (told["improvements"], told["unchanged"], told["new_cases"], told["removed_cases"]) == ([], 0, [], [])
+    assert (told["improvements"], told["unchanged"], told["new_cases"], told["removed_cases"]) == ([], 0, 0, 0)
+    other = json.loads(
+        COMPARISON_FORMATS["json"](compare(side(trials("a", 1.0), trials("old", 1.0)), side(trials("a", 1.0))))
+    )
+    assert (other["removed_cases"], other["removed_case_ids"], other["new_case_ids"]) == (1, ["old"], [])
 
 
 def reviewed() -> ThresholdComparison:

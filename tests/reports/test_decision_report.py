@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import TYPE_CHECKING
+
+import junitparser
 
 from steelyard.comparison.exact_tests import PairedCase
 from steelyard.comparison.gate import decide
 from steelyard.reports.comparison import DECISION_FORMATS
+from steelyard.reports.exports.decision import decision_junit, decision_sarif
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 
 if TYPE_CHECKING:
@@ -50,8 +54,27 @@ def test_a_program_gets_every_verdict_and_its_reasons() -> None:
     assert told["warnings"] == ["main is thin"]
 
 
+def test_a_test_runner_sees_what_got_worse_and_what_is_open() -> None:
+    suites = junitparser.JUnitXml.fromfile(io.StringIO(decision_junit(decision(), ["main is thin"])))
+    outcomes = {suite.name: [type(outcome).__name__ for test in suite for outcome in test.result] for suite in suites}
+    assert outcomes == {"same": [], "strong": ["Failure", "Failure"], "weak": ["Skipped"]}
+    assert (suites.tests, suites.failures, suites.skipped) == (4, 2, 1)
+
+
+def test_a_scanner_gets_one_result_for_each_suite_and_case_that_got_worse() -> None:
+    (run,) = json.loads(decision_sarif(decision(), ["main is thin"]))["runs"]
+    assert [(result["ruleId"], result["level"]) for result in run["results"]] == [
+        ("suite-regressed", "error"),
+        ("case-regressed", "error"),
+        ("cannot-tell", "note"),
+    ]
+    assert {result["ruleId"] for result in run["results"]} <= {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    (note,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert note["message"]["text"] == "main is thin"
+
+
 def test_no_case_commands_a_terminal() -> None:
-    for form in DECISION_FORMATS.values():
+    for form in (*DECISION_FORMATS.values(), decision_junit, decision_sarif):
         assert INVISIBLE_CHARACTER_PATTERN.search(form(decision(), [HOSTILE]).replace("@\u200b", "@")) is None
 
 

@@ -305,6 +305,7 @@ def test_a_suffix_names_its_format() -> None:
         ".eee.json": "every-eval-ever",
         ".inspect.json": "inspect",
         ".promptfoo.json": "promptfoo",
+        ".forgetest.json": "forgetest",
         ".evalplus.jsonl": "evalplus",
         ".human-eval.jsonl": "human-eval",
     }

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import uuid
+from datetime import datetime
+from typing import Annotated, Any
 
 import msgspec
 import pytest
 
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.summary import RunResults, Summary
+from steelyard.reports.exports import forgetest
 from steelyard.reports.json import report
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 
@@ -137,3 +140,70 @@ def test_tiers_are_kept_apart(results: RunResults) -> None:
 
 def test_the_same_results_give_the_same_bytes(results: RunResults) -> None:
     assert report(results) == report(results)
+
+
+class ForgetestUsage(msgspec.Struct):
+    """What forgetest's own records hold, after its `results.rs`."""
+
+    prompt_tokens: Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
+    completion_tokens: Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
+    total_tokens: Annotated[int, msgspec.Meta(ge=0, lt=1 << 32)]
+    estimated_cost_usd: float
+
+
+class ForgetestCompilation(msgspec.Struct):
+    success: bool
+    errors: list[dict[str, Any]]
+    warnings: list[dict[str, Any]]
+    duration_ms: int
+
+
+class ForgetestResult(msgspec.Struct):
+    case_id: str
+    model: str
+    provider: str
+    generated_code: str
+    compilation: ForgetestCompilation
+    test_execution: dict[str, Any] | None
+    clippy: dict[str, Any] | None
+    timing: dict[str, int]
+    token_usage: ForgetestUsage
+    attempt: int
+    run_id: uuid.UUID
+
+
+class ForgetestModel(msgspec.Struct):
+    model: str
+    pass_at_k: dict[str, float]
+    avg_compilation_rate: float
+    avg_test_pass_rate: float
+    avg_clippy_score: float
+    total_tokens: int
+    total_cost_usd: float
+    avg_latency_ms: int
+
+
+class ForgetestAggregate(msgspec.Struct):
+    per_model: dict[str, ForgetestModel]
+    per_case: dict[str, dict[str, Any]]
+
+
+class ForgetestReport(msgspec.Struct):
+    id: uuid.UUID
+    created_at: datetime
+    eval_set: dict[str, Any]
+    models_evaluated: list[str]
+    results: list[ForgetestResult]
+    aggregate: ForgetestAggregate
+    duration_ms: int
+
+
+def test_forgetest_can_read_the_report_that_is_written_for_it(results: RunResults, written: dict[str, Any]) -> None:
+    theirs = msgspec.json.decode(forgetest.report(results), type=ForgetestReport)
+    assert len(theirs.results) == len(written["results"])
+    assert {result.run_id for result in theirs.results} == {theirs.id}
+    assert all(
+        rate is not None for case in theirs.aggregate.per_case.values() for rate in case["per_model_pass_rate"].values()
+    )
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(report(results), type=ForgetestReport)

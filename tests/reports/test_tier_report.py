@@ -8,9 +8,14 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from markupsafe import escape
 
 from steelyard.outcomes.experiments import experiment
-from steelyard.reports.tiers import TIER_ANALYSIS_FORMATS, grade_text, text
+from steelyard.reports.charts.svg import svg_file
+from steelyard.reports.charts.tier_details import detail_charts
+from steelyard.reports.charts.tiers import charts
+from steelyard.reports.exports.tier_documents import html_page, latex_tables, latex_text
+from steelyard.reports.tiers import TIER_ANALYSIS_FORMATS, addition_text, grade_text, text, tier_tables
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 from steelyard.tiers.analysis import analyse_tiers
 from steelyard.tiers.results import (
@@ -105,8 +110,9 @@ def test_example_3_of_the_document_is_in_every_format() -> None:
         ("T2", "0.850", "B", "+21.4%"),
         ("T3", "0.900", "B", "+28.6%"),
     ):
-        assert f"{median} [{median}, {median}]  {letter} " in rows[tier]
-        assert uplift in rows[tier]
+        assert f"{median} [{median}, {median}]" in rows[tier]
+        of_tier = " ".join(line for line in lines[: lines.index("Against T0, case by case")] if line.startswith(tier))
+        assert {letter, uplift} <= set(of_tier.split())
         assert uplift in TIER_ANALYSIS_FORMATS["markdown"](analysis)
     assert "variance of the tiers' medians: pass rates 0, composites 0.005469, costs 0" in "\n".join(lines)
     table = list(csv.DictReader(io.StringIO(TIER_ANALYSIS_FORMATS["csv"](analysis))))
@@ -214,3 +220,56 @@ def test_what_cannot_be_told_is_said_first() -> None:
 )
 def test_a_grade_is_told_with_its_doubt(letter: str | None, could_be: str, told: str) -> None:
     assert grade_text(TierGrade(letter=letter, could_be=tuple(could_be))) == told
+
+
+def test_the_text_fits_100_columns_and_no_column_is_lost() -> None:
+    written = text(found(), color=False)
+    assert max(map(len, written.splitlines())) <= 100
+    (whole, *_) = tier_tables(found())
+    assert all(cell in written for cell in (*whole.head, *(cell for row in whole.rows for cell in row)))
+
+
+def test_the_page_and_the_paper_have_every_table_and_run_nothing_of_what_they_show() -> None:
+    page, paper = html_page(found()), latex_tables(found())
+    for table in tier_tables(found()):
+        assert str(escape(table.title)) in page
+        assert latex_text(table.title) in paper
+    assert "<script" not in page
+    assert page.count("<svg") == len([*charts(found()), *detail_charts(found())])
+    assert (
+        paper.count(r"\begin{tabular}")
+        == paper.count(r"\end{tabular}")
+        == sum(bool(t.head) for t in tier_tables(found()))
+    )
+    assert latex_text("\\input{x} 5% a_b & $1 #2 {~^}") == (
+        r"\textbackslash{}input\{x\} 5\% a\_b \& \$1 \#2 \{\textasciitilde{}\textasciicircum{}\}"
+    )
+
+
+def test_an_addition_that_may_be_chance_is_said_to_buy_nothing() -> None:
+    (model,) = analyse_tiers(_two_tiers(8)).models
+    (each,) = model.ablation
+    assert addition_text(each).startswith("T1 over T0 buys ")
+    assert "points of pass rate" in addition_text(each)
+    (model,) = analyse_tiers(_two_tiers(1)).models
+    assert "buys nothing that can be told from chance" in addition_text(model.ablation[0])
+
+
+def test_the_heat_map_tells_tiers_and_cases_apart() -> None:
+    (forest, cells) = detail_charts(analyse_tiers(_two_tiers(8)))
+    assert (forest.name, cells.name) == ("differences", "tiers-and-cases")
+    assert cells.head == ("case", "T0", "T1")
+    assert cells.rows[0] == ("c0", "0%", "100%")
+    assert cells.rows[-1] == ("c9", "0%", "0%")
+    svg = svg_file(cells)
+    assert svg.count('opacity="0.06"') == 12, "one faint cell for each case that a tier never passes"
+
+
+def _two_tiers(better: int) -> list[TierRun]:
+    """Ten cases of which the second tier passes some, and the first none."""
+    return [
+        TierRun(model="m", tier=tier, case=f"c{c}", number=n, passed=tier == "T1" and c < better, cost_usd=0.5)
+        for tier in ("T0", "T1")
+        for c in range(10)
+        for n in (1, 2)
+    ]

@@ -94,6 +94,8 @@ class AttemptRow(NamedTuple):
     """When the reply came, or else when something failed; empty where neither happened."""
     is_empty: bool = False
     """Whether the reply has no text."""
+    cached_from: tuple[str, ...] = ()
+    """The run that asked for the reply, where it was taken from the reply cache."""
     reply_place: int = NO_PLACE
     digest: int = NO_PLACE
     """The index of its verdict's digest among the digests."""
@@ -397,7 +399,7 @@ class _AttemptHistory:
         return self.reply, self.verdict, None
 
 
-_ReplyNote = tuple[str, float | None, float | None, int | None, int | None, str, bool, int]
+_ReplyNote = tuple[str, float | None, float | None, int | None, int | None, str, bool, tuple[str, ...], int]
 """What is kept of a reply: the fields of its row from `finish` to `reply_place`."""
 
 
@@ -453,7 +455,7 @@ class _FactNotes:
         is_empty = (
             (not answer.text or answer.text.isspace()) and not answer.tool_calls and answer.finish != Finish.UNRECORDED
         )
-        return answer.finish, answer.latency, usd, *tokens, reply.at, is_empty, self.place
+        return answer.finish, answer.latency, usd, *tokens, reply.at, is_empty, reply.cached_from, self.place
 
     def verdict(self, case: Case, verdict: Verdict) -> _VerdictNote:
         digest = _verdict_digest(case, verdict, self._require_trust)
@@ -492,7 +494,7 @@ class _FactNotes:
             return AttemptRow(
                 order, column, number, digest.outcome, digest.score, label, reason, *reply, index, at, NO_PLACE
             )
-        replied = reply or ("", None, None, None, None, failure.at if failure else "", False, NO_PLACE)
+        replied = reply or ("", None, None, None, None, failure.at if failure else "", False, (), NO_PLACE)
         if failure is not None:
             stage, reason = failure.stage, failure.message
         elif reply is None:

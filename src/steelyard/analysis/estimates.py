@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from steelyard.records import Record
 from steelyard.stats.cost import cost_interval, cost_of_pass
@@ -21,6 +21,14 @@ class Estimate(Record, frozen=True, kw_only=True):
     """The value is infinite, such as the price of a success where nothing succeeded; JSON has no word for that."""
     cases: int = 0
     attempts: int = 0
+
+
+class AttemptMeans(Record, frozen=True, kw_only=True):
+    """Means over all judged attempts, however they are spread over cases; None where nothing is known."""
+
+    compile_rate: float | None = None
+    test_pass_rate: float | None = None
+    lint: float | None = None
 
 
 def share(successes: int, trials: int) -> Estimate:
@@ -54,12 +62,25 @@ def mean(
         return Estimate(value=None)
     interval = mean_interval(values, attempts=attempts, counts=counts, groups=groups)
     return Estimate(
-        value=math.fsum(value * weight for value, weight in zip(values, weights, strict=True)) / cases,
+        value=rounded(math.fsum(value * weight for value, weight in zip(values, weights, strict=True)) / cases),
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         cases=cases,
         attempts=int(attempts),
     )
+
+
+def attempt_mean(values: Iterable[tuple[float | None, int]]) -> float | None:
+    """The mean of values, each with how many attempts have it; None where none is known."""
+    known = [(value, count) for value, count in values if value is not None]
+    times = sum(count for _, count in known)
+    return rounded(math.fsum(value * count for value, count in known) / times) if times else None
+
+
+def rounded(value: float) -> float:
+    """A mean without the noise of its last digit: of 0.2 and 0.4 it is 0.3, and not 0.30000000000000004."""
+    short = float(f"{value:.15g}")
+    return short if abs(short - value) <= 1.5 * math.ulp(value) else value
 
 
 def difference(before: Estimate, after: Estimate) -> Estimate | None:

@@ -101,7 +101,7 @@ def headlines_from_summary(cases: Sequence[Case], summary: Summary) -> tuple[Mod
     return tuple(found)
 
 
-ATTEMPT_TABLE_VERSION = 4
+ATTEMPT_TABLE_VERSION = 5
 """Goes up when the format of the index changes; older ones are made again."""
 MAX_NAMED_DAMAGED_LINES = 20
 """Damaged lines that are named; the others are only counted."""

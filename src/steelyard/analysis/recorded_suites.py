@@ -21,7 +21,7 @@ class RecordedResponse(Record, frozen=True, kw_only=True):
     primary: str
     """The recorded class; empty where none is recorded."""
     is_detailed: bool = True
-    """Whether the class is told, and not only whether it passed."""
+    """Whether the class is recorded, and not only whether it passed."""
     accuracy: float | None = None
     """The recorded accuracy, where there is one."""
     answer: Answer

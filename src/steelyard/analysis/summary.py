@@ -19,9 +19,15 @@ from steelyard.analysis.case_attempts import (
     most_frequent,
     total_cost,
 )
-from steelyard.analysis.estimates import Estimate, price_of_pass, share
-from steelyard.analysis.finishes import finish_notes
+from steelyard.analysis.estimates import AttemptMeans, Estimate, attempt_mean, price_of_pass, share
 from steelyard.analysis.judged_rates import JudgedRates
+from steelyard.analysis.notes import (
+    cached_reply_notes,
+    finish_notes,
+    more_attempts_note,
+    skipped_case_notes,
+    uncontained_warnings,
+)
 from steelyard.analysis.suites import SuiteCase, SuiteScores, suite_scores
 from steelyard.records import Case, Fact, Record, RunInfo, SuiteRule, WitnessCounts
 from steelyard.stats.bootstrap import bootstrap
@@ -91,6 +97,8 @@ class ModelSummary(Record, frozen=True, kw_only=True):
     compile_rate: Estimate
     test_pass_rate: Estimate
     lint: Estimate
+    per_attempt: AttemptMeans = AttemptMeans()
+    """The same three, not as means over cases but over attempts."""
     input_tokens: int
     output_tokens: int
     cost_usd: float | None
@@ -154,6 +162,11 @@ def model_summary(
         compile_rate=mean_value(cases, [digest.compiled for digest in digests]),
         test_pass_rate=mean_value(cases, [digest.measured.passing for digest in digests]),
         lint=mean_value(cases, [digest.lint for digest in digests]),
+        per_attempt=AttemptMeans(
+            compile_rate=attempt_mean((digest.compiled, count) for digest, count in known),
+            test_pass_rate=attempt_mean((digest.measured.passing, count) for digest, count in known),
+            lint=attempt_mean((digest.lint, count) for digest, count in known),
+        ),
         input_tokens=sum(row.input_tokens or 0 for row in answered),
         output_tokens=sum(row.output_tokens or 0 for row in answered),
         cost_usd=total_cost(answered),
@@ -291,8 +304,8 @@ def run_warnings(
     alone = sum(case.by_judges for case in cases)
     if alone:
         what = "1 case is" if alone == 1 else f"{alone} cases are"
-        yield f"{what} for judges alone to decide, and in no figure here: steelyard tiers has what they say"
-    yield from _skipped(info)
+        yield f"{what} for judges alone to decide, and in no figure here: see steelyard tiers, or steelyard pairs"
+    yield from skipped_case_notes(info)
     yield from uncontained_warnings(info)
     if info.shard is not None:
         shard = info.shard
@@ -305,48 +318,28 @@ def run_warnings(
     temperature = info.parameters.get("temperature")
     if temperature is not None and temperature == 0 and any(size > 1 for size in most):
         yield "at temperature 0 the attempts at a case are nearly copies of each other: leave --temperature out"
+    is_limited = "max_tokens" in info.parameters or any(case.max_tokens is not None for case in cases)
     some_priced = any(model.cost_usd is not None for model in models)
     for model, (column, asked), size in zip(models, by_column.items(), most, strict=True):
         if size == 1 and not is_single:
             yield f"{column.label}: {SINGLE_ATTEMPT_WARNING}"
         for text in itertools.chain(
-            _topped_up(info, column.model),
-            _gaps(model, asked.values()),
+            more_attempts_note(info, column.model),
+            _gaps(model, asked.values(), is_limited=is_limited),
             _unknown_facts(model, asked.values(), rule, unknown),
             _unknown_prices(model, asked.values()) if some_priced else (),
         ):
             yield f"{column.label}: {text}"
 
 
-def uncontained_warnings(info: RunInfo) -> Iterator[str]:
-    """The agents that ran with the rights of their user."""
-    for agent, reason in info.uncontained.items():
-        yield f"{agent}: agent not contained: {reason}"
-
-
-def _skipped(info: RunInfo) -> Iterator[str]:
-    """The cases that were left out, by reason."""
-    cases: dict[str, list[str]] = {}
-    for case, reason in info.skipped.items():
-        cases.setdefault(reason, []).append(case)
-    for reason, names in cases.items():
-        what = "1 case was" if len(names) == 1 else f"{len(names)} cases were"
-        yield f"{what} left out ({', '.join(names)}): {reason}"
-
-
-def _topped_up(info: RunInfo, model: str) -> Iterator[str]:
-    more = sum(samples > (info.samples or 0) for samples in info.more.get(model, {}).values())
-    if more:
-        looked = "1 case that looked" if more == 1 else f"{more} cases that looked"
-        yield f"{looked} worse than before got more attempts than the others, which moves means a little"
-
-
-def _gaps(model: ModelSummary, asked: Collection[CaseAttempts]) -> Iterator[str]:
-    """What was cut off, not judged or not there."""
+def _gaps(model: ModelSummary, asked: Collection[CaseAttempts], *, is_limited: bool) -> Iterator[str]:
+    """What was cut off, not judged or not there; `is_limited` says whether a limit was asked for."""
     replies = sum(len(attempts.answered) for attempts in asked)
     if 50 * model.truncated > replies:
-        yield f"{model.truncated} of {replies} replies were cut off at the token limit: raise --max-tokens"
+        way_out = "raise --max-tokens" if is_limited else "it is the server's own, set --max-tokens for all models"
+        yield f"{model.truncated} of {replies} replies were cut off at the token limit: {way_out}"
     yield from finish_notes([row.finish for attempts in asked for row in attempts.answered])
+    yield from cached_reply_notes(row for attempts in asked for row in attempts.answered)
     if model.unscored:
         more = len(model.unscored) - MAX_NAMED_UNSCORED_CASES
         listed = ", ".join(model.unscored[:MAX_NAMED_UNSCORED_CASES]) + (f" and {more} more" if more > 0 else "")
@@ -401,6 +394,8 @@ class CaseSummary(Record, frozen=True, kw_only=True):
     """What the replies to its judged attempts cost; None where a price is unknown."""
     why: str = ""
     """The most frequent reason for a failed attempt, with its count when there were several."""
+    first_wrong: int | None = None
+    """The number of the first attempt that was judged and not correct; None where there was none."""
 
 
 class Summary(Record, frozen=True, kw_only=True):
@@ -511,7 +506,7 @@ def _case_summary(
     column: Column, attempts: CaseAttempts, scores: Sequence[float | None], sizes: Sequence[int]
 ) -> CaseSummary:
     tried, known = len(attempts.judged), attempts.values(scores)
-    wrong = [row.reason for row in attempts.judged if row.outcome != "correct"]
+    wrong = [row for row in attempts.judged if row.outcome != "correct"]
     return CaseSummary(
         case=attempts.case.id,
         model=column.model,
@@ -524,7 +519,8 @@ def _case_summary(
         pass_at={size: pass_at_k(tried, attempts.correct, size) for size in sizes},
         flake_rate=flip_rate(tried, attempts.correct),
         cost_usd=attempts.cost,
-        why=most_frequent(wrong if tried else attempts.missing),
+        why=most_frequent([row.reason for row in wrong] if tried else attempts.missing),
+        first_wrong=min((row.number for row in wrong), default=None),
     )
 
 
@@ -543,22 +539,3 @@ def _suites(asked: Iterable[CaseAttempts], rule: SuiteRule, names: Collection[st
         if attempts.case.suite
     ]
     return suite_scores(cases, rule, names=names)
-
-
-def hardest_cases(summary: Summary, limit: int = 5) -> list[CaseSummary]:
-    """The cases that failed most often, each with the model that failed least at it, worst first.
-
-    What a weak model cannot do says little about a case; what the best one cannot do says much.
-    """
-    best: dict[str, float] = {}
-    failed: dict[str, CaseSummary] = {}
-    for row in summary.cases:
-        if row.attempts:
-            best[row.case] = max(best.get(row.case, 0.0), _share(row))
-        if row.correct < row.attempts and (row.case not in failed or _share(row) > _share(failed[row.case])):
-            failed[row.case] = row
-    return sorted(failed.values(), key=lambda row: (best[row.case], _share(row)))[:limit]
-
-
-def _share(row: CaseSummary) -> float:
-    return row.correct / row.attempts

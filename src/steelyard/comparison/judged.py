@@ -52,7 +52,7 @@ def decide_judged(
     """Whether models got worse, by the corrected difference over the cases of both sides; models share alpha (Bonferroni).
 
     A model regressed if its one-sided interval lies below 0, and did not if a drop of the margin is outside of it. A model
-    without labels of its own on both sides cannot be told about: borrowed errors of judges would not be evidence.
+    without labels of its own on both sides is left open: borrowed errors of judges would not be evidence.
     """
     decisions = tuple(
         _model_decision(name, *sides, alpha / len(models), cleared_level, margin) for name, sides in models.items()

@@ -51,6 +51,8 @@ class Trials(Record, frozen=True, kw_only=True):
     They count in no mean: that they were asked depends on what the others brought.
     """
     further_passes: AttemptIndex = 0
+    cached_from: tuple[str, ...] = ()
+    """The ids of the runs that asked for some of the replies, where these were taken from the reply cache."""
 
     def __post_init__(self) -> None:
         further = self.further_passes if self.further_attempts is None else self.further_attempts
@@ -77,7 +79,7 @@ class Side(Record, frozen=True, kw_only=True):
     rule: str
     models: dict[str, tuple[Trials, ...]]
     runs: tuple[str, ...] = ()
-    """The ids of the runs it was made of, where it is a baseline."""
+    """The ids of the runs it was made of, as far as they are known."""
     cases: Literal["", "fail", "warn", "off"] = ""
     """What single cases that got worse mean for a gate on this baseline; empty where that was left open."""
 
@@ -126,6 +128,7 @@ def _trials(
         cost_usd=attempts.cost,
         further_attempts=len(further) if is_planned else None,
         further_passes=sum(row.outcome == "correct" for row in further),
+        cached_from=tuple(sorted({run for row in (*attempts.answered, *further) for run in row.cached_from})),
     )
 
 
@@ -158,6 +161,8 @@ class Pairing(NamedTuple):
     """Cases that are judged by other tests now."""
     rules_changed: tuple[str, ...] = ()
     """Cases that our verifiers judge by other rules now, so that a difference may be theirs and not the model's."""
+    replies_shared: tuple[str, ...] = ()
+    """Cases at which both sides have the same replies: one of them took them from the reply cache, so they show no difference."""
 
     def label(self, case: str, model: str) -> str:
         """What a list calls a case: with its model, where there are several."""
@@ -171,6 +176,7 @@ def pair_sides(baseline: Side, current: Side) -> Pairing:
     removed: list[str] = []
     changed: list[str] = []
     rejudged: list[str] = []
+    shared: list[str] = []
     models = []
     for name, before, after in names:
         cases = []
@@ -180,13 +186,15 @@ def pair_sides(baseline: Side, current: Side) -> Pairing:
                 (new if old is None else removed).append(label)
             elif old.tests and fresh.tests and old.tests != fresh.tests:
                 changed.append(label)
-            elif _have_rules_changed(old, fresh, is_baseline=bool(baseline.runs)):
+            elif _have_rules_changed(old, fresh, is_baseline=bool(baseline.runs and old.tests)):
                 rejudged.append(label)
+            elif before == after and share_replies((old, baseline.runs), (fresh, current.runs)):
+                shared.append(label)
             else:
                 cases.append((old, fresh))
         models.append(PairedModel(name, cases))
     unpaired = _unpaired_models(baseline, current, names)
-    return Pairing(*unpaired, tuple(new), tuple(removed), models, tuple(changed), tuple(rejudged))
+    return Pairing(*unpaired, tuple(new), tuple(removed), models, tuple(changed), tuple(rejudged), tuple(shared))
 
 
 class TallySide(NamedTuple):
@@ -243,6 +251,21 @@ def _have_rules_changed(old: Trials, fresh: Trials, *, is_baseline: bool) -> boo
             rules not in UNNAMED_RULES and rules.partition(" ")[0] in {each.partition(" ")[0] for each in UNNAMED_RULES}
             for rules in fresh.judged_by
         )
+    )
+
+
+def share_replies(one: tuple[Trials, Sequence[str]], other: tuple[Trials, Sequence[str]]) -> bool:
+    """Whether two trials of the same case and model, each with the ids of its runs, have replies in common."""
+    sources = set(one[0].cached_from), set(other[0].cached_from)
+    return bool(any(sources) and (sources[0] | {*one[1]}) & (sources[1] | {*other[1]}))
+
+
+def replies_shared_sentence(baseline: str, cases: Sequence[str]) -> str:
+    """What to do about cases at which both sides have the same replies."""
+    more = f" and {len(cases) - 5} more" if len(cases) > 5 else ""
+    return (
+        f"{counted(len(cases), 'case')} with the same replies as {baseline}, not compared: {', '.join(cases[:5])}{more}; "
+        "run without --cache to compare them"
     )
 
 

@@ -8,7 +8,14 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from steelyard.analysis.suites import ordered_class_counts
-from steelyard.comparison.sides import PairedModel, Side, Trials, pair_sides, rules_changed_sentence
+from steelyard.comparison.sides import (
+    PairedModel,
+    Side,
+    Trials,
+    pair_sides,
+    replies_shared_sentence,
+    rules_changed_sentence,
+)
 from steelyard.errors import InputError, NotComparableError
 from steelyard.records import Record
 from steelyard.stats.intervals import StratumDifferences, stratified_difference_interval
@@ -80,6 +87,8 @@ class ThresholdComparison(Record, frozen=True, kw_only=True, omit_defaults=False
     """Cases that are judged by other tests now: they are not compared."""
     rules_changed: tuple[str, ...]
     """Cases that our verifiers judge by other rules now: they are not compared."""
+    replies_shared: tuple[str, ...]
+    """Cases at which one side took replies of the other from the reply cache: they are not compared."""
     unscored: tuple[str, ...]
     """Cases that one of the sides has no score for."""
     new_models: tuple[str, ...]
@@ -113,6 +122,8 @@ def compare(baseline: Side, current: Side, *, threshold: float = 0.05) -> Thresh
                 pairs.append((model.name, old, new))
     if not pairs and pairing.rules_changed:
         raise NotComparableError(rules_changed_sentence(baseline.name, pairing.rules_changed))
+    if not pairs and pairing.replies_shared:
+        raise NotComparableError(replies_shared_sentence(baseline.name, pairing.replies_shared))
     changes = [_change(name, old, new) for name, old, new in pairs]
     suites = [(model.name, _suites(model)) for model in pairing.models]
     return ThresholdComparison(
@@ -131,6 +142,7 @@ def compare(baseline: Side, current: Side, *, threshold: float = 0.05) -> Thresh
         removed_cases=pairing.removed_cases,
         tests_changed=pairing.tests_changed,
         rules_changed=pairing.rules_changed,
+        replies_shared=pairing.replies_shared,
         unscored=tuple(unscored),
         new_models=pairing.new_models,
         removed_models=pairing.removed_models,

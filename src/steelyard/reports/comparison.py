@@ -97,6 +97,9 @@ def comparison_markdown(comparison: ThresholdComparison) -> str:
 def comparison_json(comparison: ThresholdComparison) -> str:
     """The same for a program."""
     whole = msgspec.to_builtins(comparison)
+    # numbers, as programs that read forgetest's comparisons expect them, and beside them which cases they are
+    for name in ("new_case", "removed_case"):
+        whole |= {f"{name}_ids": whole[f"{name}s"], f"{name}s": len(whole[f"{name}s"])}
     if not comparison.suites:
         del whole["suites"], whole["overall"]
     return json_report(whole)
@@ -176,6 +179,7 @@ def uncompared_names(comparison: ThresholdComparison) -> Iterator[tuple[str, tup
             "Judged by older rules of steelyard, so not compared (judge the older run again: steelyard verify RUN)",
             comparison.rules_changed,
         ),
+        ("With the same replies on both sides, from the reply cache, so not compared", comparison.replies_shared),
         ("New cases", comparison.new_cases),
         ("Removed cases", comparison.removed_cases),
         ("Judged by other tests now, so not compared", comparison.tests_changed),
@@ -201,7 +205,7 @@ def decision_text(decision: Decision, warnings: Sequence[str]) -> str:
             *(f"  {reason}" for reason in reasons(model, decision)),
         ]
         for title, changes in _lists(model):
-            lines += [f"  {title}", *(f"    {_change(change)}" for change in changes[:MAX_LISTED_CASE_CHANGES])]
+            lines += [f"  {title}", *(f"    {case_change(change)}" for change in changes[:MAX_LISTED_CASE_CHANGES])]
             if len(changes) > MAX_LISTED_CASE_CHANGES:
                 lines.append(f"    and {len(changes) - MAX_LISTED_CASE_CHANGES:,} more")
     return "\n".join([*lines, *warning_lines(warnings)]) + "\n"
@@ -392,7 +396,8 @@ def _lists(model: ModelDecision) -> Iterator[tuple[str, tuple[CaseDrop, ...]]]:
         yield "Cases that got better", model.improved
 
 
-def _change(change: CaseDrop) -> str:
+def case_change(change: CaseDrop) -> str:
+    """What became of a case, in one line."""
     return f"{line(change.case)}  {change.baseline:.3f} -> {change.current:.3f}  p {_p(change.p)}"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from steelyard.analysis.estimates import Estimate
+from steelyard.analysis.hard_cases import HardCase
 from steelyard.analysis.suites import classify_response
 from steelyard.analysis.summary import AttemptText, CaseSummary, Flag, ModelSummary, Summary
 from steelyard.records import Cost, Evidence
@@ -314,6 +315,21 @@ def case_figures(case: CaseSummary, *, brief: bool = False) -> str:
     parts += [] if case.score is None else [f"score {case.score:.3f}"]
     parts += [f"flake rate {case.flake_rate:.1%}"] if case.flake_rate else []
     return ", ".join(parts)
+
+
+def hard_case_figures(hard: HardCase, models: int) -> str:
+    """How a case went over all models, with the best model's rate beside it; with one model, its own figures."""
+    if models == 1:
+        return case_figures(hard.best, brief=True)
+    best = f"{hard.best.correct}/{hard.best.attempts}{rate(hard.best.rate).partition('%')[2]}"
+    return f"{hard.correct}/{hard.attempts} correct, best {model_label(hard.best.model, hard.best.tier)} {best}"
+
+
+def hard_case_reason(hard: HardCase, models: int) -> str:
+    """Why the best of the models that failed did so, and which one that is."""
+    if models == 1 or not hard.failed.why:
+        return hard.failed.why
+    return f"{model_label(hard.failed.model, hard.failed.tier)}: {hard.failed.why}"
 
 
 def outcome(tried: AttemptText) -> str:

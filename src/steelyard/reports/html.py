@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 from markupsafe import Markup
 
 from steelyard.analysis.attempts import AttemptRow, AttemptTable, table_of_texts
-from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults, Summary, hardest_cases
+from steelyard.analysis.hard_cases import hardest_cases
+from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults, Summary
 from steelyard.comparison import gate as gates
 from steelyard.comparison.gate import Decision, ModelDecision
 from steelyard.comparison.threshold import ThresholdComparison
@@ -216,8 +217,13 @@ def _render(known: dict[str, Any], material: HtmlReportData, rows: Sequence[Repo
                 for concern in figures.flagged_attempts(material.summary.models)
             ],
             failed=[
-                (case, figures.model_label(case.model, case.tier), anchors.get((case.case, case.model, case.tier), ""))
-                for case in hardest_cases(material.summary)
+                (
+                    hard.case,
+                    figures.hard_case_figures(hard, len(material.summary.models)),
+                    figures.hard_case_reason(hard, len(material.summary.models)),
+                    anchors.get((hard.case, hard.failed.model, hard.failed.tier), ""),
+                )
+                for hard in hardest_cases(material.summary)
             ],
         )
     )

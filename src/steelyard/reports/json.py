@@ -102,6 +102,8 @@ def _result(run: str, tried: AttemptText, verdict: Verdict) -> dict[str, Any]:
     }
     if tried.verdict is not None and tried.verdict.node:
         result["node"] = tried.verdict.node
+    if tried.reply and tried.reply.cached_from:
+        result["cached_from"] = tried.reply.cached_from
     if tried.case.suite:
         result["suite"] = tried.case.suite
     primary = response_class(tried)
@@ -138,10 +140,11 @@ def _per_model(model: ModelSummary) -> dict[str, Any]:
         "model": model_label(model.model, model.tier),
         "pass_at_k": {str(k): estimate.value for k, estimate in sorted(model.pass_at.items())},
         **({"levels": _levels(model)} if model.levels else {}),
-        "avg_compilation_rate": model.compile_rate.value,
-        "avg_test_pass_rate": model.test_pass_rate.value,
-        "avg_clippy_score": model.lint.value,
-        "total_tokens": model.input_tokens + model.output_tokens,
+        "avg_compilation_rate": model.per_attempt.compile_rate,
+        "avg_test_pass_rate": model.per_attempt.test_pass_rate,
+        "avg_clippy_score": model.per_attempt.lint,
+        # 0 tokens are a reply whose tokens nobody counted
+        "total_tokens": model.input_tokens + model.output_tokens or None,
         "total_cost_usd": model.cost_usd,
         "avg_latency_ms": None if model.latency.value is None else model.latency.value * 1000,
         **(_suites(model.suites) if model.suites else {}),

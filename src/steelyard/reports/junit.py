@@ -49,20 +49,25 @@ def report(results: RunResults) -> str:
         rows.setdefault((case.model, case.tier), []).append(case)
     root = ElementTree.Element("testsuites", name="steelyard")
     for model in results.summary.models:
-        suite = ElementTree.SubElement(root, "testsuite", name=_name(model_label(model.model, model.tier)))
+        suite = ElementTree.SubElement(root, "testsuite", name=junit_text(model_label(model.model, model.tier)))
         _add_properties(suite, _model_properties(results.info, model, results.summary.rule))
         for case in rows.get((model.model, model.tier), ()):
             _add_case(suite, case, attempts.get((case.case, case.model, case.tier), ()))
-        _set_test_counts(suite, suite.iter("testcase"))
-        suite.set("timestamp", _name(results.info.started_at[: len("2026-02-03T04:05:06")]))
-    _set_test_counts(root, root.iter("testcase"))
+        suite.set("timestamp", junit_text(results.info.started_at[: len("2026-02-03T04:05:06")]))
+    return junit_document(root)
+
+
+def junit_document(root: ElementTree.Element) -> str:
+    """Suites with their tests, counted, as a file."""
+    for parent in (*root.iter("testsuite"), root):
+        _set_test_counts(parent, parent.iter("testcase"))
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
 
 
 def _add_case(suite: ElementTree.Element, case: CaseSummary, attempts: Sequence[AttemptText]) -> None:
     # the model is the class: GitLab takes two tests with the same class and name for one, whatever their suites
-    about = {"classname": _name(model_label(case.model, case.tier)), "name": _name(case.case)}
+    about = {"classname": junit_text(model_label(case.model, case.tier)), "name": junit_text(case.case)}
     test = ElementTree.SubElement(suite, "testcase", about, time=f"{sum(map(_seconds, attempts)):.3f}")
     _add_properties(test, _case_properties(case, attempts))
     if not case.attempts:
@@ -158,7 +163,7 @@ def _add_properties(parent: ElementTree.Element, values: Mapping[str, str]) -> N
     properties = ElementTree.SubElement(parent, "properties")
     for name, value in values.items():
         if value:
-            ElementTree.SubElement(properties, "property", name=name, value=_name(value))
+            ElementTree.SubElement(properties, "property", name=name, value=junit_text(value))
 
 
 def _set_test_counts(parent: ElementTree.Element, tests: Iterable[ElementTree.Element]) -> None:
@@ -166,11 +171,12 @@ def _set_test_counts(parent: ElementTree.Element, tests: Iterable[ElementTree.El
     parent.set("tests", f"{len(every)}")
     parent.set("failures", f"{sum(test.find('failure') is not None for test in every)}")
     parent.set("errors", f"{sum(test.find('error') is not None for test in every)}")
-    parent.set("skipped", "0")
+    parent.set("skipped", f"{sum(test.find('skipped') is not None for test in every)}")
     parent.set("time", f"{sum(float(test.get('time', '0')) for test in every):.3f}")
 
 
-def _name(text: str) -> str:
+def junit_text(text: str) -> str:
+    """A name or a sentence as XML may hold it."""
     # never cut: two long names may differ at their ends only
     return _valid_xml_text(line(text))
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePath
+from typing import NamedTuple
 
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
@@ -12,9 +15,10 @@ from steelyard.analysis.counts import Standing, Standings
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.headlines import ModelHeadline
 from steelyard.analysis.judged_rates import JudgedRates
+from steelyard.analysis.pair_preferences import JudgePreferences
 from steelyard.analysis.recorded_suites import RecordedSuites
 from steelyard.errors import ExitCode
-from steelyard.records import Case, Price, Record
+from steelyard.records import Case, Price, Record, RecordedClaim
 from steelyard.reports.figures import dollars, model_label, money, points, rate, seconds
 from steelyard.reports.tables import CsvValue, bullets, code, csv_text, json_report, markdown_table
 from steelyard.reports.terminal import COLUMN_GAP, TerminalPage, put_grid, put_judged
@@ -181,22 +185,67 @@ def _put_rows(page: TerminalPage, head: Sequence[str], rows: Sequence[Sequence[s
     page.say(table)
 
 
-def runs_text(runs: Sequence[tuple[str, Sequence[ModelHeadline]]], *, width: int, color: bool) -> str:
-    """The runs that are there by their names, a line per model of each."""
+class ListedRunFigures(NamedTuple):
+    """A run in a list of runs."""
+
+    name: str
+    models: Sequence[ModelHeadline]
+    started_at: str = ""
+    eval_sets: Sequence[str] = ()
+
+
+MAX_LISTED_EVAL_SETS = 3
+
+
+def runs_text(runs: Sequence[ListedRunFigures], *, width: int, color: bool) -> str:
+    """The runs that are there: each with its date and eval sets, and below it a line per model."""
     page = TerminalPage(width, color)
-    rows = [
-        (
-            line(name) if first else "",
-            line(model_label(model.model, model.tier)),
-            f"{model.correct}/{model.attempts}",
-            rate(model.pass_at_1) if model.pass_at_1 else "-",
-            f"{model.missing} missing" if model.missing else "",
-        )
-        for name, models in runs
-        for first, model in zip((True, *(False,) * len(models)), models, strict=False)
-    ]
-    _put_rows(page, ("run", "model", "correct", "pass@1", ""), rows, nothing="no runs yet")
+    if not runs:
+        page.say(Text("no runs yet"))
+    labels = [cell_len(line(model_label(model.model, model.tier))) for run in runs for model in run.models]
+    wide = min(max(labels, default=0), MAX_LISTED_NAME_COLUMNS)
+    for run in runs:
+        # a name that is cut cannot be copied: what follows it is
+        about = "  ".join(part for part in (_minute(run.started_at), _eval_set_names(run.eval_sets)) if part)
+        page.fit(Text.assemble((line(run.name), "bold"), f"  {about}"))
+        for model in run.models:
+            figures = [
+                _padded(line(model_label(model.model, model.tier)), wide),
+                rate(model.pass_at_1) if model.pass_at_1 else "-",
+                f"{model.correct}/{model.attempts}",
+                *([] if model.cost_usd is None else [money(model.cost_usd)]),
+                *([f"{model.missing} missing"] if model.missing else []),
+            ]
+            page.fit(Text(f"  {'  '.join(figures)}"))
     return page.text()
+
+
+MAX_LISTED_NAME_COLUMNS = 32
+
+
+def _padded(text: str, columns: int) -> str:
+    """Text that fills these columns, or more: a name that is cut cannot be copied."""
+    return text + " " * (columns - cell_len(text))
+
+
+def _minute(timestamp: str) -> str:
+    """A timestamp to the minute, as it was recorded.
+
+    >>> _minute("2026-11-15T12:00:59.123+00:00")
+    '2026-11-15 12:00'
+    """
+    return line(timestamp[:16].replace("T", " "))
+
+
+def _eval_set_names(paths: Sequence[str]) -> str:
+    """The names of files, the first few of many.
+
+    >>> _eval_set_names(["evals/a.toml", "evals/b.jsonl", "c.toml", "d.toml"])
+    'a, b, c and 1 more'
+    """
+    names = [line(PurePath(path).stem, 40) for path in paths[:MAX_LISTED_EVAL_SETS]]
+    more = len(paths) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")
 
 
 def standings_text(standings: Standings, *, color: bool) -> str:
@@ -216,6 +265,34 @@ def rows_text(columns: Sequence[str], rows: Sequence[Sequence[str]], *, color: b
     head = [line(column) for column in columns]
     _put_rows(page, head, [[line(cell, 80) for cell in row] for row in rows], nothing="  ".join(head))
     return page.text()
+
+
+def claims_text(claims: Sequence[RecordedClaim], *, color: bool) -> str:
+    """What a tool published about its attempts, beside what the attempts give."""
+    rows = [[claim.about, claim.they, claim.we, f"{claim.differs:,}" if claim.differs else "same"] for claim in claims]
+    return rows_text(["figure", "they say", "we say", "differ"], rows, color=color)
+
+
+def preferences_text(found: Sequence[JudgePreferences], *, color: bool) -> str:
+    """What judges of pairs prefer, a row each, and whether they favour a place."""
+    first, second = (line(found[0].a, 30), line(found[0].b, 30)) if found else ("a", "b")
+    head = ["judge", "pairs", f"{first} better", f"{second} better", "tie", "unusable", f"{first} preferred"]
+    rows = [
+        [
+            each.judge,
+            f"{each.pairs:,}",
+            *(f"{count:,}" for count in (each.a_wins, each.b_wins, each.ties, each.unusable)),
+            rate(each.preferred),
+        ]
+        for each in found
+    ]
+    sentences = [
+        f"  {line(each.judge)}: the order alone decided {each.position.first + each.position.second:,} of {counted(each.pairs, 'pair')}"
+        f" ({each.position.first:,} for the first answer, {each.position.second:,} for the second; p {each.position.p:.2g})\n"
+        for each in found
+        if each.pairs
+    ]
+    return rows_text(head, rows, color=color) + ("\n" + "".join(sentences) if sentences else "")
 
 
 def suites_text(cases: Sequence[Case], *, color: bool) -> str:

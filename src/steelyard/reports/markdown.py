@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from steelyard.analysis.summary import RunResults, hardest_cases
+from steelyard.analysis.hard_cases import hardest_cases
+from steelyard.analysis.summary import RunResults
 from steelyard.reports.figures import (
     flagged_attempts,
     footnotes,
+    hard_case_reason,
     metric_rows,
     model_label,
     verification_text,
@@ -71,17 +73,16 @@ def report(results: RunResults) -> str:
         parts.append("#### Failed most")
         parts.append(
             markdown_table(
-                ["case", "model", "correct", "score", "flake rate", "why"],
+                ["case", "correct", "best model", "its rate", "why"],
                 [
                     [
-                        code(case.case),
-                        code(model_label(case.model, case.tier)),
-                        f"{case.correct}/{case.attempts}",
-                        "-" if case.score is None else f"{case.score:.3f}",
-                        "-" if case.flake_rate is None else f"{case.flake_rate:.1%}",
-                        code(line(case.why, _MAX_REASON_CELL_CHARACTERS)),
+                        code(hard.case),
+                        f"{hard.correct}/{hard.attempts}",
+                        code(model_label(hard.best.model, hard.best.tier)),
+                        f"{hard.best.correct}/{hard.best.attempts}",
+                        code(line(hard_case_reason(hard, len(summary.models)), _MAX_REASON_CELL_CHARACTERS)),
                     ]
-                    for case in failed
+                    for hard in failed
                 ],
                 "---",
             )

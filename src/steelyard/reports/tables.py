@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import re
 from collections.abc import Iterable, Sequence
@@ -90,6 +91,18 @@ def markdown_table(head: Iterable[str], rows: Iterable[Sequence[str]], alignment
     names = list(head)
     lines = [names, ["---", *(alignment for _ in names[1:])], *rows]
     return "\n".join("| " + " | ".join(map(_table_cell, cells)) + " |" for cells in lines)
+
+
+def html_table(head: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table for a notebook; what others wrote is text in it.
+
+    >>> html_table(["", "m"], [("pass@1", "<b>")])
+    '<table><thead><tr><th></th><th>m</th></tr></thead><tbody><tr><td>pass@1</td><td>&lt;b&gt;</td></tr></tbody></table>'
+    """
+    titles = "".join(f"<th>{html.escape(line(name))}</th>" for name in head)
+    body = ("".join(f"<td>{html.escape(line(value))}</td>" for value in row) for row in rows)
+    lines = "".join(f"<tr>{cells}</tr>" for cells in body)
+    return f"<table><thead><tr>{titles}</tr></thead><tbody>{lines}</tbody></table>"
 
 
 def _table_cell(text: str) -> str:

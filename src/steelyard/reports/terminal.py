@@ -11,16 +11,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from steelyard.analysis.hard_cases import hardest_cases
 from steelyard.analysis.judged_rates import JudgedRates
-from steelyard.analysis.summary import AttemptText, ModelSummary, Summary, hardest_cases
+from steelyard.analysis.summary import AttemptText, ModelSummary, Summary
 from steelyard.reports.figures import (
     attempt_failure_reason,
     case_figures,
     flagged_attempts,
     footnotes,
+    hard_case_figures,
+    hard_case_reason,
     metric_rows,
     model_label,
     outcome,
+    rate,
     seconds,
     tests_passed,
     verification_text,
@@ -66,11 +70,10 @@ def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], 
     failed = hardest_cases(summary)
     if failed:
         page.head("Failed most")
-    for case in failed:
-        about = [line(case.case), *([line(model_label(case.model, case.tier))] if several else [])]
-        page.fit(Text(f"  {' · '.join(about)}  {case_figures(case, brief=True)}"))
-        if case.why:
-            page.fit(Text(f"    {line(case.why)}", style="dim"))
+    for hard in failed:
+        page.fit(Text(f"  {line(hard.case)}  {line(hard_case_figures(hard, len(summary.models)))}"))
+        if why := hard_case_reason(hard, len(summary.models)):
+            page.fit(Text(f"    {line(why)}", style="dim"))
     if summary.warnings:
         page.head("Warnings")
     for warning in summary.warnings:
@@ -80,6 +83,17 @@ def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], 
     for command in next_commands:
         page.verbatim(command, indent="  ")
     return page.text()
+
+
+def summary_line(summary: Summary, *, title: str) -> str:
+    """A run in one line: each model with its correct attempts and its first pass@k."""
+    parts = []
+    for model in summary.models:
+        k, estimate = min(model.pass_at.items())
+        missing = f", {model.missing} missing" if model.missing else ""
+        label = line(model_label(model.model, model.tier))
+        parts.append(f"{label} {model.correct}/{model.attempts} correct, pass@{k} {rate(estimate)}{missing}")
+    return f"{line(title)}: {'' if summary.conclusive else 'cannot tell: '}{'; '.join(parts)}"
 
 
 def put_judged(page: TerminalPage, rates: JudgedRates) -> None:
@@ -180,7 +194,7 @@ def case_text(attempts: Sequence[AttemptText], summary: Summary, *, width: int, 
     if attempts:
         case = attempts[0].case
         page.fit(Text.assemble((line(case.id), "bold"), f"  {line(case.name)}" if case.name else ""))
-        page.fit(Text(line(case.messages[-1].content if case.messages else ""), "dim"))
+        page.fit(Text(line(case.messages[-1].text if case.messages else ""), "dim"))
         page.say()
     rows = [_attempt_cells(tried) for tried in attempts]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
@@ -248,7 +262,10 @@ class TerminalPage:
     def fit(self, text: Text) -> None:
         """One line, cut at the width instead of going on below."""
         text.truncate(self._console.width, overflow="ellipsis")
-        self.say(text)
+        if self._console.no_color:  # a list of thousands of runs has nothing else to lay out
+            self._written.write(f"{text.plain}\n")
+        else:
+            self.say(text)
 
     def head(self, name: str) -> None:
         self.say()

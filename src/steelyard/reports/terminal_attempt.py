@@ -40,9 +40,7 @@ def attempt_text(tried: AttemptText, judged: Iterable[JudgingResult] = (), *, wi
         )
     )
     for message in tried.case.messages:
-        page.section(
-            "Prompt" if message.role == MessageRole.USER else f"Prompt ({line(message.role)})", message.content
-        )
+        page.section("Prompt" if message.role == MessageRole.USER else f"Prompt ({line(message.role)})", message.text)
     if tried.reply is not None:
         _put_answer(page, tried.reply.answer)
     if tried.verdict is None:
@@ -77,7 +75,10 @@ def _put_answer(page: TerminalPage, answer: Answer) -> None:
 
 def _put_finding(page: TerminalPage, tried: AttemptText, found: Finding) -> None:
     """What running the code of a reply brought to light."""
-    page.section("Code", found.code or "", nothing="(none found in the reply)")
+    if found.code and tried.reply is not None and found.code.strip() == tried.reply.answer.text.strip():
+        page.head("Code  the whole reply")
+    else:
+        page.section("Code", found.code or "", nothing="(none found in the reply)")
     if found.missing:
         page.section("Not defined", ", ".join(found.missing))
     page.head(f"Tests  {tests_passed(tried)}" if found.tests else "Tests  none were run")
@@ -97,6 +98,8 @@ def _put_finding(page: TerminalPage, tried: AttemptText, found: Finding) -> None
 def _attempt_facts(tried: AttemptText) -> list[tuple[str, str]]:
     """The numbers of an attempt by their names."""
     facts = _answer_facts(tried.reply.answer) if tried.reply else []
+    if tried.reply and tried.reply.cached_from:
+        facts.append(("from the cache", f"run {tried.reply.cached_from[0]}"))
     if tried.verdict is None:
         return facts
     found = tried.verdict.found
@@ -130,6 +133,8 @@ def _answer_facts(answer: Answer) -> list[tuple[str, str]]:
     ]
     if answer.recorded_at:
         facts.append(("recorded at", answer.recorded_at))
+    if answer.first_token is not None:
+        facts.append(("first token", seconds(answer.first_token)))
     return [*facts, ("latency", "unknown" if answer.latency is None else seconds(answer.latency))]
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
+from textwrap import wrap
 
 from steelyard.analysis.estimates import Estimate
 from steelyard.reports.figures import dollars, model_label, money, points, rate
@@ -25,18 +26,23 @@ from steelyard.tiers.results import (
     TierGrade,
 )
 from steelyard.tiers.rubrics import CLAIM_TOLERANCE
+from steelyard.tiers.subtests import BestSubtest, best_subtests
 
 TIER_STATISTICS = ("median", "mean", "mode", "min", "max", "std_dev", "count")
 TIER_ESTIMATES = ("pass_rate", "impl_rate", "composite", "composite_median", "cost_of_pass", "uplift")
+SURE_P = 0.05
+"""Below this adjusted p a difference on the cases that were run is no chance."""
+TEXT_COLUMNS = 100
+"""The width that a text in a terminal fits."""
 RELIABLE_ALPHA, TENTATIVE_ALPHA = 0.8, 0.667
 """From here on Krippendorff calls agreement reliable, and worth tentative conclusions."""
 
 
 def text(analysis: ExperimentAnalysis, *, color: bool = False) -> str:
     """What a person reads in a terminal: the tiers first, then what they add to each other, then what to beware of."""
-    parts = [] if analysis.conclusive else [f"{_INCONCLUSIVE_TEXT}\n"]
+    parts = [] if analysis.conclusive else [f"{INCONCLUSIVE_TEXT}\n"]
     for table in tier_tables(analysis):
-        parts += [table.title, *([rows_text(table.head, table.rows, color=color)] if table.head else [])]
+        parts += [table.title, *(rows_text(head, rows, color=color) for head, rows in _fitting_parts(table))]
         parts += [_indented(table.sentences)] if table.sentences or not table.head else []
     if analysis.warnings:
         parts += ["Warnings", _indented(f"! {line(warning)}" for warning in analysis.warnings)]
@@ -45,18 +51,39 @@ def text(analysis: ExperimentAnalysis, *, color: bool = False) -> str:
     return "".join(f"{part}\n" for part in parts).rstrip("\n") + "\n"
 
 
-_INCONCLUSIVE_TEXT = "Cannot tell: more than 5% of the cases of some tier have no outcome."
+INCONCLUSIVE_TEXT = "Cannot tell: more than 5% of the cases of some tier have no outcome."
+
+
+def _fitting_parts(table: ReportTable) -> Iterator[tuple[Sequence[str], list[list[str]]]]:
+    """A table as one or several that fit the width of a text, each with the first column."""
+    if not table.head:
+        return
+    widths = [max(map(len, column)) for column in zip(table.head, *table.rows, strict=True)]
+    start = 1
+    while start < len(widths):
+        end, total = start, widths[0]
+        # one column has to be there, however wide
+        while end < len(widths) and (end == start or total + 2 + widths[end] <= TEXT_COLUMNS):
+            total += 2 + widths[end]
+            end += 1
+        chosen = [0, *range(start, end)]
+        yield [table.head[place] for place in chosen], [[row[place] for place in chosen] for row in table.rows]
+        start = end
 
 
 def _indented(rows: Iterable[str]) -> str:
-    return "".join(f"  {row}\n" for row in rows)
+    """Sentences beneath each other, folded at the width of a text."""
+    return "".join(
+        "\n".join(wrap(row, TEXT_COLUMNS, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)) + "\n"
+        for row in rows
+    )
 
 
 def markdown(analysis: ExperimentAnalysis) -> str:
     """The same for a comment on a pull request, with the statistics of every metric."""
     parts = ["### Tiers"]
     if not analysis.conclusive:
-        parts.append(f"**{_INCONCLUSIVE_TEXT}**")
+        parts.append(f"**{INCONCLUSIVE_TEXT}**")
     comparisons = {title for model in analysis.models for title, *_ in _comparisons(model, analysis)}
     for table in tier_tables(analysis):
         title = escaped(table.title)
@@ -154,11 +181,47 @@ def tier_tables(analysis: ExperimentAnalysis) -> Iterator[ReportTable]:
         yield ReportTable(*_tiers(model, analysis), _title(model, analysis))
         for title, head, rows in _comparisons(model, analysis):
             yield ReportTable(head, rows, title)
+        if model.ablation:
+            yield ReportTable([], [], "What each addition bought", tuple(map(addition_text, model.ablation)))
         if analysis.impl_rate is not None:
             yield ReportTable(*_impl_rates(model, analysis.impl_rate), _impl_rate_title(analysis.impl_rate))
+    if analysis.pair_by == "experiment" and (best := best_subtests(analysis.runs)):
+        yield _best_subtests(best, analysis)
     yield ReportTable([], [], "Across tiers", tuple(_cross_tier_sentences(analysis)))
     if analysis.panel is not None:
         yield ReportTable(*_judges(analysis.panel), "Judges", tuple(_agreement(analysis)))
+
+
+def _best_subtests(best: Sequence[BestSubtest], analysis: ExperimentAnalysis) -> ReportTable:
+    head = ["tier", "subtests", "best", f"mean {best[0].by}", "in runs left out", "could also be"]
+    rows = [
+        [
+            line(each.tier if len(analysis.models) == 1 else model_label(each.model, each.tier)),
+            f"{each.subtests:,}",
+            line(each.best, 30),
+            f"{each.value:.3f}",
+            "-" if each.held_out is None else f"{each.held_out:.3f}",
+            _others_text(each.could_be),
+        ]
+        for each in best
+    ]
+    said = (
+        "the best of many looks better than it is: in runs left out, each subtest was chosen without the run that scores it",
+        "a subtest could also be the best where a test at 5% for all subtests of its tier does not refute it",
+    )
+    return ReportTable(head, rows, "Best subtest of each tier", said)
+
+
+def _others_text(names: Sequence[str]) -> str:
+    """A few names, and how many more.
+
+    >>> _others_text(["01", "02"]), _others_text([]), _others_text([f"{n:02}" for n in range(9)])
+    ('01, 02', 'no other', '00, 01, 02 and 6 more')
+    """
+    if not names:
+        return "no other"
+    shown = ", ".join(line(name, 20) for name in names[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
 
 
 def _title(model: ModelAnalysis, analysis: ExperimentAnalysis) -> str:
@@ -252,11 +315,51 @@ def _comparisons(
         yield "What each tier adds to the one before", ["addition", *head], rows
 
 
+def addition_text(each: TierComparison) -> str:
+    """What a tier buys beyond the one before, in a sentence.
+
+    >>> unknown = Estimate(value=None)
+    >>> gain, price = Estimate(value=0.3, low=0.1, high=0.4), Estimate(value=0.01, low=0.008, high=0.012)
+    >>> addition_text(TierComparison(model="m", tier="T1", other="T0", cases=9, tier_only=0, other_only=0, pass_rate=gain,
+    ...     composite=unknown, cost_usd=price, p=0.01, p_adjusted=0.02))
+    'T1 over T0 buys 30.0 points of pass rate (10.0 to 40.0), for $0.010 more per run: a point costs $0.0003333 a run'
+    """
+    rate, cost = each.pass_rate, each.cost_usd
+    name = f"{line(each.tier)} over {line(each.other)}"
+    if rate.value is None:
+        return f"{name}: they share no case, so nothing is known of what it buys"
+    paid = (
+        "at an unknown price" if cost.value is None else f"for {money(abs(cost.value))} {_more_or_less(cost)} per run"
+    )
+    if rate.low is None or rate.high is None or rate.low <= 0 <= rate.high:
+        range_text = (
+            "" if rate.low is None or rate.high is None else f" ({rate.low * 100:.1f} to {rate.high * 100:.1f} points)"
+        )
+        if each.p_adjusted is not None and each.p_adjusted < SURE_P and rate.value:
+            gained = f"{'gains' if rate.value > 0 else 'loses'} {abs(rate.value) * 100:.1f} points on these cases"
+            return f"{name} {gained} (p {_p(each.p_adjusted)}), which need not hold beyond them{range_text}, {paid}"
+        return f"{name} buys nothing that can be told from chance{range_text}, {paid}"
+    low, high = sorted((abs(rate.low), abs(rate.high)))
+    verb = "buys" if rate.value > 0 else "loses"
+    said = (
+        f"{name} {verb} {abs(rate.value) * 100:.1f} points of pass rate ({low * 100:.1f} to {high * 100:.1f}), {paid}"
+    )
+    if rate.value > 0 and cost.value is not None and cost.value > 0:
+        said += f": a point costs {money(cost.value / rate.value / 100)} a run"
+    return said
+
+
+def _more_or_less(cost: Estimate) -> str:
+    is_certain = cost.low is not None and cost.high is not None and not cost.low <= 0 <= cost.high
+    word = "more" if (cost.value or 0.0) >= 0 else "less"
+    return word if is_certain else f"{word}, which may be chance,"
+
+
 def _comparison_cells(each: TierComparison) -> list[str]:
     p, adjusted = ("-" if value is None else _p(value) for value in (each.p, each.p_adjusted))
     return [
         f"{each.cases:,}",
-        _rate_difference_text(each.pass_rate),
+        rate_difference_text(each.pass_rate),
         score_difference_text(each.composite),
         _cost_difference_text(each.cost_usd),
         p,
@@ -297,7 +400,7 @@ def _cross_tier_sentences(analysis: ExperimentAnalysis) -> Iterator[str]:
         if variances:
             yield f"{of}variance of the tiers' medians: {', '.join(variances)}"
         if model.cost_delta is not None:
-            yield f"{of}the median run of the dearest tier costs {money(model.cost_delta)} more than that of the cheapest"
+            yield f"{of}the median run of the most expensive tier costs {money(model.cost_delta)} more than that of the cheapest"
     if analysis.tests:
         yield f"p is exact and two-sided, and adjusted by Holm for {counted(analysis.tests, 'comparison')}"
 
@@ -376,10 +479,10 @@ def _statistic(described: MetricStatistics, name: str) -> str:
     return "-" if value is None else f"{value:,}" if name == "count" else f"{value:.4g}"
 
 
-def _rate_difference_text(estimate: Estimate) -> str:
+def rate_difference_text(estimate: Estimate) -> str:
     """A difference of rates in points.
 
-    >>> _rate_difference_text(Estimate(value=0.042, low=-0.005, high=0.079))
+    >>> rate_difference_text(Estimate(value=0.042, low=-0.005, high=0.079))
     '+4.2 points [-0.5, 7.9]'
     """
     return _signed_text(estimate, 1, 100, " points")

@@ -249,8 +249,9 @@ class _Frame:
             case "bar":
                 half = 0.0 if point.y2 is not None else layer.width / 2
                 top, height = min(y, y2) - half, abs(y2 - y) + 2 * half
-                bar = Markup('<rect x="{}" y="{}" width="{}" height="{}" fill="{}"/>')
-                return bar.format(_number(x), _number(top), _number(max(x2 - x, 0.5)), _number(height), colour)
+                faint = Markup(' opacity="{}"').format(_number(layer.opacity)) if layer.opacity < 1 else ""
+                bar = Markup('<rect x="{}" y="{}" width="{}" height="{}" fill="{}"{}/>')
+                return bar.format(_number(x), _number(top), _number(max(x2 - x, 0.5)), _number(height), colour, faint)
             case "ring":
                 ring = Markup('<circle cx="{}" cy="{}" r="{}" fill="none" stroke="{}"/>')
                 return ring.format(_number(x), _number(y), _number(layer.width / 2), colour)

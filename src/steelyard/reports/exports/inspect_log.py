@@ -116,7 +116,7 @@ def _sample(tried: AttemptText, model: str) -> dict[str, Any]:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    return {"role": message.role if message.role in ROLES else "user", "content": message.content}
+    return {"role": message.role if message.role in ROLES else "user", "content": message.text}
 
 
 def _reply(answer: Answer, model: str) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def report(results: RunResults) -> str:
 def _result(tried: AttemptText, places: dict[str, int], models: list[str], name: str) -> dict[str, Any]:
     model = model_label(tried.model, tried.tier)
     answer = tried.reply.answer if tried.reply else None
-    asked = "\n\n".join(message.content for message in tried.case.messages)
+    asked = "\n\n".join(message.text for message in tried.case.messages)
     tokens = {
         "prompt": (answer.input_tokens if answer else None) or 0,
         "completion": (answer.output_tokens if answer else None) or 0,

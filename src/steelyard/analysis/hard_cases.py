@@ -1,0 +1,43 @@
+"""The cases that failed most, over all models."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from steelyard.analysis.summary import CaseSummary, Summary
+
+
+class HardCase(NamedTuple):
+    """A case that failed, over all models (and tiers)."""
+
+    case: str
+    attempts: int
+    correct: int
+    best: CaseSummary
+    """The model that did best at it."""
+    failed: CaseSummary
+    """The best of those that failed at it: what a weak model cannot do says little about a case."""
+
+
+def hardest_cases(summary: Summary, limit: int = 5) -> list[HardCase]:
+    """The cases that failed most often over all models; of equals, those first at which the best model failed most."""
+    by_case: dict[str, list[CaseSummary]] = {}
+    for row in summary.cases:
+        if row.attempts:
+            by_case.setdefault(row.case, []).append(row)
+    found = [
+        HardCase(
+            case,
+            sum(row.attempts for row in rows),
+            sum(row.correct for row in rows),
+            best=max(rows, key=_share),
+            failed=max((row for row in rows if row.correct < row.attempts), key=_share),
+        )
+        for case, rows in by_case.items()
+        if any(row.correct < row.attempts for row in rows)
+    ]
+    return sorted(found, key=lambda hard: (hard.correct / hard.attempts, _share(hard.best)))[:limit]
+
+
+def _share(row: CaseSummary) -> float:
+    return row.correct / row.attempts

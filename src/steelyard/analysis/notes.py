@@ -1,0 +1,70 @@
+"""What a reader should know of a run beside its numbers: cases left out, how replies ended, and where they are from."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from steelyard.analysis.attempts import AttemptRow
+from steelyard.records import Finish, RunInfo
+from steelyard.text import counted, line, short_quote
+
+MAX_NAMED_FINISHES = 5
+KNOWN_FINISHES = frozenset((*Finish, "tool_use", "content_filter"))
+"""Finish reasons that we know, also under the names that recordings have."""
+MAX_NAMED_SOURCES = 3
+
+
+def uncontained_warnings(info: RunInfo) -> Iterator[str]:
+    """The agents that ran with the rights of their user."""
+    for agent, reason in info.uncontained.items():
+        yield f"{agent}: agent not contained: {reason}"
+
+
+def skipped_case_notes(info: RunInfo) -> Iterator[str]:
+    """The cases that were left out, by reason."""
+    cases: dict[str, list[str]] = {}
+    for case, reason in info.skipped.items():
+        cases.setdefault(reason, []).append(case)
+    for reason, names in cases.items():
+        what = "1 case was" if len(names) == 1 else f"{len(names)} cases were"
+        yield f"{what} left out ({', '.join(names)}): {reason}"
+
+
+def more_attempts_note(info: RunInfo, model: str) -> Iterator[str]:
+    """How many cases got more attempts than the others, if some did."""
+    more = sum(samples > (info.samples or 0) for samples in info.more.get(model, {}).values())
+    if more:
+        looked = "1 case that looked" if more == 1 else f"{more} cases that looked"
+        yield f"{looked} worse than before got more attempts than the others, which moves means a little"
+
+
+def finish_notes(finishes: Sequence[str]) -> Iterator[str]:
+    """What a reader should know about how replies ended."""
+    calls = finishes.count(Finish.TOOL_CALLS)
+    if calls:
+        yield f"{calls} of {counted(len(finishes), 'reply', 'replies')} {'ends' if calls == 1 else 'end'} in tool calls: show prints them"
+    unknown = Counter(finish for finish in finishes if finish not in KNOWN_FINISHES)
+    for finish, count in sorted(unknown.items())[:MAX_NAMED_FINISHES]:
+        yield f"{counted(count, 'reply', 'replies')} ended with the unknown finish reason {short_quote(finish)}: judged as it is"
+
+
+def cached_reply_notes(answered: Iterable[AttemptRow]) -> Iterator[str]:
+    """How many replies come from which earlier runs, and what of the cost was paid there."""
+    rows = list(answered)
+    cached = [row for row in rows if row.cached_from]
+    if not cached:
+        return
+    sources = sorted({row.cached_from[0] for row in cached})
+    more = f" and {len(sources) - MAX_NAMED_SOURCES} more" if len(sources) > MAX_NAMED_SOURCES else ""
+    paid = math.fsum(row.cost_usd or 0.0 for row in cached)
+    cost = f", which paid ${paid:.4f} of the cost" if paid else ""
+    whose = f"run {line(sources[0], 80)}" if len(sources) == 1 else f"{counted(len(sources), 'run')}"
+    listed = (
+        "" if len(sources) == 1 else f" ({', '.join(line(each, 80) for each in sources[:MAX_NAMED_SOURCES])}{more})"
+    )
+    yield (
+        f"{len(cached)} of {counted(len(rows), 'reply', 'replies')} were taken from {whose}{listed}{cost}: "
+        "they are no further samples, and a comparison with their run leaves their cases out"
+    )
