@@ -15,10 +15,7 @@ CORE_TESTS := tests/test_architecture.py tests/test_plugins.py tests/evalsets/te
 .PHONY: check demo test test-slow bench chaos chaos-kills chaos-fuzz chaos-machines format pins docs clean
 
 demo: .venv/core
-	$(BIN)/steelyard run examples/python-basics.toml --models replay:examples/recordings/python-basics.jsonl.gz --pass-k 1,5,10
-	@if command -v rustc >/dev/null; then set -x; \
-		$(BIN)/steelyard run examples/rust-basics.toml --models replay:examples/recordings/rust-basics.jsonl.gz --pass-k 1,5,10; \
-	else echo "The Rust half of the demo needs rustc; see steelyard doctor."; fi
+	$(BIN)/steelyard demo
 
 # Under 60 CPU seconds when the types were checked before; nothing but these files is collected.
 check: .venv/ready
@@ -41,6 +38,7 @@ test-slow: .venv/ready .venv/system
 bench: .venv/ready
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/verify.py
+	$(BIN)/python benchmarks/cores.py
 	$(BIN)/python benchmarks/passk.py
 	$(BIN)/python benchmarks/terraform.py
 	$(BIN)/python benchmarks/gate.py

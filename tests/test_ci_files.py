@@ -21,7 +21,8 @@ from support.toolchains import needs
 ROOT = Path(__file__).parents[1]
 ACTION = ROOT / "action.yml"
 GITHUB, GITLAB = (ROOT / "examples" / "ci" / name for name in ("github.yml", "gitlab.yml"))
-CHAOS = ROOT / ".github" / "workflows" / "chaos.yml"
+CHAOS, TESTS = (ROOT / ".github" / "workflows" / name for name in ("chaos.yml", "test.yml"))
+JENKINS = ROOT / "examples" / "ci" / "Jenkinsfile"
 PAGE = ROOT / "docs" / "ci.md"
 SHARDS = ROOT / "docs" / "shards.md"
 HOSTILE = "a b'\"; echo owned >&2; $(touch owned) `touch owned` ${HOME} --config=x"
@@ -36,7 +37,9 @@ def steps() -> dict[str, dict[str, Any]]:
 
 
 def scripts() -> dict[str, str]:
-    return {name: step["run"] for name, step in steps().items()} | {"GitLab": loaded(GITLAB)["evals"]["script"][0]}
+    _, _, jenkins = JENKINS.read_text("utf-8").partition("sh '''#!/bin/bash\n")
+    others = {"GitLab": loaded(GITLAB)["evals"]["script"][0], "Jenkins": jenkins.partition("'''")[0]}
+    return {name: step["run"] for name, step in steps().items()} | others
 
 
 @pytest.mark.parametrize(
@@ -45,6 +48,7 @@ def scripts() -> dict[str, str]:
         (ACTION, ["github-actions"]),
         (GITHUB, ["github-workflows"]),
         (CHAOS, ["github-workflows"]),
+        (TESTS, ["github-workflows"]),
         (GITLAB, ["gitlab-ci", "--data-transform=gitlab-ci"]),
     ],
     ids=lambda value: value.name if isinstance(value, Path) else "",
@@ -94,6 +98,25 @@ def test_a_script_is_sound(name: str) -> None:
     assert subprocess.run(["bash", "-n"], input=scripts()[name], text=True).returncode == 0
 
 
+@pytest.mark.parametrize(("given", "installed"), [("", "/the action"), ("steelyard==0.1.0", "steelyard==0.1.0")])
+def test_the_action_installs_its_own_checkout_unless_told_otherwise(given: str, installed: str, tmp_path: Path) -> None:
+    stand_in = tmp_path / "python"
+    stand_in.write_text(
+        '#!/bin/sh\nif [ "$2" = venv ]; then mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; else echo "$@"; fi\n'
+    )
+    stand_in.chmod(0o755)
+    env = {"PYTHON": str(stand_in), "VERSION": given, "CHECKOUT": "/the action", "RUNNER_TEMP": str(tmp_path)}
+    assert steps()["Install steelyard"]["env"].keys() <= env.keys()
+    ran = subprocess.run(
+        ["bash", "-c", steps()["Install steelyard"]["run"]],
+        env={**os.environ, **env, "GITHUB_OUTPUT": str(tmp_path / "output")},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.endswith(f"-- {installed}\n")
+
+
 def test_every_action_is_pinned_to_a_major_version() -> None:
     used = [step["uses"] for step in loaded(ACTION)["runs"]["steps"] if "uses" in step]
     used += [step["uses"] for step in loaded(GITHUB)["jobs"]["gate"]["steps"]]
@@ -113,6 +136,21 @@ def test_the_example_gives_inputs_that_are_there_and_every_input_is_documented()
     assert {name for name, about in inputs.items() if about.get("required")} <= set(given)
     page = PAGE.read_text("utf-8")
     assert [name for name in (*inputs, *loaded(ACTION)["outputs"]) if f"`{name}`" not in page] == []
+
+
+def test_jenkins_runs_commands_that_are_understood_and_stores_what_they_write() -> None:
+    lines = scripts()["Jenkins"].replace("\\\n", " ").replace("$SAMPLES", "10").splitlines()
+    commands = [shlex.split(line.partition("||")[0])[1:] for line in lines if line.startswith("steelyard ")]
+    understood = [command_parser(COMMANDS).parse_args(words) for words in commands]
+    assert [each.command.__name__ for each in understood] == ["run", "gate"]
+    assert understood[0].output == understood[1].current
+    assert all(Path(name).parent.name == "reports" for each in understood for name in each.report)
+
+
+def test_the_tests_run_on_both_architectures_and_every_python_that_is_promised() -> None:
+    matrix = loaded(TESTS)["jobs"]["tests"]["strategy"]["matrix"]
+    assert sorted(name.endswith("-arm") for name in matrix["machine"]) == [False, True]
+    assert matrix["python"] == ["3.11", "3.12", "3.13", "3.14"]
 
 
 def test_reports_that_the_scripts_ask_for_have_a_format() -> None:

@@ -71,7 +71,14 @@ def printed(command: str, place: Path) -> str:
     file = words.pop() if words[-2:-1] == [">"] else ""
     has_pattern = re.search(r" [\w/]+\*( |$)", command)
     if words[0] == "steelyard" and (">" not in words or file) and not has_pattern:
-        said = shown(place, *(word for word in words[1:] if word != ">"), COLUMNS="100", PATH=PATH)
+        said = shown(
+            place,
+            *(word for word in words[1:] if word != ">"),
+            COLUMNS="100",
+            PATH=PATH,
+            ANTHROPIC_API_KEY="",
+            MISTRAL_API_KEY="",
+        )
         if file:
             (place / file).write_text(said, "utf-8")
             said = ""

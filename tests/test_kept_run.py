@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from steelyard.analysis.summary import run_results
-from steelyard.store.journal import StoredRun, gate_looks
+from steelyard.store.journal import StoredRun
+from steelyard.store.looks import gate_looks
 from support.command_line import steelyard
 
 KEPT = Path(__file__).parent / "data" / "run-0.1.0"
@@ -68,6 +69,17 @@ def test_a_kept_run_makes_every_report(place: Path) -> None:
         for way in model["verified"]:
             # how many of them are correct is said since then
             assert way.pop("correct") <= way["attempts"]
+    for case in new["summary"]["cases"]:
+        # which attempt failed first is said since then
+        assert (case.pop("first_wrong", None) is None) == (case["correct"] == case["attempts"])
+    for model in new["summary"]["models"]:
+        # means over attempts are said since then
+        assert model.pop("per_attempt")["compile_rate"] is not None
+    for was, now in zip(old["aggregate"]["per_model"].values(), new["aggregate"]["per_model"].values(), strict=True):
+        # and stand where the format of these reports has them
+        was |= {key: now[key] for key in ("avg_compilation_rate", "avg_test_pass_rate", "avg_clippy_score")}
+        # nobody had counted tokens, which was reported as 0 and is unknown since then
+        assert (was.pop("total_tokens"), now.pop("total_tokens")) == (0, None)
     # one of seven attempts is missing, which is too many since then
     assert new["summary"].pop("conclusive") is False
     # nobody had measured a latency, which was reported as 0 and is unknown since then

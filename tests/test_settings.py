@@ -171,3 +171,48 @@ def test_the_file_says_how_suites_are_scored_and_leaves_the_rest_to_the_run(tmp_
         'unknown key "weight" in [suites] (known: latency_limit, latency_target, penalties, weights; did you mean "weights"?)'
     ]
     assert set(SuiteSettings.__struct_fields__) == set(SuiteRule.__struct_fields__)
+
+
+@pytest.mark.parametrize(
+    ("model", "environment", "url", "key"),
+    [
+        ("gemini/g", {"GOOGLE_API_KEY": "k"}, "https://generativelanguage.googleapis.com/v1beta", "k"),
+        (
+            "bedrock/m",
+            {"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s"},
+            "https://bedrock-runtime.eu-west-1.amazonaws.com",
+            "a:s",
+        ),
+        (
+            "bedrock/m",
+            {"AWS_REGION": "eu-west-1", "AWS_BEARER_TOKEN_BEDROCK": "b"},
+            "https://bedrock-runtime.eu-west-1.amazonaws.com",
+            "b",
+        ),
+        (
+            "azure/d",
+            {"AZURE_OPENAI_ENDPOINT": "https://r.example", "AZURE_OPENAI_API_KEY": "k", "OPENAI_API_VERSION": "1"},
+            "https://r.example?api-version=1",
+            "k",
+        ),
+        (
+            "azure/d",
+            {"AZURE_OPENAI_ENDPOINT": "https://r.example", "AZURE_OPENAI_API_KEY": "k"},
+            "https://r.example",
+            "k",
+        ),
+        ("llama.cpp/m", {}, "http://127.0.0.1:8080/v1", ""),
+    ],
+)
+def test_the_environment_says_where_large_providers_are_and_who_asks(
+    model: str, environment: dict[str, str], url: str, key: str
+) -> None:
+    reached = resolve_provider(model, Settings(), environment)[2]
+    assert (reached.base_url, reached.api_key) == (url, key)
+    elsewhere = resolve_provider(model, Settings(), environment, "https://elsewhere.example")[2]
+    assert elsewhere.api_key == ""
+
+
+def test_a_region_that_would_lead_elsewhere_is_not_put_into_an_address() -> None:
+    environment = {"AWS_REGION": "evil.example/", "AWS_BEARER_TOKEN_BEDROCK": "b"}
+    assert resolve_provider("bedrock/m", Settings(), environment)[2].base_url == ""

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from steelyard.analysis.counts import standings
     from steelyard.cli.pytest_plugin import Steelyard
     from steelyard.engine.gate.gate import GateResult, gate
-    from steelyard.engine.merge import merge
     from steelyard.engine.options import RunOptions
+    from steelyard.engine.results.merge import merge
     from steelyard.engine.results.read_outcomes import gather
     from steelyard.engine.resume import resume
     from steelyard.engine.resume import verify_again as verify
@@ -41,7 +41,7 @@ _HOMES = {
     "gate": "steelyard.engine.gate.gate:gate",
     "gather": "steelyard.engine.results.read_outcomes:gather",
     "load": "steelyard.evalsets:load",
-    "merge": "steelyard.engine.merge:merge",
+    "merge": "steelyard.engine.results.merge:merge",
     "resume": "steelyard.engine.resume:resume",
     "run": "steelyard.engine.run:run",
     "standings": "steelyard.analysis.counts:standings",

@@ -139,10 +139,19 @@ class ProviderError(StepError):
 class Unavailable(ProviderError):
     """No answer this time; asking again may help."""
 
-    def __init__(self, message: str, *, retry_after: float | None = None, parameters: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        parameters: Iterable[str] = (),
+        is_token_limit: bool = False,
+    ) -> None:
         super().__init__(message, parameters=parameters)
         self.retry_after = retry_after
         """Seconds the server asked us to wait."""
+        self.is_token_limit = is_token_limit
+        """The server takes no more tokens for now, whatever the number of requests."""
 
 
 class ProviderTimeout(Unavailable):

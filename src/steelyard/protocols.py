@@ -26,15 +26,21 @@ from steelyard.records import (
     settings_as,
 )
 
+StreamMode = Literal["auto", "on", "off"]
+"""Whether answers are streamed: always, never, or where a long answer could meet a time-out of something between."""
+
 
 class ProviderSettings(Record, frozen=True, kw_only=True):
     """How one provider is reached: a `[providers.NAME]` table of the settings file, or what the environment says."""
 
     type: str
-    """The wire format: openai, anthropic, ollama, http, command, agent, python or replay."""
+    """The wire format: openai, openai-responses, azure, anthropic, gemini, bedrock, ollama, http, command, agent, python or replay."""
     api_key: str = ""
     base_url: str = ""
     org_id: str = ""
+    dialect: str = ""
+    """Whose chat completions a server speaks, such as `mistral` or `llama.cpp`; by default those of the provider's name."""
+    stream: StreamMode = "auto"
     headers: dict[str, str] = {}
     body: str = ""
     """For `http`: the JSON body, with `{{prompt}}`, `{{system}}`, `{{model}}` and parameters filled in."""
@@ -66,6 +72,10 @@ class RateLimitHeadroom(NamedTuple):
     """Requests that may still be sent before the reset."""
     reset: float
     """Seconds until the count starts again."""
+    tokens: int | None = None
+    """Tokens that may still be used before their own reset; None where the server does not say."""
+    tokens_reset: float = 0.0
+    """Seconds until the tokens are counted again."""
 
 
 class Delivery:
@@ -78,6 +88,8 @@ class Delivery:
         """What delays the request, if known: the message about a timeout says it."""
         self.body = b""
         """The body of a response with a status of success, without keys; it is stored before anything is made of it."""
+        self.note = ""
+        """What was odd about the body, for the note of the answer."""
 
 
 class Provider(Protocol):

@@ -17,6 +17,7 @@ from steelyard.text import printable
 
 PROVIDER_KEYS = tuple(key for key in ProviderSettings.__struct_fields__ if key != "settings")
 DEFAULT_SETTINGS_PATH = Path("steelyard.toml")
+MAX_SETTINGS_BYTES = 16 << 20
 
 
 class SuiteSettings(Record, frozen=True, kw_only=True):
@@ -61,9 +62,11 @@ class _BuiltInProvider(Record, frozen=True, kw_only=True):
     type: str = "openai"
     url: str = ""
     key: str = ""
-    """The environment's name for the key."""
+    """The environment's names for the key; of several, `A|B`, the first that is set, and `A+B` joins two by a colon."""
     urls: tuple[str, ...] = ()
     """The environment's names for another address."""
+    version: str = ""
+    """The environment's name for the api-version, which becomes the query of the address."""
 
 
 BUILT_IN_PROVIDERS = {
@@ -77,14 +80,35 @@ BUILT_IN_PROVIDERS = {
     "ollama": _BuiltInProvider(
         type="ollama", url="http://127.0.0.1:11434", urls=("OLLAMA_HOST", "OLLAMA_BASE_URL", "OLLAMA_API_BASE")
     ),
+    "openai-responses": _BuiltInProvider(
+        type="openai-responses", url="https://api.openai.com/v1", key="OPENAI_API_KEY", urls=("OPENAI_BASE_URL",)
+    ),
+    "azure": _BuiltInProvider(
+        type="azure", key="AZURE_OPENAI_API_KEY", urls=("AZURE_OPENAI_ENDPOINT",), version="OPENAI_API_VERSION"
+    ),
+    "gemini": _BuiltInProvider(
+        type="gemini",
+        url="https://generativelanguage.googleapis.com/v1beta",
+        key="GEMINI_API_KEY|GOOGLE_API_KEY",
+    ),
+    "bedrock": _BuiltInProvider(
+        type="bedrock",
+        url="https://bedrock-runtime.{AWS_REGION|AWS_DEFAULT_REGION}.amazonaws.com",
+        key="AWS_BEARER_TOKEN_BEDROCK|AWS_ACCESS_KEY_ID+AWS_SECRET_ACCESS_KEY+AWS_SESSION_TOKEN",
+        urls=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",),
+    ),
     "openrouter": _BuiltInProvider(url="https://openrouter.ai/api/v1", key="OPENROUTER_API_KEY"),
     "groq": _BuiltInProvider(url="https://api.groq.com/openai/v1", key="GROQ_API_KEY"),
     "together": _BuiltInProvider(url="https://api.together.xyz/v1", key="TOGETHER_API_KEY"),
     "mistral": _BuiltInProvider(url="https://api.mistral.ai/v1", key="MISTRAL_API_KEY"),
     "deepseek": _BuiltInProvider(url="https://api.deepseek.com/v1", key="DEEPSEEK_API_KEY"),
     "xai": _BuiltInProvider(url="https://api.x.ai/v1", key="XAI_API_KEY"),
+    "fireworks": _BuiltInProvider(url="https://api.fireworks.ai/inference/v1", key="FIREWORKS_API_KEY"),
     "openai-completions": _BuiltInProvider(type="openai-completions"),
     "vllm": _BuiltInProvider(url="http://127.0.0.1:8000/v1", urls=("VLLM_BASE_URL",)),
+    "sglang": _BuiltInProvider(url="http://127.0.0.1:30000/v1", urls=("SGLANG_BASE_URL",)),
+    "llama.cpp": _BuiltInProvider(url="http://127.0.0.1:8080/v1", urls=("LLAMA_CPP_BASE_URL",)),
+    "lmstudio": _BuiltInProvider(url="http://127.0.0.1:1234/v1", urls=("LMSTUDIO_BASE_URL",)),
     "replay": _BuiltInProvider(type="replay"),
     "command": _BuiltInProvider(type="command"),
     "python": _BuiltInProvider(type="python"),
@@ -99,7 +123,11 @@ def load(path: Path | None, environment: Mapping[str, str]) -> tuple[Settings, l
             return Settings(), []
         path = DEFAULT_SETTINGS_PATH
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        with path.open("rb") as file:
+            content = file.read(MAX_SETTINGS_BYTES + 1)
+        if len(content) > MAX_SETTINGS_BYTES:
+            raise InputError(f"{path}: larger than {MAX_SETTINGS_BYTES >> 20} MB, which is no settings file")
+        table = tomllib.loads(content.decode("utf-8"))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:  # also a number with thousands of digits
@@ -228,18 +256,46 @@ def _completed_provider_settings(
 ) -> ProviderSettings:
     """What the settings leave open, from the environment, then from the built-in table; a key goes only to its own address."""
     built_in = BUILT_IN_PROVIDERS.get(name) or BUILT_IN_PROVIDERS.get(given.type) or _BuiltInProvider()
-    environment_url = next((environment[url] for url in built_in.urls if environment.get(url)), "") or built_in.url
+    built_in_url = _filled_url(built_in.url, environment)
+    environment_url = next((environment[url] for url in built_in.urls if environment.get(url)), "")
+    if environment_url and "?" not in environment_url and environment.get(built_in.version or "-"):
+        environment_url += f"?api-version={environment[built_in.version]}"
+    environment_url = environment_url or built_in_url
     settings_url = _full_url(given.base_url or environment_url, given.type)
     url = _full_url(base_url, given.type) or settings_url
-    own_urls = {_full_url(known, given.type) for known in (environment_url, built_in.url)}
-    environment_key = environment.get(built_in.key, "") if built_in.key and url in own_urls else ""
+    own_urls = {_full_url(known, given.type) for known in (environment_url, built_in_url)}
+    environment_key = environment_value(built_in.key, environment) if url and url in own_urls else ""
     api_key = (given.api_key if url == settings_url else "") or environment_key
-    if asks and built_in.key and not api_key and url == built_in.url:
+    if asks and built_in.key and not api_key and url and url == built_in_url:
+        wanted = built_in.key.replace("|", " or ").replace("+AWS_SESSION_TOKEN", "").replace("+", " and ")
         raise InputError(
-            f"provider {name}: no key; set {built_in.key}, or api_key under [providers.{name}] in the settings file"
+            f"provider {name}: no key; set {wanted}, or api_key under [providers.{name}] in the settings file"
         )
     headers = given.headers if url == settings_url else {}
-    return msgspec.structs.replace(given, base_url=url, api_key=api_key, headers=headers)
+    # openai is what every server calls itself
+    dialect = given.dialect or (name if name in BUILT_IN_PROVIDERS and name != "openai" else "")
+    return msgspec.structs.replace(given, base_url=url, api_key=api_key, headers=headers, dialect=dialect)
+
+
+def environment_value(names: str, environment: Mapping[str, str]) -> str:
+    """The value of the first of some variables that is set; those of `A+B` are joined, and only the third may be missing.
+
+    >>> environment_value("A|B+C+D", {"B": "b", "C": "c"}), environment_value("A|B+C", {"B": "b"})
+    ('b:c', '')
+    """
+    for name in filter(None, names.split("|")):
+        values = [environment.get(part, "") for part in name.split("+")]
+        if all(values[:2]):
+            return ":".join(filter(None, values))
+    return ""
+
+
+def _filled_url(url: str, environment: Mapping[str, str]) -> str:
+    """A built-in address with what the environment says in its braces; empty where it says nothing."""
+    before, brace, rest = url.partition("{")
+    names, _, after = rest.partition("}")
+    value = environment_value(names, environment)
+    return url if not brace else f"{before}{value}{after}" if value.replace("-", "").isalnum() else ""
 
 
 def _full_url(url: str, provider_type: str) -> str:

@@ -19,8 +19,8 @@ import pytest
 from msgspec.structs import replace
 
 from steelyard.cli import main as cli
-from steelyard.engine.merge import merge
-from steelyard.engine.results import tier_runs
+from steelyard.engine.results.merge import merge
+from steelyard.engine.tiers import tier_runs
 from steelyard.records import Judgment
 from steelyard.store.journal import StoredRun
 from support.facts import facts

@@ -562,7 +562,9 @@ def test_cases_for_judges_alone_are_not_verified_and_pass_by_their_majority(
     assert {(place_[0], row["passed"]) for place_, row in rows.items()} == {("T0", False), ("T1", True)}
     assert any("have no recorded outcome: the majority of their judges decides" in each for each in found["warnings"])
     shown = steelyard("resume", "run").stdout
-    assert "1 case is for judges alone to decide, and in no figure here: steelyard tiers has what they say" in shown
+    assert (
+        "1 case is for judges alone to decide, and in no figure here: see steelyard tiers, or steelyard pairs" in shown
+    )
     assert "steelyard tiers run" in shown
     steelyard("verify", "run")
     assert {fact.case for fact in facts(place, Verdict, "run")} == {"b"}

@@ -311,7 +311,8 @@ class FaultServer:
         body = json.loads(content) if content else None
         prompt = ""
         if isinstance(body, dict) and body.get("messages"):
-            prompt = body["messages"][-1]["content"]
+            said = body["messages"][-1]["content"]
+            prompt = said if isinstance(said, str) else "".join(part.get("text", "") for part in said)
         self._seen[path, prompt] += 1
         return Request(method, path, headers, body, prompt, self._seen[path, prompt] - 1, time.monotonic())
 

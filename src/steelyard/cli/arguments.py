@@ -48,7 +48,16 @@ def settings_and_run_options(
         ray_address=getattr(options, "ray_address", ""),
         allow_code=getattr(options, "allow_code", False),
         agent_sandbox=getattr(options, "agent_sandbox", "auto"),
+        batch=getattr(options, "batch", False),
+        cache_days=cache_days(options),
+        stream=getattr(options, "stream", None),
     )
+
+
+def cache_days(options: argparse.Namespace) -> float | None:
+    """How old cached replies may be; None where none are to be taken."""
+    days: float | None = getattr(options, "cache_for", None)
+    return float("inf") if days is None and getattr(options, "cache", False) else days
 
 
 def counting_options(options: argparse.Namespace) -> CountingOptions:
@@ -79,8 +88,33 @@ def parameters(options: argparse.Namespace, default_temperature: float | None = 
         except msgspec.MsgspecError:
             given[name] = value
     temperature = default_temperature if options.temperature is None else options.temperature
-    named = {"temperature": temperature, "max_tokens": options.max_tokens}
+    named = {
+        "temperature": temperature,
+        "max_tokens": options.max_tokens,
+        "reasoning_effort": getattr(options, "reasoning_effort", None),
+        "response_format": _response_format(getattr(options, "response_format", None)),
+    }
     return given | {name: value for name, value in named.items() if value is not None}
+
+
+def _response_format(given: str | None) -> dict[str, Any] | None:
+    """What replies are held to: `json`, or the JSON Schema in a file, in the words of OpenAI's format."""
+    import msgspec
+
+    from steelyard.errors import InputError
+
+    if not given:
+        return None
+    if given == "json":
+        return {"type": "json_object"}
+    try:
+        schema = msgspec.json.decode(Path(given).read_bytes(), type=dict)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or f"no JSON Schema: {error}"
+        raise InputError(
+            f"--response-format {given}: {reason}; write json, or the name of a file with a JSON Schema"
+        ) from None
+    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": True}}
 
 
 def load_eval_sets(paths: Sequence[str | Path], options: argparse.Namespace) -> EvalSets:
@@ -89,7 +123,7 @@ def load_eval_sets(paths: Sequence[str | Path], options: argparse.Namespace) -> 
 
     from steelyard import evalsets
     from steelyard.errors import InputError
-    from steelyard.evalsets.datasets import column_map
+    from steelyard.evalsets.benchmarks.datasets import column_map
 
     checks: dict[str, dict[str, Any]] = {}
     for given in options.default_check or ():

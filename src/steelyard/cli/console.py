@@ -54,7 +54,8 @@ def settings_and_run_options(options: argparse.Namespace) -> tuple[Settings, Run
     """The settings, and how a run is carried out, with its progress shown."""
     from steelyard.engine.progress import ProgressDisplay
 
-    watch = ProgressDisplay() if hasattr(options, "parallelism") else None
+    is_shown = hasattr(options, "parallelism") and not getattr(options, "quiet", False)
+    watch = ProgressDisplay() if is_shown else None
     settings, means = arguments.settings_and_run_options(options, watch)
     can_ask = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
     return settings, means._replace(say=print_to_stderr, ask_user=is_agreed if can_ask else None)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from steelyard.cli.commands import gate, label, look, outcomes, run, setup, tiers
+from steelyard.cli.commands import completion, demo, gate, label, look, outcomes, run, setup, tiers
 from steelyard.cli.console import print_to_stderr
 from steelyard.cli.limits import check_memory_limits
 from steelyard.cli.options import Command
@@ -86,7 +86,13 @@ def parse_options(parser: argparse.ArgumentParser, arguments: list[str]) -> argp
 
         from steelyard.errors import InputError
 
-        names = [name for sub in _subparsers(parser) for action in sub._actions for name in action.option_strings]
+        names = [
+            name
+            for sub in _subparsers(parser)
+            if sub.prog.split()[-1] == arguments[0]
+            for action in sub._actions
+            for name in action.option_strings
+        ]
         close = get_close_matches(unknown[0].partition("=")[0], names, n=1)
         way_out = f'did you mean "{close[0]}"?' if close else f"see steelyard {arguments[0]} --help"
         raise InputError(f'unknown argument "{unknown[0]}"; {way_out}')
@@ -167,14 +173,15 @@ def _subparsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser
     ]
 
 
-_ROOMS = (run, look, gate, outcomes, setup, tiers, label)
+_ROOMS = (run, look, gate, outcomes, setup, tiers, label, demo)
 _ORDER = (
-    "run resume verify merge list show report compare gate plan bless import passk repairs synth query validate suites tiers judge label "
-    "view models init allow doctor"
+    "run resume verify merge list show report compare gate plan bless import passk repairs synth query validate suites tiers judge pairs label "
+    "view models init demo allow doctor"
 )
-COMMANDS: Mapping[str, Command] = {
+_COMMANDS = {
     name: command for name in _ORDER.split() for room in _ROOMS if (command := room.COMMANDS.get(name)) is not None
 }
+COMMANDS: Mapping[str, Command] = {**_COMMANDS, "completion": completion.completion_command(_COMMANDS)}
 """All commands, in the order in which `--help` lists them."""
 LOOKING_COMMANDS = frozenset(("list", "show", "report", "query", "view", "compare", "gate", "merge", "suites", "allow"))
 """Commands that only read files."""

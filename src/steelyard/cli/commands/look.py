@@ -45,7 +45,7 @@ def list_runs(options: argparse.Namespace) -> int:
 
     settings, _ = settings_and_run_options(options)
     runs = run_headlines(Path(settings.output_dir))
-    listed = [(run.name, run.models) for run in runs if not run.problem]
+    listed = [lists.ListedRunFigures(*run[:4]) for run in runs if not run.problem]
     print(lists.runs_text(listed, width=terminal_width(), color=is_color_wanted()), end="")
     for run in runs:
         if run.problem:
@@ -62,15 +62,22 @@ def show(options: argparse.Namespace) -> int:
     from itertools import groupby
 
     from steelyard.engine.results.conclusion import next_commands
-    from steelyard.engine.results.tier_runs import reply_judgments
+    from steelyard.engine.tiers.tier_runs import reply_judgments
     from steelyard.errors import InputError, did_you_mean
     from steelyard.reports import terminal
+    from steelyard.reports.figures import model_label
     from steelyard.reports.terminal_attempt import attempt_text
     from steelyard.store.journal import StoredRun
 
     results, folder = _results(options)
     look: dict[str, Any] = {"width": terminal_width(), "color": is_color_wanted()}
     attempts = [tried for tried in results.attempts if not (options.failed and tried.correct)]
+    if options.model:
+        labels = [(model.model, model_label(model.model, model.tier)) for model in results.summary.models]
+        if not any(options.model in names for names in labels):
+            known = sorted({label for _, label in labels})
+            raise InputError(f'{folder}: no model "{options.model}" ({did_you_mean(options.model, known)})')
+        attempts = [tried for tried in attempts if options.model in (tried.model, model_label(tried.model, tried.tier))]
     if options.case is None:
         if options.failed:
             groups = groupby(attempts, key=lambda tried: tried.case.id)
@@ -108,6 +115,7 @@ def _show_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "number", nargs="?", type=positive_integer, help="an attempt's number: prompt, reply, code, tests, cost"
     )
+    sub.add_argument("--model", metavar="P/M", help="only attempts of this model; of one tier as 'P/M (TIER)'")
     sub.add_argument("--failed", action="store_true", help="only attempts that were not correct")
     add_trust_option(sub)
     add_scoring_options(sub)
@@ -248,7 +256,7 @@ def view(options: argparse.Namespace) -> int:
             for each in done:
                 warn_of(each.notes)
             root = done[0].folder if len(done) == 1 else done[0].folder.parent
-        serve(root, port=options.port, key=key, tell=tell, browser=not options.no_browser)
+        serve(root, port=options.port, key=key, tell=tell, browser=sys.stdout.isatty() and not options.no_browser)
     return ExitCode.OK
 
 

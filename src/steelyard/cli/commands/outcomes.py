@@ -177,11 +177,11 @@ def synth(options: argparse.Namespace) -> int:
     from steelyard.engine.results.synthetic import synthesize
 
     made = synthesize(
-        Path(options.out), problems=options.problems, samples=options.samples, models=options.models, seed=options.seed
+        Path(options.out), problems=options.problems, samples=options.samples, models=options.rates, seed=options.seed
     )
     for path in made.written:
         print(f"wrote {path}")
-    for model in options.models:
+    for model in options.rates:
         print(f"{model}: true pass@k " + ", ".join(f"{made.pass_at(model, k):.3f} at {k}" for k in (1, 5, 10)))
     return ExitCode.OK
 
@@ -196,6 +196,8 @@ def _synth_options(sub: argparse.ArgumentParser) -> None:
     )
     sub.add_argument(
         "--models",
+        # the setting "models" is what a run asks
+        dest="rates",
         type=named_rates,
         default="strong=0.8,weak=0.3",
         metavar="NAME=RATE,...",
@@ -246,8 +248,9 @@ def _k_values(given: Sequence[int] | Sequence[Sequence[int]]) -> list[int]:
 
 def import_(options: argparse.Namespace) -> int:
     """Make a run of other tools' files: their replies, their verdicts as recorded, and their failures."""
-    from steelyard.engine.results.import_run import import_recordings
+    from steelyard.engine.results.import_run import import_recordings, published_claims
     from steelyard.reports import terminal
+    from steelyard.reports.lists import claims_text
 
     settings, _ = settings_and_run_options(options)
     done = import_recordings(
@@ -261,6 +264,8 @@ def import_(options: argparse.Namespace) -> int:
         color=is_color_wanted(),
     )
     print(text, end="")
+    if claims := published_claims(options.file, reader=options.reader or ""):
+        print("\n" + claims_text(claims, color=is_color_wanted()), end="")
     return conclude(done.conclusion())
 
 

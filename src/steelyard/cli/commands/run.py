@@ -29,6 +29,7 @@ from steelyard.cli.options import (
     add_settings_option,
     add_shard_option,
     add_trust_option,
+    add_verbosity_options,
     attempt_count,
     finite_number,
     positive_integer,
@@ -140,6 +141,20 @@ def _rounds(
 FORECAST_ARGUMENTS = ("models", "k", "parameters", "system", "base_url", "means")
 
 
+def _add_answer_options(ask: Any) -> None:
+    """How models think, and what form their replies have."""
+    ask.add_argument(
+        "--reasoning-effort",
+        choices=("none", "minimal", "low", "medium", "high", "xhigh", "max"),
+        help="how much a model thinks before it answers; refused where its provider has no such setting",
+    )
+    ask.add_argument(
+        "--response-format",
+        metavar="json|SCHEMA",
+        help="hold replies to JSON, or to the JSON Schema in a file; refused where the provider cannot",
+    )
+
+
 def _run_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("evalset", nargs="*", metavar="EVALSET", help="a .toml or .jsonl file, or a folder of them")
     sub.add_argument("--eval-set", action="append", metavar="PATH", help="the same, as an option")
@@ -164,6 +179,7 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
         "--temperature", type=finite_number, metavar="T", help="sent only when given, like every parameter"
     )
     ask.add_argument("--max-tokens", type=positive_integer, metavar="N", help="the maximum length of a reply")
+    _add_answer_options(ask)
     ask.add_argument("--system", metavar="FILE|TEXT", help="a system prompt")
     ask.add_argument(
         "--param", action="append", default=[], metavar="K=V", help="any other parameter; V is JSON or text"
@@ -215,6 +231,7 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--dry-run", action="store_true", help="print what would be asked and the maximum cost, and stop")
     sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
     add_result_options(sub)
+    add_verbosity_options(sub)
 
 
 RUN_EXAMPLES = """\
@@ -239,7 +256,7 @@ def resume(options: argparse.Namespace) -> int:
     check_report_paths(options.report or ())
     folder = find_named_run(options.run, settings)
     suite_rule = arguments.suite_rule_of(folder, options, settings)
-    done = resume_run(folder, samples=options.samples, means=means)
+    done = resume_run(folder, samples=options.samples, base_url=options.base_url or "", means=means)
     if done.info.until is None or options.samples is not None:
         return _conclude_run(done, options, suite_rule)
     decided = continue_until_decided(done, means=means, tell=print_to_stderr)
@@ -249,10 +266,12 @@ def resume(options: argparse.Namespace) -> int:
 def _resume_options(sub: argparse.ArgumentParser) -> None:
     add_run_argument(sub)
     sub.add_argument("-n", "--samples", type=attempt_count, metavar="N", help="attempts per case and model from now on")
+    sub.add_argument("--base-url", metavar="URL", help="ask the models at this address from now on")
     add_inconclusive_option(sub)
     add_allow_code_option(sub)
     add_execution_options(sub, backend=True)
     add_result_options(sub)
+    add_verbosity_options(sub)
 
 
 def verify(options: argparse.Namespace) -> int:
@@ -274,11 +293,12 @@ def _verify_options(sub: argparse.ArgumentParser) -> None:
     add_allow_code_option(sub)
     add_execution_options(sub, backend=True, asks=False)
     add_result_options(sub)
+    add_verbosity_options(sub)
 
 
 def merge(options: argparse.Namespace) -> int:
     """Merge the shards of a run from several machines into one run, after checking that they have the same plan; or imported runs."""
-    from steelyard.engine.merge import merge as merged
+    from steelyard.engine.results.merge import merge as merged
     from steelyard.engine.results.report_files import check_report_paths
 
     settings, means = settings_and_run_options(options)
@@ -337,8 +357,10 @@ def _conclude_sequential_run(
 
 def _shown(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | None) -> Run:
     """Print a run and write its reports; returns it with its summary as it was scored for that."""
+    from itertools import groupby
+
     from steelyard import reports
-    from steelyard.analysis.summary import summarise
+    from steelyard.analysis.summary import run_results, summarise
     from steelyard.engine.results.report_files import (
         ScoringOverrides,
         formats_without_page,
@@ -361,10 +383,16 @@ def _shown(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | None)
         done = done._replace(summary=summarise(done.info, stored.cases, stored.facts(), **scoring._asdict()))
     if options.format != "text" and results is not None:
         print(reports.render(options.format, results), end="")
+    elif getattr(options, "quiet", False):
+        print(terminal.summary_line(done.summary, title=str(done.folder)))
     else:
         look: dict[str, Any] = {"width": terminal_width(), "color": is_color_wanted()}
         title, commands = str(done.folder), done.next_commands
         print(terminal.summary_text(done.summary, title=title, next_commands=commands, **look), end="")
+        if getattr(options, "verbose", False):
+            every = run_results(stored.info, stored.cases, stored.facts(), **scoring._asdict())
+            for _, attempts in groupby(every.attempts, key=lambda tried: tried.case.id):
+                print(f"\n{terminal.case_text(list(attempts), every.summary, **look)}", end="")
     print_written(write_reports(options.report or (), stored, scoring, results=results))
     warn(stored.damaged if options.report else ())
     return done

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from steelyard.cli import arguments
 from steelyard.cli.console import is_color_wanted, print_to_stderr, settings_and_run_options, terminal_width
@@ -15,6 +17,9 @@ from steelyard.cli.options import (
     add_settings_option,
 )
 from steelyard.errors import ExitCode
+
+if TYPE_CHECKING:
+    from steelyard.engine.preflight.starting_point import StartingPoint
 
 
 def validate(options: argparse.Namespace) -> int:
@@ -141,28 +146,62 @@ def _models_options(sub: argparse.ArgumentParser) -> None:
 
 
 def init(options: argparse.Namespace) -> int:
-    """Write a commented eval set and a settings file to start with."""
+    """Write an eval set and settings that run with what is here: a key, a server on this machine, or recorded replies."""
+    import os
+
+    from steelyard.engine.preflight.starting_point import starting_point
     from steelyard.errors import InputError
     from steelyard.evalsets import starter
 
     folder = Path(options.folder)
+    found = starting_point(os.environ)
+    evals = Path("evals", "starter.toml" if found else "python-basics.toml")
+    model = found.model if found else "replay:recordings/python-basics.jsonl.gz"
     files = {
-        folder / "evals" / "starter.toml": starter.starter(),
-        folder / "steelyard.toml": starter.starter_settings(),
+        Path("evals", "starter.toml"): starter.starter().encode(),
+        Path("steelyard.toml"): starter.starter_settings(model, found.base_url if found else "").encode(),
+        Path("eval-set.schema.json"): starter.SCHEMA_FILE.read_bytes(),
     }
-    standing = [str(path) for path in files if path.exists()]
+    if not found:
+        files[evals] = (starter.DEMO_FOLDER / "python-basics.toml").read_bytes()
+        files[Path("recordings", "python-basics.jsonl.gz")] = (
+            starter.DEMO_FOLDER / "python-basics.jsonl.gz"
+        ).read_bytes()
+    standing = [str(folder / path) for path in files if (folder / path).exists()]
     if standing:
         raise InputError(f"{', '.join(standing)}: already exists; nothing was written")
     for path, content in files.items():
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, "utf-8")
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
         except OSError as error:
-            raise InputError(f"{path}: {error.strerror}") from None
-        print(f"wrote {path}")
-    evals = folder / "evals" / "starter.toml"
-    print(f"\nNext:\n  steelyard validate {evals}\n  steelyard run {evals} --models openai/gpt-5-mini --samples 5")
+            raise InputError(f"{folder / path}: {error.strerror}") from None
+        print(f"wrote {folder / path}")
+    print(f"\nA run asks {_starting_words(found, folder / evals)}.")
+    enter = [] if folder.absolute() == Path.cwd() else [f"cd {shlex.quote(str(folder))}"]
+    samples = " --samples 5" if found else ""
+    commands = [*enter, f"steelyard validate {evals}", f"steelyard run {evals}{samples}"]
+    print("\nNext:\n" + "".join(f"  {command}\n" for command in commands), end="")
     return ExitCode.OK
+
+
+def _starting_words(found: StartingPoint | None, evals: Path) -> str:
+    """What a first run asks, why, and what that costs at most."""
+    from steelyard.engine.preflight.forecast import forecast, forecast_text
+    from steelyard.errors import SteelyardError
+    from steelyard.evalsets import load
+
+    if found is None:
+        return "nobody and costs nothing: no key and no server with a model was found, so it verifies recorded replies"
+    if found.is_local:
+        return f"{found.model} on this machine, because {found.found}, and costs nothing"
+    try:
+        planned = forecast(
+            load([evals]).cases, models=[found.model], samples=5, k=(1,), parameters={}, system="", base_url=""
+        )
+    except SteelyardError as error:
+        return f"{found.model}, because {found.found}; what that costs is not known: {error}"
+    return f"a model, because {found.found}: {forecast_text(planned).rstrip()}"
 
 
 def _init_options(sub: argparse.ArgumentParser) -> None:

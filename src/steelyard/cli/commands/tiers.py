@@ -1,4 +1,4 @@
-"""The commands about tiers: tiers, judge."""
+"""The commands about tiers and judges: tiers, judge, pairs."""
 
 from __future__ import annotations
 
@@ -35,20 +35,21 @@ if TYPE_CHECKING:
     from steelyard.tiers.results import ExperimentAnalysis
 
 
-TIER_FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".csv": "csv"}
+TIER_FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html", ".tex": "latex"}
 
 
 def tiers(options: argparse.Namespace) -> int:
     """Run an experiment in tiers, or analyse one that was run, here or by another tool: quality, cost, grade and uplift."""
-    from steelyard.engine.results import tier_runs
     from steelyard.engine.results.report_files import check_text_paths
+    from steelyard.engine.tiers import tier_runs
     from steelyard.errors import InputError
+    from steelyard.outcomes.readers.scylla import is_scylla
     from steelyard.store.journal import StoredRun
 
     settings, means = settings_and_run_options(options)
     check_text_paths(options.report or (), TIER_FORMAT_BY_SUFFIX)
     _check_charts_folder(options.charts)
-    folder = Path()
+    folder, is_foreign = Path(), False
     stopped: tuple[str, ...] = ()
     if bool(options.experiment) == bool(options.runs_csv):
         raise InputError("name an experiment (.toml), a run, or recorded runs with --runs-csv FILE; one of them")
@@ -64,9 +65,9 @@ def tiers(options: argparse.Namespace) -> int:
     else:
         folder = Path(options.experiment)
         if options.experiment.endswith(".toml"):
-            from steelyard.engine.experiment import run_experiment
             from steelyard.engine.plan import shard_cases, shard_messages
             from steelyard.engine.preflight.forecast import forecast_experiment, forecast_text
+            from steelyard.engine.tiers.experiment import run_experiment
             from steelyard.evalsets import experiments
             from steelyard.tiers.analysis import check_baseline
 
@@ -85,14 +86,21 @@ def tiers(options: argparse.Namespace) -> int:
             print_to_stderr(str(folder))
             if not mine:
                 return ExitCode.OK
+        elif is_scylla(folder):
+            is_foreign = True
         else:
             folder = find_named_run(options.experiment, settings)
-        experiment = tier_runs.tier_experiment(StoredRun(folder))
+        if is_foreign:
+            experiment, problems = tier_runs.from_scylla(folder)
+            warn(problems)
+        else:
+            experiment = tier_runs.tier_experiment(StoredRun(folder))
     found = tier_runs.tier_result(
         experiment,
         stopped=stopped,
         baseline=options.baseline,
-        pair_by=options.pair_by,
+        # where an experiment is the task, subtests are variants of a tier
+        pair_by=options.pair_by or ("experiment" if is_foreign else "case"),
         impl_rate=options.impl_rate,
         tasks=options.tasks,
     )
@@ -112,9 +120,9 @@ def _tiers_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--baseline", metavar="TIER", help="compare the others with this tier (default: the first)")
     files.add_argument(
         "--pair-by",
-        default="case",
         choices=["case", "experiment"],
-        help="what identifies the same task in two tiers; use experiment where subtests are variants of a tier (default: case)",
+        help="what identifies the same task in two tiers; use experiment where subtests are variants of a tier (default: case; "
+        "experiment for a folder of ProjectScylla)",
     )
     sub.add_argument(
         "--impl-rate",
@@ -150,8 +158,8 @@ def judge(options: argparse.Namespace) -> int:
     from steelyard.engine import resume
     from steelyard.engine.plan import plan_warnings
     from steelyard.engine.preflight.connect import split_model_names
-    from steelyard.engine.results import tier_runs
     from steelyard.engine.results.report_files import check_text_paths
+    from steelyard.engine.tiers import tier_runs
     from steelyard.errors import InputError
     from steelyard.evalsets import rubrics
     from steelyard.records import Panel
@@ -206,19 +214,88 @@ def _judge_options(sub: argparse.ArgumentParser) -> None:
     add_execution_options(sub)
 
 
+def pairs(options: argparse.Namespace) -> int:
+    """Have models judge the answers of two models side by side, each pair in both orders; or show such a run again."""
+    from steelyard.engine.preflight.connect import split_model_names
+    from steelyard.engine.tiers.pairs import is_pairs_run, judge_pairs, pair_preferences
+    from steelyard.errors import InputError
+    from steelyard.evalsets import rubrics
+    from steelyard.reports.lists import preferences_text
+    from steelyard.reports.tables import json_report
+    from steelyard.store.journal import StoredRun
+    from steelyard.text import counted
+
+    settings, means = settings_and_run_options(options)
+    stored = StoredRun(find_named_run(options.run, settings))
+    judges = split_model_names(options.judges or ())
+    stopped: tuple[str, ...] = ()
+    if not is_pairs_run(stored):
+        if not judges:
+            raise InputError("no judges; name one or several with --judges, such as --judges openai/gpt-5-mini")
+        rubric = rubrics.load(options.rubric).rubric if options.rubric else None
+        between = split_model_names([options.between] if options.between else ())
+        done = judge_pairs(
+            stored,
+            judges,
+            between=between,
+            rubric=rubric,
+            output=options.output,
+            parameters=arguments.parameters(options),
+            means=means,
+        )
+        print_to_stderr(str(done.folder))
+        stored, stopped = StoredRun(done.folder), done.stopped
+    found = pair_preferences(stored)
+    shown = preferences_text(found, color=is_color_wanted())
+    print(json_report({"judges": found}) if options.format == "json" else shown, end="")
+    for reason in stopped:
+        print_to_stderr(f"steelyard: {reason}; continue with: steelyard resume {stored.folder}")
+    # a judge of whom more than a twentieth is missing says nothing certain
+    broken = [each for each in found if each.unusable > 0.05 * (each.pairs + each.unusable)]
+    for each in broken:
+        of = counted(each.pairs + each.unusable, "pair")
+        print_to_stderr(
+            f"steelyard: {each.judge} gave no usable answer to {each.unusable:,} of {of}; at most 5% may lack one"
+        )
+    return ExitCode.CANNOT_TELL if broken or stopped else ExitCode.OK
+
+
+def _pairs_options(sub: argparse.ArgumentParser) -> None:
+    add_run_argument(sub)
+    sub.add_argument(
+        "--judges", action="append", metavar="MODEL,...", help="the judges: provider/model, one or several"
+    )
+    sub.add_argument("--between", metavar="A,B", help="the two models (default: those of the run, if it has two)")
+    sub.add_argument("--rubric", metavar="FILE", help="what counts: .yaml .toml .json (default: what the judge thinks)")
+    sub.add_argument(
+        "--output", metavar="DIR", help="the folder of the judgments (default: a new one under steelyard-runs/)"
+    )
+    sub.add_argument("--format", default="text", choices=["text", "json"], help="what to print (default: text)")
+    sub.add_argument("--temperature", type=finite_number, metavar="T", help="sent to the judges only when given")
+    sub.add_argument(
+        "--max-tokens", type=positive_integer, metavar="N", help="the maximum length of a judge's reply, in tokens"
+    )
+    sub.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="another parameter to send")
+    add_allow_code_option(sub)
+    add_execution_options(sub)
+
+
 def _print_tiers(analysis: ExperimentAnalysis, options: argparse.Namespace) -> None:
     """Print what tiers come to, and write it as tables and charts."""
     from steelyard.engine.results.report_files import write_texts
     from steelyard.reports import tiers as tables
     from steelyard.reports.charts import tiers as charts
+    from steelyard.reports.charts.tier_details import detail_charts
+    from steelyard.reports.exports.tier_documents import TIER_DOCUMENT_FORMATS
 
-    texts = {name: render(analysis) for name, render in tables.TIER_ANALYSIS_FORMATS.items()}
-    texts["text"] = tables.text(analysis, color=is_color_wanted())
-    print(texts[options.format], end="")
-    by_suffix = {suffix: texts[name] for suffix, name in TIER_FORMAT_BY_SUFFIX.items()}
+    formats = {**tables.TIER_ANALYSIS_FORMATS, **TIER_DOCUMENT_FORMATS}
+    is_text = options.format == "text"
+    print(tables.text(analysis, color=is_color_wanted()) if is_text else formats[options.format](analysis), end="")
+    wanted = {Path(path).suffix.lower() for path in options.report or ()}
+    by_suffix = {suffix: formats[name](analysis) for suffix, name in TIER_FORMAT_BY_SUFFIX.items() if suffix in wanted}
     print_written(write_texts(options.report or (), by_suffix))
     if options.charts:
-        _write_charts(charts.charts(analysis), Path(options.charts))
+        _write_charts([*charts.charts(analysis), *detail_charts(analysis)], Path(options.charts))
 
 
 def _write_charts(charts: Sequence[Chart], folder: Path) -> None:
@@ -247,14 +324,22 @@ def _check_charts_folder(folder: str | None) -> None:
 
 def _tier_report_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
-        "--format", default="text", choices=["text", "json", "markdown", "csv"], help="what to print (default: text)"
+        "--format",
+        default="text",
+        choices=["text", "json", "markdown", "csv", "html", "latex"],
+        help="what to print (default: text)",
     )
-    sub.add_argument("-o", "--report", action="append", metavar="FILE", help="also write it to a file: .json .md .csv")
+    sub.add_argument(
+        "-o", "--report", action="append", metavar="FILE", help="also write it to a file: .json .md .csv .html .tex"
+    )
     sub.add_argument("--charts", metavar="DIR", help="write charts into this folder, each as SVG and as Vega-Lite")
 
 
 COMMANDS = {
     "tiers": Command(tiers, _tiers_options, TIERS_EXAMPLES),
+    "pairs": Command(
+        pairs, _pairs_options, "example:\n  steelyard pairs latest --judges openai/gpt-5 --between model-a,model-b"
+    ),
     "judge": Command(
         judge,
         _judge_options,

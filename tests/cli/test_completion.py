@@ -1,0 +1,34 @@
+"""Shell completion, tried in the shells that are here."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.command_line import steelyard
+
+
+def completed(place: Path, *words: str) -> list[str]:
+    script = steelyard(place, "completion", "bash").stdout
+    given = " ".join(f"'{word}'" for word in words)
+    ask = f"COMP_WORDS=({given}); COMP_CWORD={len(words) - 1}; _steelyard; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    return subprocess.run(["bash", "-c", f"{script}{ask}"], capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_bash_completes_commands_and_the_options_of_each(tmp_path: Path) -> None:
+    assert completed(tmp_path, "steelyard", "re") == ["repairs", "report", "resume"]
+    assert completed(tmp_path, "steelyard", "resume", "latest", "--base") == ["--base-url"]
+    assert completed(tmp_path, "steelyard", "list", "--base") == []
+    assert completed(tmp_path, "steelyard", "completion", "f") == ["fish"]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_read_their_script(shell: str, tmp_path: Path) -> None:
+    script = steelyard(tmp_path, "completion", shell).stdout
+    assert "steelyard" in script
+    assert "base-url" in script
+    if shutil.which(shell):
+        assert subprocess.run([shell, "-n"], input=script, text=True).returncode == 0
