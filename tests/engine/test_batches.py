@@ -149,7 +149,7 @@ def test_a_submission_whose_answer_was_lost_is_looked_for_and_not_repeated(
 def test_what_is_too_much_for_one_batch_goes_into_several_and_each_model_has_its_own(
     batches: BatchServer, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("steelyard.engine.batches.MAX_CHUNK_REQUESTS", 4)
+    monkeypatch.setattr("steelyard.engine.asking.batches.MAX_CHUNK_REQUESTS", 4)
     done = steelyard.run(
         cases(), models=["openai/m", "openai/n"], samples=2, base_url=url, output=tmp_path / "run", means=MEANS
     )

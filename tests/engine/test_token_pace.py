@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from steelyard.engine.asking.token_pace import LEARNED_SHARE, WINDOW_SECONDS, TokenPace
 from steelyard.engine.pace import ConcurrencyLimiter
-from steelyard.engine.token_pace import LEARNED_SHARE, WINDOW_SECONDS, TokenPace
 from steelyard.errors import Unavailable
 from steelyard.protocols import RateLimitHeadroom
 from steelyard.providers.faults import provider_error

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-from steelyard.engine.token_pace import TokenPace
+from steelyard.engine.asking.token_pace import TokenPace
 from steelyard.protocols import RateLimitHeadroom
 from steelyard.records import Attempt, Tier
 from steelyard.text import line

@@ -16,7 +16,7 @@ import msgspec
 from steelyard import evalsets
 from steelyard.analysis.scoring import find_rule
 from steelyard.analysis.summary import Summary
-from steelyard.engine.batches import NOTHING_HELD, run_batches
+from steelyard.engine.asking.batches import NOTHING_HELD, run_batches
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plan import shard_cases, shard_record
 from steelyard.engine.plugin_guard import guarded_plugin

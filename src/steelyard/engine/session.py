@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Collection, Iterator, Mapping
 
 from steelyard.analysis.scoring import is_correct
-from steelyard.engine.batches import NOTHING_HELD, HeldAsks
+from steelyard.engine.asking.batches import NOTHING_HELD, HeldAsks
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pace import (
     Budget,

@@ -4,30 +4,20 @@ Comes in: nothing of ours; only msgspec. Goes out: frozen records that every roo
 A hash of their content is their identity, so a field that has its default is not written.
 """
 
+from steelyard.records.base import AnyStruct, Record, StructType, digest, settings_as
 from steelyard.records.cases import (
     JUDGE_ONLY_KIND,
     MIN_SECRET_CHARACTERS,
     RECORDED_KIND,
     SECRET_NAME_PATTERN,
-    AnyStruct,
     Attempt,
     Case,
-    ContentPart,
-    ContentType,
     Dependency,
     Expectations,
-    Message,
-    MessageRole,
     Pair,
-    Record,
-    StructType,
     Target,
-    Tool,
-    ToolCall,
     Verify,
-    digest,
     is_secret,
-    settings_as,
 )
 from steelyard.records.facts import (
     TOKEN_COUNT_FIELDS,
@@ -54,6 +44,7 @@ from steelyard.records.facts import (
     is_trusted,
 )
 from steelyard.records.labels import LABELLER_PATTERN, Label
+from steelyard.records.messages import ContentPart, ContentType, Message, MessageRole, Tool, ToolCall
 from steelyard.records.recorded import RecordedAttempt, RecordedClaim
 from steelyard.records.runs import (
     AgentSettings,

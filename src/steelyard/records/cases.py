@@ -1,39 +1,21 @@
-"""What every record has in common, then cases and attempts: what is asked, and how an answer is verified."""
+"""Cases and attempts: what is asked, and how an answer is verified."""
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Mapping
-from enum import StrEnum
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
 
-AnyStruct = TypeVar("AnyStruct", bound=msgspec.Struct)
-StructType = type[AnyStruct]
+from steelyard.records.base import AnyStruct, Record, digest, settings_as
+from steelyard.records.messages import Message, MessageRole, Tool
+
 ExpectedClassification = Literal["", "pass", "fail"]
 TargetSeverity = Literal["error", "warning"]
-ContentType = Literal["text", "image", "audio", "file"]
 
 SECRET_NAME_PATTERN = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 MIN_SECRET_CHARACTERS = 8
-
-
-class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Plain data that does not change; what is left at its default is not written."""
-
-
-def digest(*parts: Any) -> str:
-    """A short content hash: equal for equal content, on any machine."""
-    return hashlib.blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=16).hexdigest()
-
-
-def settings_as(kind: type[AnyStruct], known: Record, settings: Mapping[str, Any]) -> AnyStruct:
-    """Settings as the record of the part that owns them: its own keys, and those of ours that it has as well."""
-    given = {**msgspec.to_builtins(known), **settings}
-    return msgspec.convert({key: value for key, value in given.items() if key in kind.__struct_fields__}, kind)
 
 
 def is_secret(name: str, value: str) -> bool:
@@ -49,92 +31,6 @@ JUDGE_ONLY_KIND = "judge"
 """The kind of a case without tests: judges alone decide whether an answer to it is right."""
 RECORDED_KIND = "recorded"
 """The kind of a case whose verdicts another tool reached: its tests are not known here."""
-
-
-class MessageRole(StrEnum):
-    """Who speaks, as far as we look at it; an eval set may name another role that its provider knows."""
-
-    SYSTEM = "system"
-    USER = "user"
-    ASSISTANT = "assistant"
-    TOOL = "tool"
-
-
-class ToolCall(Record, frozen=True, kw_only=True):
-    """A tool that a model wants to be called."""
-
-    name: str
-    arguments: str = ""
-    """As the model wrote them: JSON, if it followed its instructions."""
-    id: str = ""
-
-
-class ContentPart(Record, frozen=True, kw_only=True):
-    """A part of a message: a text, or a file by its path or its URL."""
-
-    type: ContentType
-    text: str = ""
-    path: str = ""
-    """A file beside the eval set; once loaded, where it lies on this machine."""
-    url: str = ""
-    """An address that the provider fetches the file from; nothing is fetched here."""
-    media_type: str = ""
-    """Such as `image/png`; by default it follows from the suffix."""
-    digest: str = ""
-    """A digest of the file's bytes, filled in by the loader: it stands for the file in the ask key."""
-
-    @property
-    def label(self) -> str:
-        """What stands for the part where only text can be shown."""
-        return self.text if self.type == "text" else f"[{self.type}: {self.url or self.path.rpartition('/')[2]}]"
-
-
-class Message(Record, frozen=True, kw_only=True):
-    """One turn of a conversation."""
-
-    role: str
-    """A `MessageRole`, or another role that the provider knows; it is sent as it is."""
-    content: str | tuple[ContentPart, ...]
-    tool_calls: tuple[ToolCall, ...] = ()
-    """For `assistant`: the tools that were to be called."""
-    tool_call_id: str = ""
-    """For `tool`: the call that this is the result of."""
-    is_error: bool = False
-    """For `tool`: whether calling it failed."""
-
-    @property
-    def text(self) -> str:
-        """The message as text; a file is its name in brackets."""
-        return self.content if isinstance(self.content, str) else "\n\n".join(part.label for part in self.content)
-
-    @property
-    def parts(self) -> tuple[ContentPart, ...]:
-        """The content as parts."""
-        if isinstance(self.content, str):
-            return (ContentPart(type="text", text=self.content),) if self.content else ()
-        return self.content
-
-    @property
-    def without_paths(self) -> Message:
-        """The message by what it says, wherever its files lie."""
-        if isinstance(self.content, str):
-            return self
-        parts = tuple(msgspec.structs.replace(part, path="") for part in self.content)
-        return msgspec.structs.replace(self, content=parts)
-
-
-class Tool(Record, frozen=True, kw_only=True):
-    """A tool that a model may call."""
-
-    name: str
-    description: str = ""
-    parameters: dict[str, Any] = {}
-    """A JSON Schema of its arguments."""
-
-    @property
-    def schema(self) -> dict[str, Any]:
-        """The JSON Schema of its arguments, also where it has none."""
-        return self.parameters or {"type": "object", "properties": {}}
 
 
 class Dependency(Record, frozen=True, kw_only=True):

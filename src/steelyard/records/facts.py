@@ -7,8 +7,9 @@ from typing import Literal, get_args
 
 from msgspec.structs import force_setattr
 
+from steelyard.records.base import Record
 from steelyard.records.bounds import Amount, AttemptIndex, AttemptNumber, Count, SignedNumber, is_bounded
-from steelyard.records.cases import Record, ToolCall
+from steelyard.records.messages import ToolCall
 
 FailureStage = Literal["ask", "verify", "judge"]
 """The step of ours that broke."""

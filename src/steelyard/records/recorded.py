@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from steelyard.records.cases import Message, Record
+from steelyard.records.base import Record
 from steelyard.records.facts import Answer
+from steelyard.records.messages import Message
 
 
 class RecordedAttempt(Record, frozen=True, kw_only=True):

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
+from steelyard.records.base import Record
 from steelyard.records.bounds import Amount, AttemptNumber, Count, Share
-from steelyard.records.cases import Record
 from steelyard.records.facts import Trust
 
 

@@ -7,7 +7,8 @@ from typing import Self
 import msgspec
 from msgspec.structs import replace
 
-from steelyard.records.cases import Case, Record, Verify
+from steelyard.records.base import Record
+from steelyard.records.cases import Case, Verify
 
 
 class VerifierSettings(Record, frozen=True, kw_only=True):

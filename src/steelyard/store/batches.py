@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from steelyard.errors import InputError, StoreError
-from steelyard.records.cases import Record
+from steelyard.records.base import Record
 from steelyard.store.files import TolerantDecoder, append_line
 from steelyard.store.journal import DECODE_ERRORS, StoredRun
 
