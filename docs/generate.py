@@ -11,6 +11,13 @@ from steelyard.providers.faults import fault_table
 from steelyard.viewer import openapi
 
 HERE = Path(__file__).parent
+EXAMPLES, SHIPPED = (HERE.parent / name for name in ("examples", "src/steelyard/evalsets/shipped"))
+SHIPPED_COPIES = {
+    SHIPPED / "demo" / original.name: original
+    for language in ("python", "rust")
+    for original in (EXAMPLES / f"{language}-basics.toml", EXAMPLES / "recordings" / f"{language}-basics.jsonl.gz")
+}
+"""What the wheel has of the examples. They are copies: links get lost in archives and on some systems."""
 TABLE_BEGIN, TABLE_END = "<!-- generated: whose fault -->", "<!-- end -->"
 
 
@@ -39,9 +46,11 @@ def providers() -> str:
 
 def pages() -> dict[Path, str]:
     """Each generated file with what it must hold."""
+    eval_set_schema = json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
     return {
         HERE / "commands.md": commands(),
-        HERE / "eval-set.schema.json": json.dumps(schema(), indent=2, ensure_ascii=False) + "\n",
+        HERE / "eval-set.schema.json": eval_set_schema,
+        SHIPPED / "eval-set.schema.json": eval_set_schema,
         HERE / "providers.md": providers(),
         HERE / "openapi.json": json.dumps(openapi.document(), indent=2, ensure_ascii=False) + "\n",
     }
@@ -50,3 +59,5 @@ def pages() -> dict[Path, str]:
 if __name__ == "__main__":
     for path, content in pages().items():
         path.write_text(content, "utf-8")
+    for copy, original in SHIPPED_COPIES.items():
+        copy.write_bytes(original.read_bytes())

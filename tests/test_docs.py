@@ -196,6 +196,9 @@ def test_generated_pages_are_up_to_date() -> None:
     spec.loader.exec_module(generate)
     for path, content in generate.pages().items():
         assert path.read_text("utf-8") == content, f"{path.name} is out of date; run make docs"
+    for copy, original in generate.SHIPPED_COPIES.items():
+        assert copy.read_bytes() == original.read_bytes(), f"{copy} is not as `make docs` would write it"
+        assert not copy.is_symlink()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,6 @@
 
 import sys
 
-from steelyard.cli.main import main
+from steelyard.cli.entry import main
 
 sys.exit(main())

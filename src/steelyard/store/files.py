@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import secrets
@@ -19,6 +18,7 @@ import msgspec
 from msgspec import inspect
 
 from steelyard.errors import DiskError, DiskFullError, InputError
+from steelyard.store.locks import lock_file
 from steelyard.text import printable
 
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -102,8 +102,7 @@ def explain_write_errors(folder: Path) -> Iterator[None]:
 def append_line(path: Path, line: bytes) -> None:
     """Add a line to a file; when this returns it is on the disk. A last line that is cut off is dropped: nobody was told of it."""
     with explain_write_errors(path), path.open("a+b") as file:
-        with suppress(OSError):  # some network disks know no locks
-            fcntl.flock(file, fcntl.LOCK_EX)
+        lock_file(file)
         file.seek(0)
         file.truncate(file.read().rfind(b"\n") + 1)
         file.write(line + b"\n")

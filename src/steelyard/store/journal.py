@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +15,7 @@ import msgspec
 from steelyard.errors import DiskError, DiskFullError, InputError, Problem, StoreError, check_format
 from steelyard.records import Attempt, Case, Fact, Failure, Judgment, Reply, RunInfo, Verdict
 from steelyard.store.files import DISK_BROKEN_ERRNOS, DISK_FULL_ERRNOS, TolerantDecoder, format_number
+from steelyard.store.locks import lock_folder
 from steelyard.store.responses import ResponseLog, response_body
 
 USUAL_JOURNAL_LINE_BYTES, MAX_JOURNAL_LINE_BYTES = 4 << 20, 128 << 20
@@ -236,7 +235,7 @@ class Journal(StoredRun):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self._lock = _lock_folder(folder)
+        self._lock = lock_folder(folder)
         self._unsynced = False
         self._responses = ResponseLog(folder)
         path = folder / "attempts.jsonl"
@@ -424,7 +423,7 @@ def _remove_abandoned_run(aside: Path) -> None:
     """Remove a run that a killed process was putting together; it may also be finished just now, and another one begun."""
     while aside.is_dir():
         try:
-            lock = _lock_folder(aside, "another process is putting a run together there; wait for it, or stop it first")
+            lock = lock_folder(aside, "another process is putting a run together there; wait for it, or stop it first")
         except StoreError:
             if aside.is_dir():
                 raise
@@ -457,16 +456,6 @@ def _create_error(folder: Path, error: OSError) -> StoreError:
     return StoreError(f"{folder}: cannot be written: {error.strerror}; nothing was written there")
 
 
-@contextmanager
-def read_lock(folder: Path) -> Iterator[None]:
-    """Keep writers out of a run; raises a StoreError while there is one."""
-    lock = _lock_folder(folder, how=fcntl.LOCK_SH)
-    try:
-        yield
-    finally:
-        os.close(lock)
-
-
 def append_facts(
     stored: StoredRun,
     journal: Path,
@@ -492,30 +481,6 @@ def append_facts(
 
 
 RUN_GONE_MESSAGE = "the folder of this run was moved or deleted while it was written; nothing more is asked"
-RUN_LOCKED_MESSAGE = "another process is writing this run; wait for it, or stop it first"
-
-
-def _lock_folder(folder: Path, why: str = RUN_LOCKED_MESSAGE, how: int = fcntl.LOCK_EX) -> int:
-    """A lock on the folder itself, which ends with the process however it ends and leaves nothing behind."""
-    try:
-        lock = os.open(folder, os.O_RDONLY)
-    except OSError as error:
-        raise StoreError(f"{folder}: {error.strerror}") from None
-    for wait in (*LOCK_RETRY_SECONDS, None):
-        try:
-            fcntl.flock(lock, how | fcntl.LOCK_NB)
-        except OSError:
-            if wait is not None:
-                time.sleep(wait)
-                continue
-            os.close(lock)
-            raise StoreError(f"{folder}: {why}") from None
-        break
-    return lock
-
-
-LOCK_RETRY_SECONDS = (0.01, 0.02, 0.04)
-"""Seconds to wait for somebody who holds the lock only to see whether it is free."""
 
 
 def _complete_lines_size(file: int) -> int:

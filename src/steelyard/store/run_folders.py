@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import stat
@@ -16,6 +15,7 @@ import msgspec
 from steelyard.errors import InputError
 from steelyard.records import RunInfo
 from steelyard.store.journal import MAX_JOURNAL_LINE_BYTES, StoredRun, is_journal
+from steelyard.store.locks import is_locked
 from steelyard.store.run_index import current_runs, steelyard_version
 from steelyard.text import printable
 
@@ -187,19 +187,9 @@ def run_folder_snapshot(folder: Path) -> RunFolderSnapshot:
                     files.append(RunFile(name, state.st_ino, state.st_size, state.st_mtime_ns))
                 elif is_journal(name):
                     links.append(name)
-        return RunFolderSnapshot(tuple(files), tuple(links), not names, _is_locked(opened))
+        return RunFolderSnapshot(tuple(files), tuple(links), not names, is_locked(opened))
     finally:
         os.close(opened)
-
-
-def _is_locked(folder: int) -> bool:
-    try:
-        fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    # a process that is forked meanwhile would otherwise keep the lock
-    fcntl.flock(folder, fcntl.LOCK_UN)
-    return False
 
 
 def run_fingerprint(stored: StoredRun, shape: int) -> str:

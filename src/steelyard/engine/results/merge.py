@@ -20,7 +20,8 @@ from steelyard.engine.run import Run, run_id
 from steelyard.errors import BoundedProblemList, InputError, Problem, SteelyardError
 from steelyard.records import Case, MergedRun, Reply, RunInfo, Shard, WitnessCounts
 from steelyard.store.batches import stored_batches
-from steelyard.store.journal import JournalFact, StoredRun, append_facts, create_run_atomically, read_lock
+from steelyard.store.journal import JournalFact, StoredRun, append_facts, create_run_atomically
+from steelyard.store.locks import read_lock
 from steelyard.store.responses import copy_response_bodies
 from steelyard.store.run_folders import DeliveredRun, find_run, run_folder_snapshot
 from steelyard.store.witnesses import record_witness_results, witness_results
