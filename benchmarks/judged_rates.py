@@ -111,7 +111,7 @@ def corrected(draws: Draws, upper: float = 0.975) -> Rates:
         whole = np.full(len(truth), upper)
         distances = [share * np.abs(label_ends(mean, told, whole)[side] - mean) for mean, told, share in strata]
         together, apart = np.hypot(*distances), distances[0] + distances[1]
-        # `intervals.stratified_interval`: each stratum at the level at which all reach as far as their squares do
+        # `stratified.stratified_interval`: each stratum at the level at which all reach as far as their squares do
         joint = ndtr(ndtri(upper) * together / np.where(apart > 0, apart, 1))
         by_labels = sum(share * label_ends(mean, told, joint)[side] for mean, told, share in strata)
         ends.append(np.hypot(by_cases, by_labels - value))

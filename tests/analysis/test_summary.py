@@ -10,8 +10,8 @@ import pytest
 
 from steelyard import records
 from steelyard.analysis.hard_cases import hardest_cases
+from steelyard.analysis.model_summary import MAX_FLAGGED_ATTEMPTS
 from steelyard.analysis.summary import (
-    MAX_FLAGGED_ATTEMPTS,
     CaseSummary,
     Flag,
     ModelSummary,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from steelyard.analysis.attempts import attempt_texts
+from steelyard.analysis.attempt_texts import attempt_texts
 from steelyard.comparison.gate import REGRESSED
 from steelyard.engine.gate.gate import gate
 from steelyard.engine.results.import_run import import_recordings

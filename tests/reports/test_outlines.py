@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from steelyard.analysis.attempts import AttemptRow, table_of_texts
+from steelyard.analysis.attempt_texts import table_of_texts
+from steelyard.analysis.attempts import AttemptRow
 from steelyard.analysis.summary import RunResults
 from steelyard.reports.page import (
     MAX_SHOWN_FAILURES,

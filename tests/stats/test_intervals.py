@@ -11,19 +11,10 @@ import statsmodels.api
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from steelyard.stats.intervals import (
-    Interval,
-    Stratum,
-    StratumDifferences,
-    binomial_tail_interval,
-    mean_interval,
-    standard_error,
-    stratified_difference_interval,
-    stratified_interval,
-    wilson,
-)
+from steelyard.stats.intervals import Interval, binomial_tail_interval, mean_interval, standard_error, wilson
 from steelyard.stats.paired import difference_interval
 from steelyard.stats.passk import pass_at_k
+from steelyard.stats.stratified import Stratum, StratumDifferences, stratified_difference_interval, stratified_interval
 
 Method = Callable[[int, int], Interval | None]
 COUNTS = [0, 0, 1, 2, 5, 8, 9, 10, 10, 10]

@@ -13,15 +13,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from steelyard.stats.intervals import (
-    Interval,
-    Stratum,
-    StratumDifferences,
-    binomial_tail_interval,
-    mean_interval,
-    stratified_difference_interval,
-    stratified_interval,
-)
+from steelyard.stats.intervals import Interval, binomial_tail_interval, mean_interval
+from steelyard.stats.stratified import Stratum, StratumDifferences, stratified_difference_interval, stratified_interval
 
 ENOUGH = 0.93
 Floats = NDArray[np.float64]

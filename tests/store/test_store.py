@@ -18,8 +18,9 @@ import pytest
 
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Case, Fact, Failure, Finding, Reply, RunInfo, Verdict
+from steelyard.store.assembled_runs import create_run_atomically
 from steelyard.store.files import TolerantDecoder
-from steelyard.store.journal import Journal, StoredRun, create_run, create_run_atomically
+from steelyard.store.journal import Journal, StoredRun, create_run
 from steelyard.store.parquet import FactScore, copy_to_parquet
 from steelyard.store.run_folders import find_run, runs
 

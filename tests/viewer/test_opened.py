@@ -14,7 +14,7 @@ import pytest
 
 from steelyard import records
 from steelyard.analysis import summary
-from steelyard.analysis.attempts import attempt_texts
+from steelyard.analysis.attempt_texts import attempt_texts
 from steelyard.analysis.headlines import headlines_from_summary
 from steelyard.engine.tiers.tier_runs import reply_judgments
 from steelyard.errors import InputError, StoreError

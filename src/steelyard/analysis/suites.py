@@ -16,7 +16,8 @@ from steelyard.analysis.estimates import Estimate, mean
 from steelyard.errors import InputError, did_you_mean
 from steelyard.records import Record, SuiteRule
 from steelyard.records.cases import ExpectedClassification
-from steelyard.stats.intervals import Interval, Stratum, mean_interval, stratified_interval
+from steelyard.stats.intervals import Interval, mean_interval
+from steelyard.stats.stratified import Stratum, stratified_interval
 from steelyard.text import short_quote
 
 RESPONSE_CLASSES = (

@@ -18,9 +18,9 @@ from steelyard.comparison.sides import (
 )
 from steelyard.errors import InputError, NotComparableError
 from steelyard.records import Record
-from steelyard.stats.intervals import StratumDifferences, stratified_difference_interval
 from steelyard.stats.paired import PairedCaseScores
 from steelyard.stats.power import expected_flags
+from steelyard.stats.stratified import StratumDifferences, stratified_difference_interval
 
 SCORE_CHANGE_TOLERANCE = 1e-9
 """A drop of exactly the threshold is not a regression, whatever its rounding."""

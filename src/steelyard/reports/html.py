@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 from markupsafe import Markup
 
-from steelyard.analysis.attempts import AttemptRow, AttemptTable, table_of_texts
+from steelyard.analysis.attempt_texts import table_of_texts
+from steelyard.analysis.attempts import AttemptRow, AttemptTable
 from steelyard.analysis.hard_cases import hardest_cases
 from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults, Summary
 from steelyard.comparison import gate as gates

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
-from steelyard.analysis.attempts import AttemptText
+from steelyard.analysis.attempt_texts import AttemptText
 from steelyard.records import Answer, Diagnostic, Finding, MessageRole
 from steelyard.reports.figures import (
     attempt_failure_reason,

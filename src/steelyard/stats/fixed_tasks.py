@@ -14,16 +14,9 @@ from typing import TYPE_CHECKING
 
 from steelyard.stats.cost import cost_of_pass
 from steelyard.stats.descriptive import lower_median_bound, resampled_medians
-from steelyard.stats.intervals import (
-    Interval,
-    Stratum,
-    mean_interval,
-    standard_error,
-    stratified_interval,
-    upper_tail,
-    wilson,
-)
+from steelyard.stats.intervals import Interval, mean_interval, standard_error, upper_tail, wilson
 from steelyard.stats.special import student_quantile
+from steelyard.stats.stratified import Stratum, stratified_interval
 
 if TYPE_CHECKING:
     import numpy as np

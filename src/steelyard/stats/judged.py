@@ -8,15 +8,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from steelyard.stats.intervals import (
-    Interval,
-    Stratum,
-    score_interval,
-    standard_error,
-    stratified_interval,
-    upper_tail,
-)
+from steelyard.stats.intervals import Interval, score_interval, standard_error, upper_tail
 from steelyard.stats.special import student_quantile
+from steelyard.stats.stratified import Stratum, stratified_interval
 
 
 class JudgedAnswer(NamedTuple):

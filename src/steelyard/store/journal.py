@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
@@ -246,7 +245,7 @@ class Journal(StoredRun):
             os.ftruncate(self._file, self._size)
         except OSError as error:
             os.close(self._lock)
-            raise _write_error(path if error.errno not in DISK_FULL_ERRNOS else folder, error) from None
+            raise write_error(path if error.errno not in DISK_FULL_ERRNOS else folder, error) from None
 
     def append(self, fact: Fact) -> None:
         """Write one fact; when this returns, the fact survives the death of this process."""
@@ -259,7 +258,7 @@ class Journal(StoredRun):
             # half a line must not stand before the next whole one; where that fails too, the next session does it
             with suppress(OSError):
                 os.ftruncate(self._file, self._size)
-            raise _write_error(self.folder, error, is_begun=True) from None
+            raise write_error(self.folder, error, is_begun=True) from None
         self._size += size
         self._unsynced = True
 
@@ -268,7 +267,7 @@ class Journal(StoredRun):
         try:
             self._responses.append(response_body(attempt, at, body))
         except OSError as error:
-            raise _write_error(self.folder, error) from None
+            raise write_error(self.folder, error) from None
 
     def sync(self) -> None:
         """Make what was written survive the death of the machine as well."""
@@ -278,7 +277,7 @@ class Journal(StoredRun):
                 self._responses.sync()
                 os.fsync(self._file)
             except OSError as error:
-                raise _write_error(self.folder, error, is_begun=True) from None
+                raise write_error(self.folder, error, is_begun=True) from None
 
     def check_present(self) -> None:
         """Raise a DiskError where nobody will find what is written from now on."""
@@ -372,114 +371,6 @@ def create_run(folder: Path, info: RunInfo, cases: Iterable[Case]) -> Journal:
     return journal
 
 
-def replace_run(folder: Path, info: RunInfo, cases: Iterable[Case], facts: Iterable[Fact]) -> None:
-    """Make a folder hold this run with these facts, and no other; a kill on the way leaves the facts of one of the two."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _create_error(folder, error) from None
-    with Journal(folder) as journal:
-        journal.ask(cases)
-        journal.describe(info)
-        write_atomically(folder / "attempts.jsonl", b"".join(_encoder.encode(fact) + b"\n" for fact in facts))
-
-
-@contextmanager
-def create_run_atomically(folder: Path) -> Iterator[Journal]:
-    """A run that is put together out of sight, and then stands at `folder` whole; if anything goes wrong, nothing does."""
-    try:
-        place = _free_folder(folder)
-        aside = place.with_name(f".{place.name}.arising")
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        if aside.is_dir() and not aside.is_symlink():
-            # left by a process that was killed; one that is still at work holds the lock
-            _remove_abandoned_run(aside)
-            place = _free_folder(folder)
-    except OSError as error:
-        raise _create_error(folder, error) from None
-    is_ours = True
-    try:
-        try:
-            aside.mkdir()
-        except OSError:
-            is_ours = False
-            raise
-        with Journal(aside) as journal:
-            yield journal
-        aside.rename(place)
-    except DiskFullError:
-        raise DiskFullError(
-            f"{folder}: no space left; nothing was written there; free some space and try again"
-        ) from None
-    except OSError as error:
-        raise _create_error(folder, error) from None
-    finally:
-        # when it has its place there is nothing aside any more
-        if is_ours:
-            shutil.rmtree(aside, ignore_errors=True)
-
-
-def _remove_abandoned_run(aside: Path) -> None:
-    """Remove a run that a killed process was putting together; it may also be finished just now, and another one begun."""
-    while aside.is_dir():
-        try:
-            lock = lock_folder(aside, "another process is putting a run together there; wait for it, or stop it first")
-        except StoreError:
-            if aside.is_dir():
-                raise
-            return
-        try:
-            # what we have locked may stand at its place by now, and what stands here may be somebody else's
-            if os.path.samestat(os.fstat(lock), aside.stat()):
-                shutil.rmtree(aside)
-        except FileNotFoundError:
-            return
-        finally:
-            os.close(lock)
-
-
-def _free_folder(folder: Path) -> Path:
-    """A place where a run can be put."""
-    place = Path(os.path.abspath(folder))  # noqa: PTH100  a link at the end must stay one
-    if (place / "run.json").exists():
-        raise InputError(f"{folder}: holds a run already; name another folder with --output")
-    if place.is_symlink() or (place.exists() and not (place.is_dir() and not any(place.iterdir()))):
-        raise InputError(f"{folder}: already exists, and is not an empty folder; name another with --output")
-    return place
-
-
-def _create_error(folder: Path, error: OSError) -> StoreError:
-    if error.errno in DISK_FULL_ERRNOS:
-        return DiskFullError(
-            f"{folder}: no space left ({error.strerror}); nothing was written there; free some space and try again"
-        )
-    return StoreError(f"{folder}: cannot be written: {error.strerror}; nothing was written there")
-
-
-def append_facts(
-    stored: StoredRun,
-    journal: Path,
-    check: Callable[[JournalFact, Path, int], None],
-    damaged: Callable[[Problem], None],
-) -> None:
-    """Add the facts of a run to a journal, line by line as they are written.
-
-    `check` is called with each fact, its file and its line, and raises where the fact must not be taken. `damaged` is called
-    for lines that cannot be read; they stay behind.
-    """
-    try:
-        with journal.open("ab") as file:
-            for path in stored.journals():
-                tail = JournalReader(stored, path, damaged)
-                for _, line, fact in tail.lines():
-                    check(fact, path, tail.line)
-                    file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise _write_error(journal.parent, error) from None
-
-
 RUN_GONE_MESSAGE = "the folder of this run was moved or deleted while it was written; nothing more is asked"
 
 
@@ -506,10 +397,11 @@ def write_atomically(path: Path, content: bytes) -> None:
         fresh.replace(path)
     except OSError as error:
         fresh.unlink(missing_ok=True)
-        raise _write_error(path.parent, error) from None
+        raise write_error(path.parent, error) from None
 
 
-def _write_error(folder: Path, error: OSError, *, is_begun: bool = False) -> StoreError:
+def write_error(folder: Path, error: OSError, *, is_begun: bool = False) -> StoreError:
+    """The error of ours for one of the disk, with the way to go on."""
     if error.errno in DISK_FULL_ERRNOS:
         return DiskFullError(
             f"{folder}: no space left ({error.strerror}); free some space, then: steelyard resume {folder}"

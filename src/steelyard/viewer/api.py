@@ -12,7 +12,8 @@ from typing import Any, get_args
 import msgspec
 from starlette.responses import Response
 
-from steelyard.analysis.attempts import AttemptOutcome, AttemptText
+from steelyard.analysis.attempt_texts import AttemptText
+from steelyard.analysis.attempts import AttemptOutcome
 from steelyard.analysis.headlines import ModelHeadline
 from steelyard.analysis.summary import RunResults
 from steelyard.reports import markdown

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from steelyard.analysis.attempts import AttemptText
+from steelyard.analysis.attempt_texts import AttemptText
 from steelyard.analysis.judged_rates import (
     AnswerIdentity,
     JudgedRates,

@@ -16,15 +16,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from steelyard.analysis.attempts import (
-    NO_PLACE,
-    AttemptRow,
-    AttemptTable,
-    AttemptTableBuilder,
-    AttemptText,
-    Column,
-    attempt_text,
-)
+from steelyard.analysis.attempt_texts import AttemptText, attempt_text
+from steelyard.analysis.attempts import NO_PLACE, AttemptRow, AttemptTable, AttemptTableBuilder, Column
 from steelyard.analysis.headlines import (
     ATTEMPT_TABLE_VERSION,
     MAX_NAMED_DAMAGED_LINES,

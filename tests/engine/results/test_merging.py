@@ -27,7 +27,8 @@ from steelyard.engine.results.merge import MAX_MERGED_JOURNALS, merge
 from steelyard.engine.results.report_files import html_page
 from steelyard.errors import BoundedProblemList, InputError, StoreError
 from steelyard.records import Answer, Price, Reply, RunInfo, Verify
-from steelyard.store.journal import Journal, StoredRun, append_facts, create_run
+from steelyard.store.assembled_runs import append_facts
+from steelyard.store.journal import Journal, StoredRun, create_run
 from steelyard.store.parquet import copy_to_parquet
 from steelyard.store.run_folders import ATTEMPT_INDEX_FILE, HEADLINE_FILE, DeliveredRun, find_run, runs
 from steelyard.viewer.run_list import RunCatalog

@@ -21,7 +21,7 @@ import msgspec
 import pytest
 
 from steelyard import records
-from steelyard.analysis.attempts import AttemptText, attempt_texts
+from steelyard.analysis.attempt_texts import AttemptText, attempt_texts
 from steelyard.engine.results import query
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Case, Cost, EvalSetFile, Fact, Failure, Finding, Reply, RunInfo, Verdict

@@ -28,7 +28,8 @@ from steelyard.engine.steps import now
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import DiskFullError, InputError, StoreError, VerifierError, wrap_exceptions
 from steelyard.records import Answer, Attempt, Case, Failure, Reply, RunInfo, Verdict, Verify, digest
-from steelyard.store.journal import StoredRun, replace_run
+from steelyard.store.assembled_runs import replace_run
+from steelyard.store.journal import StoredRun
 from steelyard.text import printable, short_quote, verbatim_reply
 from steelyard.verifiers.terraform.disk_modules import FOLDER_SEPARATOR, module_digest, path_in_module
 from steelyard.verifiers.terraform.program import TerraformProgram, find_terraform

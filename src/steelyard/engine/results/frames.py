@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from steelyard.analysis.attempts import attempt_texts
+from steelyard.analysis.attempt_texts import attempt_texts
 from steelyard.errors import InputError, did_you_mean
 from steelyard.reports.exports.attempt_rows import ATTEMPT_CSV_COLUMNS, attempt_row
 from steelyard.store.journal import StoredRun

@@ -30,7 +30,7 @@ from steelyard.records import (
     digest,
 )
 from steelyard.records.bounds import MAX_NUMBER, is_bounded
-from steelyard.store.journal import create_run_atomically
+from steelyard.store.assembled_runs import create_run_atomically
 from steelyard.text import printable
 
 MAX_REASON_CHARACTERS = 2000

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.analysis.attempts import attempt_texts
+from steelyard.analysis.attempt_texts import attempt_texts
 from steelyard.analysis.judge_bias import JudgeVote
 from steelyard.analysis.judged_rates import (
     AnswerIdentity,

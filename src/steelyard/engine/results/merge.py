@@ -19,8 +19,9 @@ from steelyard.engine.results.merge_imports import merge_imported_runs
 from steelyard.engine.run import Run, run_id
 from steelyard.errors import BoundedProblemList, InputError, Problem, SteelyardError
 from steelyard.records import Case, MergedRun, Reply, RunInfo, Shard, WitnessCounts
+from steelyard.store.assembled_runs import append_facts, create_run_atomically
 from steelyard.store.batches import stored_batches
-from steelyard.store.journal import JournalFact, StoredRun, append_facts, create_run_atomically
+from steelyard.store.journal import JournalFact, StoredRun
 from steelyard.store.locks import read_lock
 from steelyard.store.responses import copy_response_bodies
 from steelyard.store.run_folders import DeliveredRun, find_run, run_folder_snapshot

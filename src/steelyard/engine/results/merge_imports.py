@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from steelyard.analysis.attempts import AttemptText, attempt_texts
+from steelyard.analysis.attempt_texts import AttemptText, attempt_texts
 from steelyard.engine.results.import_run import write_recorded_run
 from steelyard.engine.run import Run
 from steelyard.errors import InputError, Problem

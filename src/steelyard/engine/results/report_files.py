@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 import msgspec
 
 from steelyard import reports
-from steelyard.analysis.attempts import attempt_text, placed_attempt_table
+from steelyard.analysis.attempt_texts import attempt_text
+from steelyard.analysis.attempts import placed_attempt_table
 from steelyard.analysis.summary import RunResults, run_results, summarise, summarise_attempts
 from steelyard.comparison.threshold import compare
 from steelyard.engine.gate.gate import gate_sides

@@ -11,7 +11,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
-from steelyard.analysis.attempts import AttemptText, Column, attempt_texts
+from steelyard.analysis.attempt_texts import AttemptText, attempt_texts
+from steelyard.analysis.attempts import Column
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.judge_bias import position_bias
 from steelyard.analysis.pair_preferences import JudgePreferences

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from steelyard.analysis.attempts import AttemptText, Column, attempt_texts
+from steelyard.analysis.attempt_texts import AttemptText, attempt_texts
+from steelyard.analysis.attempts import Column
 from steelyard.analysis.notes import uncontained_warnings
 from steelyard.engine.results.conclusion import Conclusion
 from steelyard.engine.results.recordings import explain_file_errors

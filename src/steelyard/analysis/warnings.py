@@ -1,0 +1,106 @@
+"""What a reader of a run's numbers must be warned about."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from steelyard.analysis.case_attempts import CaseAttempts, most_frequent
+from steelyard.analysis.notes import (
+    cached_reply_notes,
+    finish_notes,
+    more_attempts_note,
+    skipped_case_notes,
+    uncontained_warnings,
+)
+from steelyard.records import Case, RunInfo
+
+if TYPE_CHECKING:
+    from steelyard.analysis.case_attempts import CasesByColumn
+    from steelyard.analysis.model_summary import ModelSummary
+
+MAX_NAMED_UNSCORED_CASES = 5
+"""Cases without a judged attempt that are named; the others are only counted."""
+SINGLE_ATTEMPT_WARNING = "one attempt per case says nothing about how often a model succeeds: use --samples"
+
+
+def run_warnings(
+    info: RunInfo,
+    cases: Sequence[Case],
+    by_column: CasesByColumn,
+    models: Sequence[ModelSummary],
+    rule: str,
+    unknown: Sequence[tuple[str, ...]],
+) -> Iterator[str]:
+    """About the run, then about each model; `unknown` are the facts of each digest that the rule asks for in vain."""
+    alone = sum(case.by_judges for case in cases)
+    if alone:
+        what = "1 case is" if alone == 1 else f"{alone} cases are"
+        yield f"{what} for judges alone to decide, and in no figure here: see steelyard tiers, or steelyard pairs"
+    yield from skipped_case_notes(info)
+    yield from uncontained_warnings(info)
+    if info.shard is not None:
+        shard = info.shard
+        what = f"shard {shard.numbers[0]}" if len(shard.numbers) == 1 else f"{len(shard.numbers)} shards"
+        yield f"{what} of {shard.of}, so not all of the {shard.cases} cases: steelyard merge joins the shards"
+    most = [max((attempts.planned for attempts in asked.values()), default=0) for asked in by_column.values()]
+    is_single = bool(most) and all(size == 1 for size in most)
+    if is_single:
+        yield SINGLE_ATTEMPT_WARNING
+    temperature = info.parameters.get("temperature")
+    if temperature is not None and temperature == 0 and any(size > 1 for size in most):
+        yield "at temperature 0 the attempts at a case are nearly copies of each other: leave --temperature out"
+    is_limited = "max_tokens" in info.parameters or any(case.max_tokens is not None for case in cases)
+    some_priced = any(model.cost_usd is not None for model in models)
+    for model, (column, asked), size in zip(models, by_column.items(), most, strict=True):
+        if size == 1 and not is_single:
+            yield f"{column.label}: {SINGLE_ATTEMPT_WARNING}"
+        for text in itertools.chain(
+            more_attempts_note(info, column.model),
+            _gaps(model, asked.values(), is_limited=is_limited),
+            _unknown_facts(model, asked.values(), rule, unknown),
+            _unknown_prices(model, asked.values()) if some_priced else (),
+        ):
+            yield f"{column.label}: {text}"
+
+
+def _gaps(model: ModelSummary, asked: Collection[CaseAttempts], *, is_limited: bool) -> Iterator[str]:
+    """What was cut off, not judged or not there; `is_limited` says whether a limit was asked for."""
+    replies = sum(len(attempts.answered) for attempts in asked)
+    if 50 * model.truncated > replies:
+        way_out = "raise --max-tokens" if is_limited else "it is the server's own, set --max-tokens for all models"
+        yield f"{model.truncated} of {replies} replies were cut off at the token limit: {way_out}"
+    yield from finish_notes([row.finish for attempts in asked for row in attempts.answered])
+    yield from cached_reply_notes(row for attempts in asked for row in attempts.answered)
+    if model.unscored:
+        more = len(model.unscored) - MAX_NAMED_UNSCORED_CASES
+        listed = ", ".join(model.unscored[:MAX_NAMED_UNSCORED_CASES]) + (f" and {more} more" if more > 0 else "")
+        yield f"{len(model.unscored)} of {len(asked)} cases have no judged attempt: {listed}"
+    empty = [each.suite for each in model.suites.suites if not each.attempts] if model.suites else []
+    if empty and model.attempts:
+        yield f"no judged attempt, and so not in the overall score: suite {', '.join(empty)}"
+    if model.missing:
+        reason = most_frequent(sum((attempts.missing for attempts in asked), Counter()))
+        planned = model.attempts + model.missing
+        yield f"{model.missing} of {planned} attempts are missing, most often: {reason}"
+
+
+def _unknown_facts(
+    model: ModelSummary, asked: Collection[CaseAttempts], rule: str, unknown: Sequence[tuple[str, ...]]
+) -> Iterator[str]:
+    """How many attempts have no score under the rule, and why."""
+    if not any(unknown):
+        return
+    digests = Counter(row.digest for attempts in asked for row in attempts.judged if unknown[row.digest])
+    if digests:
+        facts = ", ".join(sorted({fact for digest in digests for fact in unknown[digest]}))
+        unscored = f"{digests.total()} of {model.attempts} attempts have no score under rule {rule}"
+        yield f"{unscored}, because these facts are unknown: {facts}"
+
+
+def _unknown_prices(model: ModelSummary, asked: Collection[CaseAttempts]) -> Iterator[str]:
+    replies = sum(len(attempts.answered) for attempts in asked)
+    if model.unpriced:
+        yield f"the price of {model.unpriced} of {replies} replies is unknown, so the cost is incomplete"
