@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
+from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -282,7 +283,8 @@ def _margins(case: PairedCaseCounts) -> ContingencyMargins:
     return ContingencyMargins(baseline_attempts, current_attempts, baseline_passes + current_passes)
 
 
-def _weights(margins: ContingencyMargins) -> list[int]:
+@lru_cache(maxsize=1024)
+def _weights(margins: ContingencyMargins) -> tuple[int, ...]:
     """In how many ways the current side can have `fewest` to `most` passes."""
     baseline, current, passes = margins
     fewest, most = margins.fewest, margins.most
@@ -291,13 +293,14 @@ def _weights(margins: ContingencyMargins) -> list[int]:
     for taken in range(fewest, most):
         ways = ways * (passes - taken) * (current - taken) // ((taken + 1) * (baseline - passes + taken + 1))
         found.append(ways)
-    return found
+    return tuple(found)
 
 
-def _attainable(margins: ContingencyMargins) -> list[float]:
+@lru_cache(maxsize=1024)
+def _attainable(margins: ContingencyMargins) -> tuple[float, ...]:
     """Fisher's p-value for each number of passes from `fewest` to `most`; equal fractions are equal floats."""
     sums = list(accumulate(_weights(margins)))
-    return [ways / sums[-1] for ways in sums]
+    return tuple(ways / sums[-1] for ways in sums)
 
 
 def _lower_tail(groups: Sequence[tuple[ContingencyMargins, int]], seen: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate, chain, repeat
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -544,6 +544,7 @@ def _noise(case: PairedCaseCounts | PairedCaseScores) -> _CaseNoise:
     return _CaseNoise(before, after, tuple(sorted((weights + Counter({0: 0, SCORE_GRID_STEPS: 0})).items())))
 
 
+@lru_cache(maxsize=1 << 14)
 def _flag_chance(noise: _CaseNoise, threshold: float) -> float:
     """How likely this case drops by more than the threshold with nothing changed; 0 when a side was not tried."""
     import numpy as np
