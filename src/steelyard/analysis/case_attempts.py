@@ -80,7 +80,7 @@ def attempts_by_case(
             if order in by_judges or (order not in by_case and info.unrecorded.get(column.model, 0)):
                 continue
             attempts = by_case.setdefault(order, CaseAttempts(case))
-            if (unasked := (info.samples or 0) - attempts.planned) > 0:
+            if (unasked := (info.fair_samples(column.model, case.id) or 0) - attempts.planned) > 0:
                 attempts.missing["not asked yet"] += unasked
     return {column: dict(sorted(found[column].items())) for column in sorted(found)}
 

@@ -34,7 +34,7 @@ def skipped_case_notes(info: RunInfo) -> Iterator[str]:
 
 def more_attempts_note(info: RunInfo, model: str) -> Iterator[str]:
     """How many cases got more attempts than the others, if some did."""
-    more = sum(samples > (info.samples or 0) for samples in info.more.get(model, {}).values())
+    more = sum(samples > (info.fair_samples(model, case) or 0) for case, samples in info.more.get(model, {}).items())
     if more:
         looked = "1 case that looked" if more == 1 else f"{more} cases that looked"
         yield f"{looked} worse than before got more attempts than the others, which moves means a little"

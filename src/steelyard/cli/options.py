@@ -55,6 +55,9 @@ def add_decision_options(sub: Any) -> None:
         metavar="X",
         help="a smaller mean drop is no regression, however sure it is (default: 0)",
     )
+    sub.add_argument(
+        "--on", default="passed", choices=["passed", "score"], help="compare outcomes or mean scores (default: passed)"
+    )
     add_inconclusive_option(sub)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -58,6 +59,8 @@ class PairedCase(Record, frozen=True, kw_only=True):
     None while more may follow, 0 where all that were planned are among the others.
     """
     further_passes: int = 0
+    further_scores: tuple[float, ...] = ()
+    """Their scores, where scores are compared."""
 
 
 class CriticalCase(Record, frozen=True, kw_only=True):
@@ -86,6 +89,7 @@ class CaseKind(NamedTuple):
     """Where scores are compared."""
     further_attempts: int | None
     further_passes: int
+    further_scores: tuple[float, ...] = ()
 
     @property
     def data(self) -> PairedCaseCounts | PairedCaseScores:
@@ -102,6 +106,22 @@ class CaseKind(NamedTuple):
         return PairedCaseCounts(
             before, passes_before, after + (self.further_attempts or 0), passes_after + self.further_passes
         )
+
+    @property
+    def current_with_further(self) -> float:
+        """What the current side scored over all attempts, including those that only some cases got."""
+        if self.scores is not None:
+            every = self.scores.current + self.further_scores
+            return math.fsum(every) / len(every)
+        return self.with_further.current_passes / self.with_further.current_attempts
+
+    @property
+    def p_with_further(self) -> float:
+        """The p-value of the case over all attempts."""
+        if self.scores is not None:
+            whole = PairedCaseScores(self.scores.baseline, self.scores.current + self.further_scores)
+            return scores_worse([whole], seed=0, replicates=1).cases[0]
+        return fisher_worse(self.with_further)
 
 
 class PairedModelCases(NamedTuple):
@@ -226,6 +246,7 @@ def _from_cases(model: str, given: Sequence[PairedCase], on: ComparedMeasure) ->
             PairedCaseScores(each.baseline_scores, each.current_scores) if on == "score" else None,
             each.further_attempts,
             each.further_passes,
+            tuple(sorted(each.further_scores)),
         )
         for each in cases
     ]
@@ -241,9 +262,9 @@ def _from_cases(model: str, given: Sequence[PairedCase], on: ComparedMeasure) ->
     )
 
 
-def _order(kind: CaseKind) -> tuple[PairedCaseCounts, PairedCaseScores, int, int]:
+def _order(kind: CaseKind) -> tuple[PairedCaseCounts, PairedCaseScores, int, int, tuple[float, ...]]:
     further = -1 if kind.further_attempts is None else kind.further_attempts
-    return kind.counts, kind.scores or PairedCaseScores((), ()), further, kind.further_passes
+    return kind.counts, kind.scores or PairedCaseScores((), ()), further, kind.further_passes, kind.further_scores
 
 
 def _from_counts(model: str, given: PairedCounts, on: ComparedMeasure) -> PairedModelCases:
@@ -392,7 +413,7 @@ def _final_p_value(kind: CaseKind, tests: int) -> float | None:
         or min(every.baseline_attempts, every.current_attempts) < MIN_ATTEMPTS_TO_NAME_CASE
     ):
         return None
-    return min(1.0, tests * fisher_worse(every))
+    return min(1.0, tests * kind.p_with_further)
 
 
 def _counts(case: PairedCase) -> PairedCaseCounts:

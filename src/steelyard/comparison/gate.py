@@ -116,7 +116,7 @@ class ModelDecision(Record, frozen=True, kw_only=True):
     p_model: float
     """One p-value of this model for all its tests."""
     p_adjusted: float | None = None
-    """The same, adjusted by Holm for the number of models; None where there is one: its tests then decide as they are."""
+    """The same, adjusted by Holm for the number of models; None where there is one, or each is decided by itself: its tests then decide as they are."""
     effect: Estimate
     """The mean of current - baseline; its interval is about cases like these."""
     drop_bound: float | None = None
@@ -255,9 +255,20 @@ def decide(
         )
         for model, p, is_rejected in zip(models, adjusted, rejected, strict=True)
     )
-    verdicts = {each.verdict for each in decided}
+    return Decision(verdict=_overall_verdict(decided), models=decided, rule=rule)
+
+
+def joined_decision(decisions: Sequence[Decision]) -> Decision:
+    """The decisions about models that were decided each by itself, as one; its rule is that of the strictest."""
+    models = tuple(sorted((model for each in decisions for model in each.models), key=lambda model: model.model))
+    strictest = min((each.rule for each in decisions), key=lambda rule: rule.alpha)
+    return Decision(verdict=_overall_verdict(models), models=models, rule=strictest)
+
+
+def _overall_verdict(models: Sequence[ModelDecision]) -> GateVerdict:
+    verdicts = {each.verdict for each in models}
     agreed = NOT_REGRESSED if verdicts == {NOT_REGRESSED} else CANNOT_TELL
-    return Decision(verdict=REGRESSED if REGRESSED in verdicts else agreed, models=decided, rule=rule)
+    return REGRESSED if REGRESSED in verdicts else agreed
 
 
 def _model_decision(
@@ -349,9 +360,7 @@ def _changes(model: TestedModel, rule: DecisionRule) -> tuple[tuple[CaseDrop, ..
             confirmed[place] = change
             continue
         if kind.further_attempts:
-            every = kind.with_further
-            rate = every.current_passes / every.current_attempts
-            change = replace(change, current=rate, p=fisher_worse(every), p_adjusted=last)
+            change = replace(change, current=kind.current_with_further, p=kind.p_with_further, p_adjusted=last)
         if last is not None and last <= rule.final_level:
             confirmed[place] = replace(change, p_adjusted=last)
         elif change.baseline - change.current > rule.threshold + DECISION_TOLERANCE:

@@ -51,6 +51,8 @@ class Trials(Record, frozen=True, kw_only=True):
     They count in no mean: that they were asked depends on what the others brought.
     """
     further_passes: AttemptIndex = 0
+    further_scores: tuple[tuple[SignedNumber, AttemptIndex], ...] = ()
+    """The scores of these, as in `scores`."""
     cached_from: tuple[str, ...] = ()
     """The ids of the runs that asked for some of the replies, where these were taken from the reply cache."""
 
@@ -70,6 +72,11 @@ class Trials(Record, frozen=True, kw_only=True):
         """One score for every attempt that has one."""
         return tuple(score for score, times in self.scores for _ in range(times))
 
+    @property
+    def every_further_score(self) -> tuple[float, ...]:
+        """The same for the further attempts."""
+        return tuple(score for score, times in self.further_scores for _ in range(times))
+
 
 class Side(Record, frozen=True, kw_only=True):
     """The trials of some models, and where they come from."""
@@ -86,14 +93,14 @@ class Side(Record, frozen=True, kw_only=True):
 
 def run_side(name: str, rule: str, info: RunInfo, cases: Sequence[Case], table: AttemptTable) -> Side:
     """The attempts of a run, scored by a rule, as a side of a comparison."""
-    samples = info.samples or 0
     # further attempts were made because of what the others brought: they count in no mean
-    fair = [row for row in table.rows if not info.more or row.number <= samples]
+    fair: list[AttemptRow] = []
     further: dict[tuple[int, int], list[AttemptRow]] = {}
-    if info.more:
-        for row in table.rows:
-            if row.number > samples and row.outcome != "missing":
-                further.setdefault((row.column, row.case), []).append(row)
+    for row in table.rows:
+        if not info.more or row.number <= (info.fair_samples(table.columns[row.column].model, cases[row.case].id) or 0):
+            fair.append(row)
+        elif row.outcome != "missing":
+            further.setdefault((row.column, row.case), []).append(row)
     indexes = {column: index for index, column in enumerate(table.columns)}
     models: dict[str, tuple[Trials, ...]] = {}
     for column, asked in attempts_by_case(info, cases, table, rows=fair).items():
@@ -102,7 +109,8 @@ def run_side(name: str, rule: str, info: RunInfo, cases: Sequence[Case], table: 
                 attempts,
                 further.get((indexes[column], order), []),
                 judged_by=tuple(sorted({table.digests[row.digest].rules for row in attempts.judged})),
-                is_planned=info.more.get(column.model, {}).get(attempts.case.id, 0) > samples,
+                is_planned=info.more.get(column.model, {}).get(attempts.case.id, 0)
+                > (info.fair_samples(column.model, attempts.case.id) or 0),
             )
             for order, attempts in asked.items()
         )
@@ -128,6 +136,7 @@ def _trials(
         cost_usd=attempts.cost,
         further_attempts=len(further) if is_planned else None,
         further_passes=sum(row.outcome == "correct" for row in further),
+        further_scores=score_counts(row.score for row in further),
         cached_from=tuple(sorted({run for row in (*attempts.answered, *further) for run in row.cached_from})),
     )
 

@@ -82,8 +82,9 @@ def expected_attempts(info: RunInfo, model: str, provider: Provider, case: Case)
     if info.experiment is not None:
         return info.samples or 1
     recorded = provider.available(case.id)
-    if info.samples is not None:
-        samples = info.more.get(model, {}).get(case.id, info.samples)
+    fair = info.fair_samples(model, case.id)
+    if fair is not None:
+        samples = info.more.get(model, {}).get(case.id, fair)
         return samples if recorded is None else min(samples, recorded)
     return max(info.k) if recorded is None else recorded
 

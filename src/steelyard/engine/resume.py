@@ -42,12 +42,15 @@ def resume(
     *,
     samples: int | None = None,
     more: Mapping[str, Mapping[str, int]] | None = None,
+    stopped: Mapping[str, int] | None = None,
+    allocated: Mapping[str, Mapping[str, int]] | None = None,
     base_url: str = "",
     means: RunOptions = RunOptions(),
 ) -> Run:
     """Carry on with what a run still owes, failures included; more samples than before extend it.
 
-    `more` plans more attempts at some cases alone, by model and case. A base URL takes the place of the run's own.
+    `more` plans more attempts at some cases alone, by model and case; `stopped` says which models are asked no further, and
+    `allocated` how many attempts the cases get that differ from `samples`. A base URL takes the place of the run's own.
     """
     journal = reopened_journal(folder)
     try:
@@ -68,7 +71,11 @@ def resume(
         if samples is not None or more is not None:
             planned = {model: dict(cases) for model, cases in (info.more if more is None else more).items()}
             more_info = msgspec.structs.replace(
-                info, samples=info.samples if samples is None else samples, more=planned
+                info,
+                samples=planned_info.samples,
+                more=planned,
+                stopped=dict(stopped or {}),
+                allocated={model: dict(cases) for model, cases in (allocated or {}).items()},
             )
             journal.describe(plan.with_current_plan(more_info))
     except BaseException:

@@ -52,6 +52,10 @@ class GateLook(Record, frozen=True, kw_only=True):
     """What the last test of each case could spend; it is part of `spent`."""
     attempts: Count = 0
     """At each case, where they are asked in rounds."""
+    model: str = ""
+    """The model that was looked at by itself; empty where all were looked at together."""
+    sharing: AttemptNumber = 1
+    """By how many models the levels of alarms were divided, where each was looked at by itself."""
     verdict: str
 
 
@@ -99,10 +103,14 @@ class StoppingRule(Record, frozen=True, kw_only=True):
     """What it is held against, as the user named it."""
     most: AttemptNumber
     """Attempts per case and model at the most."""
+    least: AttemptNumber = 1
+    """Attempts per case and model before the first look."""
     alpha: Share = 0.05
     margin: Share = 0.05
     cases: Literal["", "fail", "warn", "off"] = ""
     min_effect: Share = 0.0
+    on: Literal["passed", "score"] = "passed"
+    """What is compared: whether attempts passed, or what they scored."""
 
 
 class Tier(Record, frozen=True, kw_only=True):
@@ -231,6 +239,10 @@ class RunInfo(Record, frozen=True, kw_only=True):
     """Where attempts are asked in rounds: when to stop."""
     more: dict[str, dict[str, AttemptNumber]] = {}
     """By model and case, where more attempts are planned than at others, because the case looked worse."""
+    allocated: dict[str, dict[str, AttemptNumber]] = {}
+    """By model and case, where a round asks for other numbers of attempts than `samples`, from what was known before it."""
+    stopped: dict[str, AttemptNumber] = {}
+    """By model, the attempts per case of the round at which it was decided before others, and is asked no further."""
     k: Annotated[tuple[AttemptNumber, ...], Meta(min_length=1)] = (1,)
     seed: int | None = None
     rule: str = "code"
@@ -256,6 +268,10 @@ class RunInfo(Record, frozen=True, kw_only=True):
     """The runs that this one was put together from, if it was."""
     cached_replies: dict[str, Count] = {}
     """How many replies were taken from earlier runs, by their ids."""
+
+    def fair_samples(self, model: str, case: str) -> int | None:
+        """The attempts at a case that count in every mean; None for all that a replay has."""
+        return self.allocated.get(model, {}).get(case, self.stopped.get(model, self.samples))
 
 
 class AgentSettings(Record, frozen=True, kw_only=True):

@@ -87,8 +87,8 @@ def spent_error_share(attempts: int, most: int) -> float:
     )
 
 
-def design(most: int, *, baseline_attempts: float, alpha: float = 0.05) -> tuple[PlannedLook, ...]:
-    """The looks at a run of up to `most` attempts per case, compared with a baseline of `baseline_attempts`.
+def design(most: int, *, baseline_attempts: float, alpha: float = 0.05, first: int = 1) -> tuple[PlannedLook, ...]:
+    """The looks at a run of `first` up to `most` attempts per case, compared with a baseline of `baseline_attempts`.
 
     Alarms share out what `FINAL` leaves of alpha by the union bound, which holds for exact tests whatever their
     dependence. All-clears rest on a normal approximation already, so their levels use how strongly looks depend on
@@ -102,7 +102,7 @@ def design(most: int, *, baseline_attempts: float, alpha: float = 0.05) -> tuple
     3 0.0075 0.0100 0.0141
     5 0.0240 0.0320 0.0427
     """
-    attempts = looks(most)
+    attempts = (*{min(first, most): None} | dict.fromkeys(each for each in looks(most) if each >= first),)
     shares = [spent_error_share(each, most) for each in attempts]
     steps = [share - before for share, before in zip(shares, [0.0, *shares], strict=False)]
     known = [1 / (1 / baseline_attempts + 1 / each) for each in attempts]

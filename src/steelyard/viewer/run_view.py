@@ -249,7 +249,8 @@ class IncrementalRunReader:
     def goes_on(self, info: RunInfo, snapshot: RunFolderSnapshot) -> bool:
         """Whether all that happened to the run since is that its last journal has grown."""
         # these say how much is planned and whether it is done, and nothing about what there is
-        same = msgspec.structs.replace(self._info, ended_at=info.ended_at, samples=info.samples, more=info.more)
+        growing = ("ended_at", "samples", "more", "allocated", "stopped")
+        same = msgspec.structs.replace(self._info, **{name: getattr(info, name) for name in growing})
         if info != same or snapshot.file("cases.jsonl") != self._snapshot.file("cases.jsonl"):
             return False
         *others, last = snapshot.journals or (None,)

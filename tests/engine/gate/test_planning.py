@@ -18,7 +18,8 @@ from scipy import stats
 from steelyard.comparison.gate import NOT_REGRESSED, REGRESSED
 from steelyard.comparison.power import MAX_PLANNED_ATTEMPTS_PER_CASE, ComparisonPlan, ModelPlan
 from steelyard.comparison.sides import Side, Trials
-from steelyard.engine.gate.gate import gate_plan, gate_sides
+from steelyard.engine.gate.gate import gate_sides
+from steelyard.engine.gate.planning import gate_plan
 from steelyard.errors import InputError
 from steelyard.evalsets import load
 from steelyard.providers.prices import Prices

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Container, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -66,11 +66,17 @@ def means(**options: Any) -> Means:
 
 
 def until_decided(
-    models: str, told: list[str] | None = None, *, most: int = 20, output: str = "run", **options: Any
+    models: str,
+    told: list[str] | None = None,
+    *,
+    most: int = 20,
+    output: str = "run",
+    on: Literal["passed", "score"] = "passed",
+    **options: Any,
 ) -> SequentialRunResult:
     return run_until_decided(
         CASES,
-        until=StoppingRule(baseline="main", most=most, cases="fail"),
+        until=StoppingRule(baseline="main", most=most, cases="fail", on=on),
         models=[models],
         means=means(**options),
         tell=(told if told is not None else []).append,
@@ -113,11 +119,12 @@ def test_a_model_that_got_much_worse_is_found_at_once() -> None:
     assert done.run.complete
 
 
-def test_a_case_that_looks_worse_gets_all_attempts_before_the_suite_is_cleared() -> None:
+@pytest.mark.parametrize("on", ["passed", "score"])
+def test_a_case_that_looks_worse_gets_all_attempts_before_the_suite_is_cleared(on: Literal["passed", "score"]) -> None:
     baseline(1.0, NOISE)
     told: list[str] = []
     # two wrong ones of the first five or more may be chance; twelve of twenty are not
-    done = until_decided(model("broken", 1.0, {**NOISE, "case-07": [1, 5, *range(11, 21)]}), told)
+    done = until_decided(model("broken", 1.0, {**NOISE, "case-07": [1, 5, *range(11, 21)]}), told, on=on)
     assert verdict(done) == "regressed"
     assert done.gated is not None
     (only,) = done.gated.decision.models
@@ -128,6 +135,24 @@ def test_a_case_that_looks_worse_gets_all_attempts_before_the_suite_is_cleared()
         counts[reply.case] += 1
     assert counts.pop("case-07") == 20
     assert set(counts.values()) == {done.run.info.samples}
+    assert only.confirmed[0].current == pytest.approx(8 / 20)
+    assert gate("main", "run", cases="fail", on=on).decision == done.gated.decision
+
+
+def test_scores_by_another_rule_than_the_baselines_are_refused_before_anything_is_asked() -> None:
+    baseline(1.0)
+    with pytest.raises(InputError, match='main is scored by rule "code", this run by "tests"; name one with --rule'):
+        run_until_decided(
+            CASES,
+            until=StoppingRule(baseline="main", most=3, on="score"),
+            models=[model("new", 1.0)],
+            means=means(),
+            tell=print,
+            base_url="",
+            output="run",
+            rule="tests",
+        )
+    assert not Path("new.log").exists()
 
 
 def test_a_case_that_was_only_unlucky_is_cleared_by_further_attempts_which_count_in_no_mean() -> None:

@@ -158,9 +158,6 @@ def _gate_corrected(options: argparse.Namespace, root: Path) -> int:
 def _gate_options(sub: argparse.ArgumentParser) -> None:
     _add_sides(sub)
     add_decision_options(sub)
-    sub.add_argument(
-        "--on", default="passed", choices=["passed", "score"], help="compare outcomes or mean scores (default: passed)"
-    )
     sub.add_argument("--rule", help="score both sides by this rule (default: their own)")
     sub.add_argument(
         "--corrected", action="store_true", help="decide about judged answers, by rates that people's labels correct"
@@ -197,7 +194,7 @@ examples:
 def plan(options: argparse.Namespace) -> int:
     """Compute how many attempts a gate needs to see a mean drop from a baseline, and what they cost; no model is asked."""
     from steelyard import evalsets
-    from steelyard.engine.gate.gate import gate_plan
+    from steelyard.engine.gate.planning import gate_plan
     from steelyard.engine.gate.sides import run_folder, side
     from steelyard.engine.preflight.connect import split_model_names
     from steelyard.engine.results.recordings import is_recorded

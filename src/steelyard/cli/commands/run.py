@@ -113,29 +113,26 @@ def run(options: argparse.Namespace) -> int:
         margin=options.margin,
         cases=options.cases,
         min_effect=options.min_effect,
+        on=options.on,
     )
     if until is None:
         return _conclude_run(run_cases(cases, shard=options.shard, **asked), options, suite_rule)
     del asked["samples"]
     return _conclude_sequential_run(
-        run_until_decided(cases, until=until, tell=print_to_stderr, **_rounds(cases, asked, until, options), **asked),
+        run_until_decided(
+            cases, until=until, tell=print_to_stderr, announcement=_announcement(cases, asked, until), **asked
+        ),
         options,
         suite_rule,
     )
 
 
-def _rounds(
-    cases: Sequence[Case], asked: Mapping[str, Any], until: StoppingRule, options: argparse.Namespace
-) -> dict[str, Any]:
-    """How a run until decided begins, and what it says first: the most that it may ask for."""
-    from steelyard.engine.gate.rounds import UNASKED_MIN_SAMPLES
+def _announcement(cases: Sequence[Case], asked: Mapping[str, Any], until: StoppingRule) -> str:
+    """What a run until decided says first: the most that it may ask for."""
     from steelyard.engine.preflight.forecast import forecast, forecast_text
 
     most = forecast(cases, **{name: asked[name] for name in FORECAST_ARGUMENTS}, samples=until.most)
-    return {
-        "least": 1 if options.until_decided else UNASKED_MIN_SAMPLES,
-        "announcement": f"asks until the gate can decide; at most {forecast_text(most).rstrip()}",
-    }
+    return f"asks until the gate can decide; at most {forecast_text(most).rstrip()}"
 
 
 FORECAST_ARGUMENTS = ("models", "k", "parameters", "system", "base_url", "means")

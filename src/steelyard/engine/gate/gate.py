@@ -1,4 +1,4 @@
-"""A gate whose error rate holds however often it is asked about a growing run, and the plan of what it needs."""
+"""A gate whose error rate holds however often it is asked about a growing run."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ from msgspec.structs import replace
 
 from steelyard.analysis.counts import Tally
 from steelyard.comparison.exact_tests import CasesRule, ComparedMeasure, PairedCase
-from steelyard.comparison.gate import CASES_RULES, COMPARED_MEASURES, CasesPolicy, Decision, decide
-from steelyard.comparison.power import ComparisonPlan, SingleRoundCost, mean_rate, model_plans
+from steelyard.comparison.gate import (
+    CASES_RULES,
+    COMPARED_MEASURES,
+    REGRESSED,
+    CasesPolicy,
+    Decision,
+    decide,
+    joined_decision,
+)
 from steelyard.comparison.sides import (
     PairedCounts,
-    PairedModel,
     Pairing,
     Side,
     TallySide,
@@ -28,14 +34,11 @@ from steelyard.comparison.sides import (
     rules_changed_sentence,
 )
 from steelyard.engine.gate.sides import run_folder, side, split_run_and_model
-from steelyard.engine.pace import max_request_tokens
-from steelyard.engine.plan import parameters
 from steelyard.engine.results.conclusion import Conclusion, OnInconclusive, gate_conclusion
 from steelyard.engine.results.read_outcomes import LOCAL_COUNTING, CountingOptions, is_attempts_path, parquet_outcomes
 from steelyard.engine.steps import now
 from steelyard.errors import ExitCode, InputError, NotComparableError, Problem, did_you_mean
-from steelyard.providers.prices import Prices
-from steelyard.records import Attempt, Case, GateLook, RunInfo, digest
+from steelyard.records import GateLook, digest
 from steelyard.stats.multiplicity import FINAL_TEST_SHARE, PlannedLook
 from steelyard.stats.power import unlucky_alarms
 from steelyard.store.looks import gate_looks, record_gate_look
@@ -149,9 +152,12 @@ def gate_sides(
     cases: CasesRule | None = None,
     min_effect: float = 0.0,
     folder: Path | None = None,
-    at: SamplingRound | None = None,
+    at: SamplingRound | Mapping[str, SamplingRound] | None = None,
 ) -> GateResult:
-    """The decision; with the folder of the current run earlier looks at it are counted, and this one is written down."""
+    """The decision; with the folder of the current run earlier looks at it are counted, and this one is written down.
+
+    Where several models are asked in rounds, `at` says of each where it is, and each is decided by itself.
+    """
     rule = GateRule(alpha, margin, on, cases, min_effect)
     if on == "score" and baseline.rule != current.rule:
         raise InputError(f'scored by different rules, "{baseline.rule}" and "{current.rule}"; name one with --rule')
@@ -214,7 +220,8 @@ def _missing_share(trials: Sequence[Trials]) -> float:
 def _looked_at(side: Side) -> dict[str, list[Trials]]:
     """What a look is at: the attempts, whoever judged them."""
     return {
-        name: [replace(trials, judged_by=(), cached_from=()) for trials in cases] for name, cases in side.models.items()
+        name: [replace(trials, judged_by=(), cached_from=(), further_scores=()) for trials in cases]
+        for name, cases in side.models.items()
     }
 
 
@@ -226,6 +233,16 @@ def _tally_contents(side: TallySide) -> list[object]:
     ]
 
 
+class _Question(NamedTuple):
+    """What is asked of a run, and which looks at it there were."""
+
+    baseline: str
+    """A digest of what it is held against, and how."""
+    earlier: Sequence[GateLook]
+    folder: Path | None
+    """Where this look is written down."""
+
+
 def _decide_and_record(
     compared: _GateInputs,
     names: tuple[str, str],
@@ -233,15 +250,10 @@ def _decide_and_record(
     rule: GateRule,
     *,
     folder: Path | None,
-    at: SamplingRound | None = None,
+    at: SamplingRound | Mapping[str, SamplingRound] | None = None,
 ) -> GateResult:
     alpha, margin = rule.alpha, rule.margin
-    if not (0 < alpha < 1 and 0 < margin < 1):
-        raise InputError(f"alpha and margin must lie between 0 and 1, not {alpha:g} and {margin:g}")
-    if compared.policy.rule not in CASES_RULES:
-        raise InputError(f'cases that got worse mean {" or ".join(CASES_RULES)}, not "{compared.policy.rule}"')
-    if not 0 <= rule.min_effect < 1:
-        raise InputError(f"the least effect that counts must lie between 0 and 1, not {rule.min_effect:g}")
+    _check_rule(rule, compared.policy)
     judged = {name: len(_names(cases)) for name, cases in compared.cases.items()}
     if not any(judged.values()) and compared.pairing.rules_changed:
         raise NotComparableError(rules_changed_sentence(names[0], compared.pairing.rules_changed))
@@ -250,50 +262,144 @@ def _decide_and_record(
     if not any(judged.values()):
         raise InputError(f"{names[0]} and {names[1]} have no judged case in common")
     before, now_there = compared.thing
-    held_against, shown = digest(before, models, margin, alpha, rule.on), digest(now_there)
+    held_against = digest(before, models, margin, alpha, rule.on)
     earlier = [look for look in (gate_looks(folder) if folder else ()) if look.baseline == held_against]
-    levels, look = look_levels(earlier, shown, alpha, at)
+    question = _Question(held_against, earlier, folder)
+    if isinstance(now_there, Mapping) and (isinstance(at, Mapping) or any(look.model for look in earlier)):
+        rounds = at if isinstance(at, Mapping) else {}
+        return _decide_each(compared, names[0], rule, question, now_there=now_there, at=rounds)
+    together = None if isinstance(at, Mapping) else at
+    shown = digest(now_there)
+    levels, look = look_levels(earlier, shown, alpha, together)
+    _check_level(levels, look, alpha)
+    decision = _decided(compared, rule, levels, [name for name in judged if judged[name]])
+    _record(question, shown, alpha, levels, decision.verdict, at=together)
+    # a run that asks in rounds is meant to be looked at more than once
+    counted_look = 1 if at else look
+    warnings = _warnings(names[0], compared, counted_look, alpha, levels.alarm)
+    return GateResult(decision, compared.pairing, alpha, look, tuple(warnings))
+
+
+def _decide_each(
+    compared: _GateInputs,
+    baseline: str,
+    rule: GateRule,
+    question: _Question,
+    *,
+    now_there: Mapping[str, object],
+    at: Mapping[str, SamplingRound],
+) -> GateResult:
+    """The decision where every model is looked at by itself, at its own attempts.
+
+    By Holm's method over all looks: each level is divided by the number of models without those found to be worse so far,
+    at this look or at an earlier one. While no alarm was false, that is at least the number of those that did not get worse.
+    """
+    names = [name for name, cases in compared.cases.items() if _names(cases)]
+    shown = {name: digest(now_there[name]) for name in names}
+    looks = {name: [look for look in question.earlier if look.model in ("", name)] for name in names}
+    known = {name: next((look for look in looks[name] if look.data == shown[name]), None) for name in names}
+    levels = {name: look_levels(looks[name], shown[name], rule.alpha, at.get(name)) for name in names}
+    worse = {look.model for look in question.earlier if look.verdict == REGRESSED and look.model in names}
+    found: dict[str, tuple[Decision, int]] = {}
+    while True:
+        for name in names:
+            look = known[name]
+            sharing = look.sharing if look else max(1, len(names) - len(worse - {name}))
+            if name not in found or found[name][1] != sharing:
+                _check_level(levels[name][0], levels[name][1], rule.alpha)
+                found[name] = _decided(compared, rule, levels[name][0], [name], sharing), sharing
+        newly = {name for name in names if found[name][0].verdict == REGRESSED} - worse
+        worse |= newly
+        if not newly:
+            break
+    for name in names:
+        decision, sharing = found[name]
+        _record(
+            question._replace(earlier=looks[name]),
+            shown[name],
+            rule.alpha,
+            levels[name][0],
+            decision.verdict,
+            at=at.get(name),
+            model=name,
+            sharing=sharing,
+        )
+    last = max(levels.values(), key=lambda each: each[1])
+    counted_look = 1 if at else last[1]
+    warnings = _warnings(baseline, compared, counted_look, rule.alpha, last[0].alarm)
+    decision = joined_decision([found[name][0] for name in names])
+    return GateResult(decision, compared.pairing, rule.alpha, last[1], tuple(warnings))
+
+
+def _check_rule(rule: GateRule, policy: CasesPolicy) -> None:
+    if not (0 < rule.alpha < 1 and 0 < rule.margin < 1):
+        raise InputError(f"alpha and margin must lie between 0 and 1, not {rule.alpha:g} and {rule.margin:g}")
+    if policy.rule not in CASES_RULES:
+        raise InputError(f'cases that got worse mean {" or ".join(CASES_RULES)}, not "{policy.rule}"')
+    if not 0 <= rule.min_effect < 1:
+        raise InputError(f"the least effect that counts must lie between 0 and 1, not {rule.min_effect:g}")
+
+
+def _check_level(levels: GateLevels, look: int, alpha: float) -> None:
     if min(levels.alarm, levels.cleared) < MIN_LOOK_ALPHA_SHARE * alpha:
         raise InputError(f"{look - 1} looks at this run have used up its error rate of {alpha:g}; decide by a new run")
-    decision = decide(
-        {
-            name: _finished_cases(each) if levels.final else each
-            for name, each in compared.cases.items()
-            if judged[name]
-        },
-        alpha=levels.alarm,
+
+
+def _decided(
+    compared: _GateInputs, rule: GateRule, levels: GateLevels, names: Sequence[str], sharing: int = 1
+) -> Decision:
+    """The decision about these models, with alarms at a share of these levels."""
+    return decide(
+        {name: _finished_cases(compared.cases[name]) if levels.final else compared.cases[name] for name in names},
+        alpha=levels.alarm / sharing,
         cleared_level=levels.cleared,
-        final_level=levels.final,
-        margin=margin,
-        threshold=margin,
+        final_level=levels.final / sharing,
+        margin=rule.margin,
+        threshold=rule.margin,
         unscored_share={
-            name: max(1 - judged[name] / max(1, compared.shared[name]), compared.missing_share.get(name, 0))
-            for name in judged
+            name: max(
+                1 - len(_names(compared.cases[name])) / max(1, compared.shared[name]),
+                compared.missing_share.get(name, 0),
+            )
+            for name in names
         },
         attempt_cost=compared.attempt_cost,
         on=rule.on,
         min_effect=rule.min_effect,
         policy=compared.policy,
     )
-    if folder and shown not in {one.data for one in earlier}:
-        entry = GateLook(
-            at=now(),
-            baseline=held_against,
-            data=shown,
-            alpha=alpha,
-            level=levels.alarm,
-            spent=levels.alarm_spent,
-            cleared_level=levels.cleared,
-            cleared_spent=levels.cleared_spent,
-            final_level=levels.final,
-            attempts=at.step.attempts if at else 0,
-            verdict=decision.verdict,
-        )
-        record_gate_look(folder, entry)
-    # a run that asks in rounds is meant to be looked at more than once
-    counted_look = 1 if at else look
-    warnings = _warnings(names[0], compared, counted_look, alpha, levels.alarm)
-    return GateResult(decision, compared.pairing, alpha, look, tuple(warnings))
+
+
+def _record(
+    question: _Question,
+    shown: str,
+    alpha: float,
+    levels: GateLevels,
+    verdict: str,
+    *,
+    at: SamplingRound | None,
+    model: str = "",
+    sharing: int = 1,
+) -> None:
+    """Write a look down, unless it is one that was there before."""
+    if question.folder is None or shown in {one.data for one in question.earlier}:
+        return
+    entry = GateLook(
+        at=now(),
+        baseline=question.baseline,
+        data=shown,
+        alpha=alpha,
+        level=levels.alarm,
+        spent=levels.alarm_spent,
+        cleared_level=levels.cleared,
+        cleared_spent=levels.cleared_spent,
+        final_level=levels.final,
+        attempts=at.step.attempts if at else 0,
+        model=model,
+        sharing=sharing,
+        verdict=verdict,
+    )
+    record_gate_look(question.folder, entry)
 
 
 def _names(cases: Sequence[PairedCase] | PairedCounts) -> Sequence[object]:
@@ -408,7 +514,7 @@ def _finished_cases(cases: Sequence[PairedCase] | PairedCounts) -> Sequence[Pair
 def _is_comparable(old: Trials, new: Trials, on: ComparedMeasure) -> bool:
     """Whether both sides have an outcome, and where scores are compared a score for every attempt."""
     if on == "score":
-        return all(
+        return (new.further_attempts or 0) == len(new.every_further_score) and all(
             trials.attempts and trials.attempts == sum(times for _, times in trials.scores) for trials in (old, new)
         )
     return bool(old.attempts and new.attempts)
@@ -426,6 +532,7 @@ def _paired_case(old: Trials, new: Trials, on: ComparedMeasure) -> PairedCase:
         current_scores=new.every_score if on == "score" else (),
         further_attempts=new.further_attempts,
         further_passes=new.further_passes,
+        further_scores=new.every_further_score if on == "score" else (),
     )
 
 
@@ -463,96 +570,3 @@ def _warnings(baseline: str, compared: _GateInputs, look: int, alpha: float, lev
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""
             warnings.append(f"{what} are not compared: {', '.join(names[:5])}{more}")
     return warnings
-
-
-def gate_plan(
-    cases: Sequence[Case] | None,
-    baseline: Side,
-    prices: Prices,
-    *,
-    models: Sequence[str] = (),
-    detect: float = 0.05,
-    power: float = 0.8,
-    alpha: float = 0.05,
-) -> ComparisonPlan:
-    """How many attempts at each case `gate` needs to see such a mean drop from the baseline, and what they cost.
-
-    It is planned for the first look at a run, and by default for all models of the baseline; without cases, for
-    those that the baseline has.
-    """
-    for name, share in (("the drop to detect", detect), ("the power", power), ("alpha", alpha)):
-        if not 0 < share < 1:
-            raise InputError(f"{name} must lie between 0 and 1, not {share:g}")
-    chosen = {name: baseline.models[_checked_model(name, baseline)] for name in models or baseline.models}
-    if cases is None:
-        asked = {name: [(old.case, old.tests, old.critical) for old in trials] for name, trials in chosen.items()}
-    else:
-        asked = {name: [(case.id, case.tests_digest, case.critical) for case in cases] for name in chosen}
-    current = {
-        name: tuple(
-            Trials(case=id_, tests=tests, attempts=0, passes=0, critical=critical) for id_, tests, critical in of
-        )
-        for name, of in asked.items()
-    }
-    pairing = pair_sides(
-        Side(name=baseline.name, rule=baseline.rule, models=chosen),
-        Side(name="the eval set", rule=baseline.rule, models=current),
-    )
-    judged = [PairedModel(model.name, [pair for pair in model.cases if pair[0].attempts]) for model in pairing.models]
-    for model in judged:
-        if not model.cases:
-            raise InputError(
-                f"{baseline.name}: {model.name} has no judged attempt at any of these cases by these tests"
-            )
-        if (rate := mean_rate(model)) <= detect:
-            raise InputError(
-                f"{baseline.name}: {model.name} passes {rate:.1%} of its attempts, which cannot drop by {detect:g}; "
-                "look for a smaller drop with --detect, or name the other models with --models"
-            )
-    by_id = {case.id: case for case in cases or ()}
-    return ComparisonPlan(
-        baseline=baseline.name,
-        detect=detect,
-        power=power,
-        alpha=alpha,
-        look_alpha=LOOK_ALPHA_SHARE * alpha,
-        models=model_plans(
-            judged,
-            detect=detect,
-            power=power,
-            alpha=LOOK_ALPHA_SHARE * alpha,
-            once={model.name: _single_attempt_cost(model, by_id, prices) for model in judged},
-        ),
-        new_cases=pairing.new_cases,
-        removed_cases=pairing.removed_cases,
-        tests_changed=pairing.tests_changed,
-        unjudged=tuple(
-            pairing.label(old.case, model.name)
-            for model in pairing.models
-            for old, _ in model.cases
-            if not old.attempts
-        ),
-    )
-
-
-def _checked_model(model: str, baseline: Side) -> str:
-    if model not in baseline.models:
-        raise InputError(f'{baseline.name}: no model "{model}" ({did_you_mean(model, baseline.models)})')
-    return model
-
-
-def _single_attempt_cost(model: PairedModel, cases: Mapping[str, Case], prices: Prices) -> SingleRoundCost:
-    """What one attempt at each case costs: as in the baseline, or at most, by the prices of today."""
-    costs = [old.cost_usd / old.attempts for old, _ in model.cases if old.cost_usd is not None]
-    if len(costs) == len(model.cases):
-        return SingleRoundCost(cost_usd=math.fsum(costs))
-    if not cases:
-        return SingleRoundCost()
-    info = RunInfo(id="", started_at="")
-    bounds = []
-    for old, _ in model.cases:
-        case = cases[old.case]
-        attempt = Attempt(case=case, model=model.name, parameters=parameters(info, case, 1))
-        bounds.append(prices.bound(model.name, *max_request_tokens(attempt)))
-    known = [bound for bound in bounds if bound is not None]
-    return SingleRoundCost(cost_usd=math.fsum(known), at_most=True) if len(known) == len(bounds) else SingleRoundCost()

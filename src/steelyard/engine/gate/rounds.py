@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from steelyard.comparison.exact_tests import CasesRule
-from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED, Decision
-from steelyard.comparison.sides import Pairing, Side, Trials, pair_sides, rules_changed_sentence
+from steelyard.comparison.exact_tests import CasesRule, ComparedMeasure
+from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, Decision, ModelDecision
+from steelyard.comparison.sides import PairedModel, Side, Trials, pair_sides, rules_changed_sentence
 from steelyard.engine.gate.gate import GateResult, SamplingRound, gate_sides
 from steelyard.engine.gate.sides import side
 from steelyard.engine.options import RunOptions
@@ -21,10 +21,10 @@ from steelyard.engine.resume import resume
 from steelyard.engine.run import Run, run
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import InputError, NotComparableError
-from steelyard.records import Case, StoppingRule
+from steelyard.records import Case, RunInfo, StoppingRule
 from steelyard.reports.comparison import DECISION_FORMATS
 from steelyard.reports.figures import money
-from steelyard.stats.multiplicity import PlannedLook, design
+from steelyard.stats.multiplicity import design, looks
 from steelyard.store.journal import StoredRun
 from steelyard.text import counted
 
@@ -89,6 +89,7 @@ def stopping_rule(
     margin: float = 0.05,
     cases: CasesRule | None = None,
     min_effect: float = 0.0,
+    on: ComparedMeasure = "passed",
 ) -> StoppingRule | None:
     """When to stop asking; None where no gate decides that. A baseline without a number of attempts means: until decided."""
     is_unasked = not until_decided and baseline is not None and samples is None and shard is None
@@ -106,7 +107,14 @@ def stopping_rule(
     usual = UNASKED_MAX_SAMPLES if is_unasked else DEFAULT_MAX_SAMPLES
     most = usual if max_samples is None else max_samples
     return StoppingRule(
-        baseline=baseline, most=most, alpha=alpha, margin=margin, cases=cases or "", min_effect=min_effect
+        baseline=baseline,
+        most=most,
+        least=UNASKED_MIN_SAMPLES if is_unasked else 1,
+        alpha=alpha,
+        margin=margin,
+        cases=cases or "",
+        min_effect=min_effect,
+        on=on,
     )
 
 
@@ -118,11 +126,10 @@ def run_until_decided(
     means: RunOptions,
     tell: MessageCallback,
     base_url: str,
-    least: int = 1,
     announcement: str = "",
     **asked: Any,
 ) -> SequentialRunResult:
-    """Ask for `least` attempts at each case, look, and ask on until the gate can decide or all are asked.
+    """Ask for a few attempts at each case, look, and ask on until the gate can decide or all are asked.
 
     What cannot be compared is found before the announcement is made and anything is asked.
     """
@@ -130,6 +137,10 @@ def run_until_decided(
         raise InputError(f"--max-samples must be 1 or more, not {until.most}")
     root = Path(means.settings.output_dir)
     baseline = side(until.baseline, root=root)
+    if until.on == "score" and baseline.rule != (rule := asked.get("rule") or "code"):
+        raise InputError(
+            f'{baseline.name} is scored by rule "{baseline.rule}", this run by "{rule}"; name one with --rule'
+        )
     providers = connect(models, means, base_url)
     try:
         _check_comparable(baseline, providers, cases, means)
@@ -141,13 +152,13 @@ def run_until_decided(
     if announcement:
         tell(announcement)
     done = run(
-        cases, models=models, samples=min(least, until.most), until=until, means=means, base_url=base_url, **asked
+        cases, models=models, samples=min(until.least, until.most), until=until, means=means, base_url=base_url, **asked
     )
     return continue_until_decided(done, means=means, tell=tell)
 
 
 def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallback) -> SequentialRunResult:
-    """Ask on from where a run stands, until the gate can decide."""
+    """Ask on from where a run stands, until the gate can decide; of several models each is decided and stopped by itself."""
     until = done.info.until
     if until is None:
         raise InputError(f"{done.folder}: was not run with --until-decided")
@@ -155,37 +166,90 @@ def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallbac
     baseline = side(until.baseline, root=root)
     found = None
     while done.complete or done.out_of_budget:
-        attempts = done.info.samples or 1
         current = side(str(done.folder), root=root)
-        steps = design(
-            until.most, baseline_attempts=_typical_baseline_attempts(pair_sides(baseline, current)), alpha=until.alpha
-        )
-        finishing = bool(done.info.more) or attempts >= until.most
+        pairing = pair_sides(baseline, current)
+        rounds = {
+            model.name: _sampling_round(model, _run_name(model.name, done), done.info, until)
+            for model in pairing.models
+        }
+        is_single = len(rounds) == 1
         found = gate_sides(
             baseline,
             current,
             alpha=until.alpha,
             margin=until.margin,
+            on=until.on,
             cases=until.cases or None,
             min_effect=until.min_effect,
             folder=done.folder,
-            at=SamplingRound(_step(steps, attempts), finishing),
+            at=next(iter(rounds.values())) if is_single else rounds,
         )
-        tell(f"{counted(attempts, 'attempt')} per case: {_decision_line(found.decision)}")
-        verdict = found.decision.verdict
-        if finishing or verdict == REGRESSED or done.out_of_budget:
+        for model in found.decision.models:
+            # a model that was stopped is told of once
+            if is_single or model.model not in done.info.stopped or model.model in done.info.more:
+                name = "" if is_single else f"{model.model}: "
+                attempts = counted(rounds[model.model].step.attempts, "attempt")
+                tell(f"{name}{attempts} per case: {_decision_line(model)}")
+        following = None if done.out_of_budget else _following_round(found.decision, done, rounds, until)
+        if following is None:
             break
-        more = _suspicious_cases(found.decision, done.info.names, until.most) if verdict == NOT_REGRESSED else {}
-        if more:
-            count = counted(sum(map(len, more.values())), "case")
+        if following.suspicious:
+            count = counted(following.suspicious, "case")
             tell(f"looking worse than before: {count}; each gets {until.most} attempts before the suite is cleared")
-            done = resume(done.folder, more=more, means=means)
-        elif verdict == CANNOT_TELL:
-            further = next(step.attempts for step in steps if step.attempts > attempts)
-            done = resume(done.folder, samples=further, means=means)
-        else:
-            break
+        done = resume(
+            done.folder, samples=following.samples, more=following.more, stopped=following.stopped, means=means
+        )
     return _sequential_run_result(done, found, until)
+
+
+class _FollowingRound(NamedTuple):
+    """What is asked next."""
+
+    samples: int
+    more: dict[str, dict[str, int]]
+    stopped: dict[str, int]
+    suspicious: int
+    """The cases that get all attempts from now on."""
+
+
+def _run_name(model: str, done: Run) -> str:
+    """What the run calls a model: with one on each side, the comparison calls it by both names."""
+    return done.info.names[0] if len(done.info.names) == 1 else model
+
+
+def _sampling_round(model: PairedModel, name: str, info: RunInfo, until: StoppingRule) -> SamplingRound:
+    """Where a model is."""
+    attempts = info.stopped.get(name, info.samples or 1)
+    steps = design(
+        until.most, baseline_attempts=_typical_baseline_attempts(model), alpha=until.alpha, first=until.least
+    )
+    step = next(step for step in steps if step.attempts >= attempts or step is steps[-1])
+    return SamplingRound(step, finishing=name in info.more or attempts >= until.most)
+
+
+def _following_round(
+    decision: Decision, done: Run, rounds: Mapping[str, SamplingRound], until: StoppingRule
+) -> _FollowingRound | None:
+    """What is to be asked for the models that are open, and for cases that look worse; None where nothing is."""
+    info = done.info
+    more = {model: dict(cases) for model, cases in info.more.items()}
+    stopped, suspicious, is_open = dict(info.stopped), 0, False
+    for model in decision.models:
+        name, here = _run_name(model.model, done), rounds[model.model]
+        if model.verdict == CANNOT_TELL and not here.finishing:
+            is_open = True
+            continue
+        stopped.setdefault(name, info.samples or 1)
+        if model.verdict == NOT_REGRESSED and not here.finishing and decision.rule.cases == "fail":
+            cases = {change.case: until.most for change in model.suspects if change.p <= SUSPICIOUS_P_VALUE}
+            suspicious += len(cases)
+            more |= {name: cases} if cases else {}
+    if not is_open and not suspicious:
+        return None
+    samples = info.samples or 1
+    if is_open:
+        samples = next(number for number in looks(until.most) if number > samples)
+    return _FollowingRound(samples, more, stopped if is_open else dict(info.stopped), suspicious)
 
 
 def _check_comparable(baseline: Side, models: Iterable[str], cases: Sequence[Case], means: RunOptions) -> None:
@@ -208,40 +272,19 @@ def _check_comparable(baseline: Side, models: Iterable[str], cases: Sequence[Cas
         raise InputError(f"{baseline.name} has none of these cases with these tests, so nothing could be decided")
 
 
-def _typical_baseline_attempts(pairing: Pairing) -> float:
+def _typical_baseline_attempts(model: PairedModel) -> float:
     """The harmonic mean of the baseline's attempts at a case: what the variance of a mean over cases depends on."""
-    tried = [old.attempts for model in pairing.models for old, _ in model.cases if old.attempts]
+    tried = [old.attempts for old, _ in model.cases if old.attempts]
     return len(tried) / sum(1 / attempts for attempts in tried) if tried else 1.0
 
 
-def _step(steps: Sequence[PlannedLook], attempts: int) -> PlannedLook:
-    return next(step for step in steps if step.attempts >= attempts or step is steps[-1])
-
-
-def _suspicious_cases(decision: Decision, names: Sequence[str], most: int) -> dict[str, dict[str, int]]:
-    """By model and case, how many attempts the cases get that look worse than before; none where cases cannot fail the gate."""
-    more: dict[str, dict[str, int]] = {}
-    if decision.rule.cases != "fail":
-        return more
-    for model in decision.models:
-        # with one model on each side, the comparison calls it by both names
-        name = names[0] if len(decision.models) == 1 == len(names) else model.model
-        cases = {change.case: most for change in model.suspects if change.p <= SUSPICIOUS_P_VALUE}
-        if cases:
-            more[name] = cases
-    return more
-
-
-def _decision_line(decision: Decision) -> str:
-    """Where the decision stands, in one line."""
-    if decision.verdict != CANNOT_TELL:
-        return decision.verdict
-    bounds = [
-        each.drop_bound for each in decision.models if each.verdict == CANNOT_TELL and each.drop_bound is not None
-    ]
-    if not bounds:
+def _decision_line(model: ModelDecision) -> str:
+    """Where the decision about a model stands, in one line."""
+    if model.verdict != CANNOT_TELL:
+        return model.verdict
+    if model.drop_bound is None:
         return "cannot tell yet"
-    return f"cannot tell yet, a drop of up to {min(max(bounds), 1) * 100:.1f} points cannot be ruled out"
+    return f"cannot tell yet, a drop of up to {min(model.drop_bound, 1) * 100:.1f} points cannot be ruled out"
 
 
 def _sequential_run_result(done: Run, found: GateResult | None, until: StoppingRule) -> SequentialRunResult:

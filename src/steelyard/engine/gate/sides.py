@@ -284,6 +284,7 @@ def _pooled_trials(trials: Sequence[Trials]) -> Trials:
         # asked because of what others brought: no fair sample of the case
         further_attempts=None,
         further_passes=0,
+        further_scores=(),
     )
 
 

@@ -272,7 +272,8 @@ def _progress(opened: RunView, table: CaseMatrix) -> ViewedRunProgress | None:
     """How many attempts are judged of those that were planned; None where the plan is not known."""
     if opened.info.samples is None:
         return None
-    planned = opened.info.samples * len(opened.cases) * len(opened.columns)
+    info = opened.info
+    planned = sum(info.fair_samples(column.model, case.id) or 0 for column in opened.columns for case in opened.cases)
     done = sum(cell.attempts for cells in table.cells for cell in cells)
     return ViewedRunProgress(done, max(planned, done)) if planned else None
 

@@ -1,0 +1,108 @@
+"""The attempts that a gate needs to see a drop from a baseline, and what they cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from steelyard.comparison.power import ComparisonPlan, SingleRoundCost, mean_rate, model_plans
+from steelyard.comparison.sides import PairedModel, Side, Trials, pair_sides
+from steelyard.engine.gate.gate import LOOK_ALPHA_SHARE
+from steelyard.engine.pace import max_request_tokens
+from steelyard.engine.plan import parameters
+from steelyard.errors import InputError, did_you_mean
+from steelyard.providers.prices import Prices
+from steelyard.records import Attempt, Case, RunInfo
+
+
+def gate_plan(
+    cases: Sequence[Case] | None,
+    baseline: Side,
+    prices: Prices,
+    *,
+    models: Sequence[str] = (),
+    detect: float = 0.05,
+    power: float = 0.8,
+    alpha: float = 0.05,
+) -> ComparisonPlan:
+    """How many attempts at each case `gate` needs to see such a mean drop from the baseline, and what they cost.
+
+    It is planned for the first look at a run, and by default for all models of the baseline; without cases, for
+    those that the baseline has.
+    """
+    for name, share in (("the drop to detect", detect), ("the power", power), ("alpha", alpha)):
+        if not 0 < share < 1:
+            raise InputError(f"{name} must lie between 0 and 1, not {share:g}")
+    chosen = {name: baseline.models[_checked_model(name, baseline)] for name in models or baseline.models}
+    if cases is None:
+        asked = {name: [(old.case, old.tests, old.critical) for old in trials] for name, trials in chosen.items()}
+    else:
+        asked = {name: [(case.id, case.tests_digest, case.critical) for case in cases] for name in chosen}
+    current = {
+        name: tuple(
+            Trials(case=id_, tests=tests, attempts=0, passes=0, critical=critical) for id_, tests, critical in of
+        )
+        for name, of in asked.items()
+    }
+    pairing = pair_sides(
+        Side(name=baseline.name, rule=baseline.rule, models=chosen),
+        Side(name="the eval set", rule=baseline.rule, models=current),
+    )
+    judged = [PairedModel(model.name, [pair for pair in model.cases if pair[0].attempts]) for model in pairing.models]
+    for model in judged:
+        if not model.cases:
+            raise InputError(
+                f"{baseline.name}: {model.name} has no judged attempt at any of these cases by these tests"
+            )
+        if (rate := mean_rate(model)) <= detect:
+            raise InputError(
+                f"{baseline.name}: {model.name} passes {rate:.1%} of its attempts, which cannot drop by {detect:g}; "
+                "look for a smaller drop with --detect, or name the other models with --models"
+            )
+    by_id = {case.id: case for case in cases or ()}
+    return ComparisonPlan(
+        baseline=baseline.name,
+        detect=detect,
+        power=power,
+        alpha=alpha,
+        look_alpha=LOOK_ALPHA_SHARE * alpha,
+        models=model_plans(
+            judged,
+            detect=detect,
+            power=power,
+            alpha=LOOK_ALPHA_SHARE * alpha,
+            once={model.name: _single_attempt_cost(model, by_id, prices) for model in judged},
+        ),
+        new_cases=pairing.new_cases,
+        removed_cases=pairing.removed_cases,
+        tests_changed=pairing.tests_changed,
+        unjudged=tuple(
+            pairing.label(old.case, model.name)
+            for model in pairing.models
+            for old, _ in model.cases
+            if not old.attempts
+        ),
+    )
+
+
+def _checked_model(model: str, baseline: Side) -> str:
+    if model not in baseline.models:
+        raise InputError(f'{baseline.name}: no model "{model}" ({did_you_mean(model, baseline.models)})')
+    return model
+
+
+def _single_attempt_cost(model: PairedModel, cases: Mapping[str, Case], prices: Prices) -> SingleRoundCost:
+    """What one attempt at each case costs: as in the baseline, or at most, by the prices of today."""
+    costs = [old.cost_usd / old.attempts for old, _ in model.cases if old.cost_usd is not None]
+    if len(costs) == len(model.cases):
+        return SingleRoundCost(cost_usd=math.fsum(costs))
+    if not cases:
+        return SingleRoundCost()
+    info = RunInfo(id="", started_at="")
+    bounds = []
+    for old, _ in model.cases:
+        case = cases[old.case]
+        attempt = Attempt(case=case, model=model.name, parameters=parameters(info, case, 1))
+        bounds.append(prices.bound(model.name, *max_request_tokens(attempt)))
+    known = [bound for bound in bounds if bound is not None]
+    return SingleRoundCost(cost_usd=math.fsum(known), at_most=True) if len(known) == len(bounds) else SingleRoundCost()
