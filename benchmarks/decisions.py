@@ -113,7 +113,7 @@ def rules_of_today(
 @cache
 def mcnemar_worse(lost: int, won: int) -> float:
     """McNemar's exact one-sided p-value; evalsig 0.1.2 takes it too, of the first attempt at each case."""
-    return sum(comb(lost + won, each) for each in range(won + 1)) / 2 ** (lost + won)
+    return float(sum(comb(lost + won, each) for each in range(won + 1)) / 2 ** (lost + won))
 
 
 def cell(suite: str, cases: int, sizes: tuple[int, int], change: str, repeats: int, seed: int) -> dict[str, float]:
