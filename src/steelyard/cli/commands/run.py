@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Ask models for attempts at each case, verify every one, and print the results."""
-    from steelyard.engine.gate.rounds import run_until_decided, stopping_rule
+    from steelyard.engine.gate.rounds import run_until_decided
     from steelyard.engine.plan import plan_warnings, select_cases, shard_cases, shard_messages
     from steelyard.engine.preflight.connect import split_model_names
     from steelyard.engine.preflight.forecast import forecast, forecast_text
@@ -103,7 +103,24 @@ def run(options: argparse.Namespace) -> int:
         "require_trust": options.require_trust,
         "skip_unavailable": options.skip_unavailable,
     }
-    until = stopping_rule(
+    until = _stopping_rule(options)
+    if until is None:
+        return _conclude_run(run_cases(cases, shard=options.shard, **asked), options, suite_rule)
+    del asked["samples"]
+    return _conclude_sequential_run(
+        run_until_decided(
+            cases, until=until, tell=print_to_stderr, announcement=_announcement(cases, asked, until), **asked
+        ),
+        options,
+        suite_rule,
+    )
+
+
+def _stopping_rule(options: argparse.Namespace) -> StoppingRule | None:
+    """When to stop asking, as the options say."""
+    from steelyard.engine.gate.rounds import stopping_rule
+
+    return stopping_rule(
         options.baseline,
         until_decided=options.until_decided,
         max_samples=options.max_samples,
@@ -114,16 +131,6 @@ def run(options: argparse.Namespace) -> int:
         cases=options.cases,
         min_effect=options.min_effect,
         on=options.on,
-    )
-    if until is None:
-        return _conclude_run(run_cases(cases, shard=options.shard, **asked), options, suite_rule)
-    del asked["samples"]
-    return _conclude_sequential_run(
-        run_until_decided(
-            cases, until=until, tell=print_to_stderr, announcement=_announcement(cases, asked, until), **asked
-        ),
-        options,
-        suite_rule,
     )
 
 
