@@ -96,6 +96,10 @@ class Exchange:
     def hang_up(self) -> None:
         self._writer.transport.abort()
 
+    def hang_up_gently(self) -> None:
+        """Close the connection after all that was written has been sent."""
+        self._writer.close()
+
 
 Behaviour = Callable[[Exchange], Awaitable[None]]
 Script = Callable[[Request], Behaviour]

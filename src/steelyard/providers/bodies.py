@@ -16,11 +16,12 @@ from steelyard.records.bounds import is_bounded
 MAX_INTEGER_DIGITS = 400
 """Digits of a number that are read at all; beyond that it is infinite to us."""
 STREAM_START_PATTERN = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
-LINE_START = b"\xef\xbb\xbf \t"
-"""What may stand before the first line of a stream: a mark of its encoding, or blanks."""
-STREAM_END = "[DONE]"
+DATA_LINE_PATTERN = re.compile(rb"(?:\A|(?<=[\r\n]))[\xef\xbb\xbf \t]*data:([^\r\n]*)")
+"""A line with data; before it may stand a mark of the encoding, or blanks."""
+STREAM_END = b"[DONE]"
+MAX_STREAM_EVENTS = 1 << 20
+"""Events of a stream that are read at most; no answer has so many tokens."""
 EVENT_END_PATTERN = re.compile(rb"\r?\n\r?\n|\r\r")
-LINE_END_PATTERN = re.compile(rb"\r\n|\n|\r")
 
 
 def storable_text(text: str) -> str:
@@ -52,13 +53,22 @@ def leading_json_value(body: bytes) -> tuple[Any, str]:
     >>> leading_json_value(b'{"a": [NaN]} <html>')
     ({'a': [nan]}, '<html>')
     """
+    value, rest, is_sound = _lenient_value(body)
     try:
-        return msgspec.json.decode(body), ""
+        return value if is_sound else storable(value), rest
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
+
+
+def _lenient_value(body: bytes) -> tuple[Any, str, bool]:
+    """The first value of a JSON text, what follows it, and whether it holds no half of a character."""
+    try:
+        return msgspec.json.decode(body), "", True
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         text = body.decode("utf-8-sig", "replace").strip()
         try:
             value, end = _LENIENT_JSON.raw_decode(text)
-            return storable(value), text[end:].strip()
+            return value, text[end:].strip(), False
         except (ValueError, RecursionError):
             raise ValueError(str(error)) from None
     except RecursionError as error:
@@ -111,14 +121,42 @@ def stream_events(body: bytes) -> Iterator[tuple[int, dict[str, Any]]] | None:
 
 
 def _stream_events(body: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
-    start = 0
-    for end in (*(found.end() for found in EVENT_END_PATTERN.finditer(body)), len(body)):
-        written = (line.lstrip(LINE_START) for line in LINE_END_PATTERN.split(body[start:end]))
-        lines = (line for line in written if line.startswith(b"data:"))
-        data = b"\n".join(line.removeprefix(b"data:").strip() for line in lines)
-        if data and data != STREAM_END.encode():
-            yield end, strict_dict(json_value(data))
-        start = end
+    lines: list[bytes] = []
+    line_end = count = 0
+    for found in DATA_LINE_PATTERN.finditer(body):
+        ended = EVENT_END_PATTERN.search(body, line_end, found.start())
+        if ended or STREAM_END in lines:
+            for value in _event_values(lines):
+                yield ended.end() if ended else line_end, value
+            if STREAM_END in lines:
+                return
+            lines = []
+        lines.append(found[1].strip())
+        line_end, count = found.end(), count + 1
+        if count > MAX_STREAM_EVENTS:
+            raise ValueError("it has more events than an answer can have")
+    ended = EVENT_END_PATTERN.search(body, line_end)
+    for value in _event_values(lines):
+        yield ended.end() if ended else len(body), value
+
+
+def _event_values(lines: list[bytes]) -> list[dict[str, Any]]:
+    """The object that the lines of an event are; several where a server parts its events by one line end only."""
+    said = lines[: lines.index(STREAM_END)] if STREAM_END in lines else lines
+    written = b"\n".join(said)
+    try:
+        return [_event_value(written)] if written else []
+    except ValueError:
+        if len(said) == 1:
+            raise
+        return [_event_value(line) for line in said if line]
+
+
+def _event_value(data: bytes) -> dict[str, Any]:
+    value, rest, _ = _lenient_value(data)
+    if rest:
+        raise ValueError(f"something follows the JSON value: {rest[:40]!r}")
+    return strict_dict(value)
 
 
 def as_dict(value: Any) -> dict[str, Any]:

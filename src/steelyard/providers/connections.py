@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import ssl
 from collections.abc import AsyncIterator
 from functools import cache
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 from urllib.request import getproxies
@@ -80,6 +82,7 @@ class ConnectionTrace:
         self._delivery = delivery
         self._is_new = False
         self._is_answered = False
+        self._has_waited = False
 
     @property
     def is_stale(self) -> bool:
@@ -93,8 +96,16 @@ class ConnectionTrace:
             self._delivery.obstacle = TLS_SILENCE_HINT
         elif event == "connection.start_tls.complete":
             self._delivery.obstacle = ""
+        elif event.endswith("receive_response_headers.started"):
+            # whatever comes over the network after this comes in a later round of the loop
+            asyncio.get_running_loop().call_soon(self._wait)
         elif event.endswith("receive_response_headers.complete"):
+            if not (self._is_new or self._has_waited):
+                raise httpx2.RemoteProtocolError("a response was there before the request: it answers another one")
             self._is_answered = True
+
+    def _wait(self) -> None:
+        self._has_waited = True
 
 
 def _tls_hint(error: BaseException | None) -> str:
@@ -110,6 +121,11 @@ async def request_body(content: bytes, delivery: Delivery) -> AsyncIterator[byte
     """The body of a request; it is accepted when the client asks for more, because all of it is sent by then."""
     yield content
     delivery.accepted = True
+
+
+def no_cookies() -> CookieJar:
+    """A jar that keeps nothing: requests do not depend on each other, and do not grow with each answer."""
+    return CookieJar(DefaultCookiePolicy(allowed_domains=()))
 
 
 @cache

@@ -108,7 +108,10 @@ RESPONSE_SHAPES = (
         FaultKind.FILTERED_INPUT,
         "status 400, 403, 422 or 451, or such a code in an `error`, about an input that was flagged or filtered; a `blockReason`",
     ),
-    (FaultKind.REJECTED_FOR_ALL, "status 401, 402, 403, 404, 405, 410, a redirect, and 429 with `insufficient_quota`"),
+    (
+        FaultKind.REJECTED_FOR_ALL,
+        "status 401, 402, 403, 404, 405, 407, 410, a redirect, and 429 with `insufficient_quota`",
+    ),
     (FaultKind.REJECTED, "any other status from 400 to 499"),
 )
 """Everything else that a response says about itself."""
@@ -124,8 +127,8 @@ MAX_FINISH_CHARACTERS = 80
 
 PASSING_STATUSES = (408, 409, 421, 424, 425, 429, 460, 499)
 """A gateway that lost one of its sides says 421, 460 or 499, and Text Generation Inference 424 where generating failed."""
-REFUSING_STATUSES = (401, 402, 403, 404, 405, 410)
-"""What hardly depends on the input: keys, credit, addresses, and models that are gone."""
+REFUSING_STATUSES = (401, 402, 403, 404, 405, 407, 410)
+"""What hardly depends on the input: keys, credit, addresses, proxies, and models that are gone."""
 FILTERED_STATUSES = (400, 403, 422, 451)
 FILTERED_CODES = frozenset(
     (
@@ -202,7 +205,16 @@ def settled_finish(reason: Any, *, has_content: bool, where: str) -> tuple[str, 
 def _word(reason: Any) -> str:
     if isinstance(reason, dict):  # SGLang: {"type": "abort", "message": ...}
         reason = reason.get("type") or reason.get("reason")
-    return " ".join(str(reason).split())[:MAX_FINISH_CHARACTERS] if reason not in (None, "") else ""
+    return " ".join(str(reason).split())[:MAX_FINISH_CHARACTERS] if has_finish(reason) else ""
+
+
+def has_finish(reason: Any) -> bool:
+    """Whether a finish reason says anything; some servers write null as a word while a stream goes on.
+
+    >>> has_finish("stop"), has_finish("null"), has_finish(None)
+    (True, False, False)
+    """
+    return bool(reason) and reason not in ("null", "None")
 
 
 def _snake_case(word: str) -> str:
@@ -269,6 +281,12 @@ def is_filtered_input(content: Any) -> bool:
     """Whether an error response is about what the input says, by its codes, its keys or its message."""
     codes, keys, message = _error_words(content)
     return bool(codes & FILTERED_CODES or keys & FILTERED_KEYS or FILTERED_MESSAGE_PATTERN.search(message))
+
+
+def names_filter(error: Any) -> bool:
+    """Whether an error without a status is about what the input says, by its codes or keys; a message is no proof."""
+    codes, keys, _ = _error_words(error)
+    return bool(codes & FILTERED_CODES or keys & FILTERED_KEYS)
 
 
 def block_reason(body: Any) -> str:

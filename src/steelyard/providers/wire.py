@@ -12,12 +12,13 @@ import msgspec
 
 from steelyard.errors import InputError, Rejected, Unavailable
 from steelyard.protocols import Delivery, RateLimitHeadroom
-from steelyard.providers.bodies import as_dict, further_objects, leading_json_value, stream_events
+from steelyard.providers.bodies import as_dict, further_objects, leading_json_value, storable, stream_events
 from steelyard.providers.connections import (
     ConnectionTrace,
     check_base_url,
     check_proxies,
     error_description,
+    no_cookies,
     request_body,
     trusted_certificates,
 )
@@ -27,6 +28,7 @@ from steelyard.providers.faults import (
     error_status,
     is_error,
     named_parameters,
+    names_filter,
     names_finish,
     provider_error,
 )
@@ -34,6 +36,8 @@ from steelyard.providers.waits import headroom, retry_after
 
 MAX_RESPONSE_BYTES = 32 << 20
 """Bytes of a response that are read at most; no answer of a model is near that."""
+KEPT_BYTES = 1 << 20
+"""Bytes that are kept of a response that is larger."""
 MAX_REQUESTS_PER_ENDPOINT = 64
 """Requests in flight to one endpoint at most; the pace finds out how many it really takes."""
 
@@ -117,6 +121,7 @@ class HttpEndpoint:
             # no time limit of its own: the deadline of the whole request is the engine's
             self._client = httpx2.AsyncClient(
                 timeout=None,
+                cookies=no_cookies(),
                 verify=trusted_certificates(),
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=MAX_REQUESTS_PER_ENDPOINT),
             )
@@ -130,6 +135,7 @@ class HttpEndpoint:
             headers = {**headers, **self._sign(method, address, encoded)}
         started = time.monotonic()
         received, arrivals, is_success = bytearray(), [], False
+        response: httpx2.Response | None = None
         trace = ConnectionTrace(delivery)
         try:
             async with self._client.stream(
@@ -141,8 +147,11 @@ class HttpEndpoint:
                 async for chunk in response.aiter_bytes():
                     received += chunk
                     arrivals.append((len(received), time.monotonic() - started))
-                    if len(received) > most:
+                    if len(received) > most and is_success:
+                        del received[KEPT_BYTES:]
                         raise Rejected(f"{self.url}: the response is larger than {most >> 20} MiB")
+                    if len(received) > most:
+                        break
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise Rejected(f'"{self.url}" is not an address: {error}', everyone=True) from None
         except (httpx2.RequestError, OSError) as error:
@@ -150,7 +159,9 @@ class HttpEndpoint:
                 # a reset, not an end, of an idle connection: it was closed before the request was read, and leaves the pool
                 delivery.accepted = False
                 return await self.exchange(method, path, body, delivery, most=most)
-            raise Unavailable(self.clean(f"{self.url}: {error_description(error)}")) from None
+            # a status that refuses says enough, also where its explanation broke off
+            if response is None or is_success:
+                raise Unavailable(self.clean(f"{self.url}: {error_description(error)}")) from None
         finally:
             if is_success:
                 # the beginning of an answer that broke off is stored as well: it was paid for
@@ -193,12 +204,25 @@ class HttpEndpoint:
         """The object that a response is, read leniently; `joined` makes one of the events of a stream."""
         try:
             streamed = events(exchange.body)
-            body = self.answer_value(exchange) if streamed is None else joined([event for _, event in streamed])
+            body = self.answer_value(exchange) if streamed is None else self._joined_events(streamed, joined)
         except ValueError as error:
             raise self.not_expected(exchange, error) from None
         if not isinstance(body, dict):
             raise self.not_expected(exchange, ValueError("expected an object"))
         return body
+
+    def _joined_events(
+        self, streamed: Iterable[tuple[int, dict[str, Any]]], joined: Callable[[list[dict[str, Any]]], dict[str, Any]]
+    ) -> Any:
+        events: list[dict[str, Any]] = []
+        try:
+            events += (event for _, event in streamed)
+            # the halves of a character may come in two events
+            return storable(joined(events))
+        except ValueError:
+            # where a stream ends too soon, one of its events may say why
+            self.check_errors(None, *events)
+            raise
 
     def check_errors(self, sent: Any, *places: Any) -> None:
         """Raise what the first `error` in these parts of a response means; the status said success."""
@@ -208,7 +232,7 @@ class HttpEndpoint:
                 text = self.clean(error_message(error))[:300]
                 raise provider_error(
                     f"{self.url}: sent an error as a success: {text}",
-                    error_status(error) or 502,
+                    error_status(error) or (400 if names_filter(error) else 502),
                     error,
                     parameters=named_parameters(text, sent),
                 )

@@ -104,7 +104,10 @@ async def close_providers(providers: Mapping[str, Provider]) -> None:
         await provider.close()
 
 
-SINGLE_ANSWER_PARAMETERS = ("n", "best_of", "num_return_sequences", "stream", "stream_options")
+SINGLE_ANSWER_PARAMETERS = (
+    *("n", "best_of", "num_return_sequences", "candidateCount", "candidate_count"),
+    *("stream", "stream_options"),
+)
 """Parameters that would change how many answers a request has, or in which form one comes."""
 
 

@@ -17,6 +17,7 @@ from steelyard.providers.bodies import (
     content_text,
     json_value,
     strict_dict,
+    strict_list,
     tool_call,
 )
 from steelyard.providers.faults import FaultKind, block_reason, finish_kind, settled_finish
@@ -213,31 +214,43 @@ def _block(part: ContentPart, where: str) -> dict[str, Any]:
 
 def joined_events(events: list[dict[str, Any]]) -> dict[str, Any]:
     """The message that the events of a stream make; raises ValueError where the stream broke off."""
-    whole: dict[str, Any] = {}
-    blocks: list[dict[str, Any]] = []
+    message: dict[str, Any] | None = None
+    ended: dict[str, Any] = {}
+    blocks: list[tuple[Any, dict[str, Any]]] = []
     for event in events:
         kind, delta = event.get("type"), as_dict(event.get("delta"))
         if kind == "message_start":
-            whole |= as_dict(event.get("message"))
+            if message is not None:
+                raise ValueError("the stream has two messages")
+            message = as_dict(event.get("message"))
+            blocks += enumerate(map(strict_dict, strict_list(message.get("content"))))
         elif kind == "content_block_start":
-            blocks.append({**strict_dict(event.get("content_block"))})
+            blocks.append((event.get("index"), {**strict_dict(event.get("content_block"))}))
         elif kind == "content_block_delta":
-            if not blocks or not delta:
+            # parts of several blocks may come in turns
+            block = next((block for index, block in reversed(blocks) if index == event.get("index")), None)
+            if block is None or not delta or ended.get("stop_reason"):
                 raise ValueError("a part of the answer has no place in it")
-            for name in ("text", "thinking", "signature"):
-                if name in delta:
-                    blocks[-1][name] = content_text(blocks[-1].get(name)) + content_text(delta[name])
-            if "partial_json" in delta:
-                begun = blocks[-1].get("input")
-                blocks[-1]["input"] = (begun if isinstance(begun, str) else "") + content_text(delta["partial_json"])
+            _add_delta(block, delta)
         elif kind == "message_delta":
-            whole |= delta
-            whole["usage"] = {**as_dict(whole.get("usage")), **as_dict(event.get("usage"))}
+            ended |= delta
+            ended["usage"] = {**as_dict((message or {}).get("usage")), **as_dict(event.get("usage"))}
+        elif kind == "message_stop":
+            ended = {"stop_reason": (message or {}).get("stop_reason"), **ended}
         elif kind == "error":
             return {"error": event.get("error") or "error"}
-    if not whole.get("stop_reason"):
+    if not ended.get("stop_reason"):
         raise ValueError("the stream broke off")
-    return whole | {"content": blocks}
+    return (message or {}) | ended | {"content": [block for _, block in blocks]}
+
+
+def _add_delta(block: dict[str, Any], delta: dict[str, Any]) -> None:
+    for name in ("text", "thinking", "signature"):
+        if name in delta:
+            block[name] = content_text(block.get(name)) + content_text(delta[name])
+    if "partial_json" in delta:
+        begun = block.get("input")
+        block["input"] = (begun if isinstance(begun, str) else "") + content_text(delta["partial_json"])
 
 
 def connect(model: str, settings: ProviderSettings) -> dict[str, Provider]:

@@ -122,10 +122,10 @@ class HttpModel:
     def answer_of(self, exchange: HttpExchange, sent: Any) -> Answer:
         """The answer that a response is, with its times."""
         response = self.http.answer_object(exchange, self.joined, self.events)
-        self.http.check_errors(sent, response)
         try:
+            self.http.check_errors(sent, response)
             answer = self.answer(response, sent)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self.http.not_expected(exchange, error) from None
         names = ("x-request-id", "request-id", "apim-request-id", "x-amzn-requestid")
         request_id = next((exchange.headers[name] for name in names if exchange.headers.get(name)), answer.request_id)

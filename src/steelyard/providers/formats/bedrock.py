@@ -123,6 +123,8 @@ class BedrockProvider(HttpModel):
     def joined(self, events: list[dict[str, Any]]) -> dict[str, Any]:
         whole: dict[str, Any] = {}
         blocks: dict[str, dict[str, Any]] = {}
+        if sum("messageStart" in event for event in events) > 1:
+            raise ValueError("the stream has two messages")
         for event in events:
             (kind, value), *_ = event.items()
             value = strict_dict(value)

@@ -14,9 +14,10 @@ import msgspec
 from steelyard.errors import FilteredInput, Unavailable
 from steelyard.protocols import OfferedModel, Provider, ProviderSettings
 from steelyard.providers.bodies import LenientNumbers, as_dict, as_list, content_text, strict_dict, strict_list
-from steelyard.providers.faults import block_reason, error_message, settled_finish
+from steelyard.providers.faults import block_reason, error_message, has_finish, settled_finish
 from steelyard.providers.formats.anthropic import arguments_object
 from steelyard.providers.formats.base import HttpModel, schema_of
+from steelyard.providers.formats.chunks import choice_index
 from steelyard.providers.formats.parts import base64_data, media_type, system_text, turns
 from steelyard.records import Answer, Attempt, ContentPart, Finish, Message, MessageRole, ToolCall
 
@@ -88,15 +89,14 @@ class GeminiProvider(HttpModel):
         return f"has no reasoning effort {effort}; it has {', '.join(known)}" if effort and effort not in known else ""
 
     def answer(self, response: dict[str, Any], sent: Any) -> Answer:  # noqa: ARG002  errors are looked for before
-        candidates = list(map(strict_dict, strict_list(response.get("candidates"))))
+        candidates = sorted(map(strict_dict, strict_list(response.get("candidates"))), key=choice_index)
         if not candidates:
             if reason := block_reason(response):
                 raise FilteredInput(f"{self.endpoint}: the prompt was blocked: {reason}")
             detail = self.http.clean(error_message(response))[:300]
             raise Unavailable(f"{self.endpoint}: sent no candidate: {detail}")
-        content = strict_dict(candidates[0].get("content"))
-        parts = list(map(strict_dict, strict_list(content.get("parts"))))
-        text = "".join(content_text(part.get("text")) for part in parts if not part.get("thought"))
+        parts = _parts(candidates[0])
+        text = _text(parts)
         calls = tuple(_call(as_dict(part["functionCall"])) for part in parts if part.get("functionCall"))
         finish, note = settled_finish(
             candidates[0].get("finishReason"), has_content=bool(text or calls), where=self.endpoint
@@ -117,21 +117,26 @@ class GeminiProvider(HttpModel):
             reasoning_tokens=thought,
             request_id=str(response.get("responseId") or ""),
             tool_calls=calls,
+            other_choices=tuple(_text(_parts(other)) for other in candidates[1:]),
             note="; ".join(filter(None, (note, numbers.note))),
         )
 
     def joined(self, events: list[dict[str, Any]]) -> dict[str, Any]:
         whole: dict[str, Any] = {}
-        first: dict[str, Any] = {}
-        parts: list[Any] = []
+        candidates: dict[int, dict[str, Any]] = {}
         for event in events:
             whole |= {name: value for name, value in event.items() if name != "candidates"}
-            for candidate in map(strict_dict, strict_list(event.get("candidates"))[:1]):
-                parts += strict_list(strict_dict(candidate.get("content")).get("parts"))
-                first |= {name: value for name, value in candidate.items() if value is not None}
-        if not (first.get("finishReason") or block_reason(whole) or whole.get("error")):
+            for part in map(strict_dict, strict_list(event.get("candidates"))):
+                candidate = candidates.setdefault(choice_index(part), {})
+                said = _parts(candidate)
+                for piece in _parts(part):
+                    _add_part(said, piece)
+                candidate |= {name: value for name, value in part.items() if value is not None}
+                candidate["content"] = {"role": "model", "parts": said}
+        finished = candidates and all(has_finish(each.get("finishReason")) for each in candidates.values())
+        if not (finished or block_reason(whole) or whole.get("error")):
             raise ValueError("the stream broke off")
-        return whole | ({"candidates": [first | {"content": {"role": "model", "parts": parts}}]} if first else {})
+        return whole | ({"candidates": list(candidates.values())} if candidates else {})
 
     def is_token(self, event: dict[str, Any]) -> bool:
         candidates = map(as_dict, as_list(event.get("candidates")))
@@ -140,6 +145,23 @@ class GeminiProvider(HttpModel):
     async def offers(self) -> list[OfferedModel]:
         listed = self.http.decode(await self.http.exchange("GET", "/models?pageSize=1000"), _GeminiModelList)
         return [OfferedModel(model.name.removeprefix("models/"), model.displayName) for model in listed.models]
+
+
+def _parts(candidate: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(map(strict_dict, strict_list(strict_dict(candidate.get("content")).get("parts"))))
+
+
+def _add_part(parts: list[dict[str, Any]], piece: dict[str, Any]) -> None:
+    """Add a part of a stream; the halves of a character may come in two of them."""
+    is_text = isinstance(piece.get("text"), str) and piece.keys() <= {"text", "thought"}
+    if is_text and parts and parts[-1] | {"text": ""} == piece | {"text": ""}:
+        parts[-1] = parts[-1] | {"text": content_text(parts[-1].get("text")) + piece["text"]}
+    else:
+        parts.append(piece)
+
+
+def _text(parts: list[dict[str, Any]]) -> str:
+    return "".join(content_text(part.get("text")) for part in parts if not part.get("thought"))
 
 
 def _contents(messages: tuple[Message, ...]) -> list[dict[str, Any]]:

@@ -14,12 +14,11 @@ from steelyard.providers.bodies import (
     as_dict,
     as_list,
     content_text,
-    strict_dict,
-    strict_list,
     tool_call,
 )
 from steelyard.providers.faults import FaultKind, block_reason, error_message, finish_kind, settled_finish
 from steelyard.providers.formats.base import HttpModel
+from steelyard.providers.formats.chunks import DELTAS, called_tools, choice_index, joined_chunks, refusal_text
 from steelyard.providers.formats.dialects import chat_dialect, in_dialect, unsupported_in
 from steelyard.providers.formats.parts import (
     AUDIO_FORMATS,
@@ -83,14 +82,14 @@ class OpenAIProvider(HttpModel):
             message["content"] = choice["text"]  # the older format
         if not message and finish_kind(choice.get("finish_reason")) is FaultKind.ANSWER:
             raise Unavailable(f"{self.endpoint}: sent a choice without a message")
-        text, refusal = content_text(message.get("content")), content_text(message.get("refusal"))
-        calls = [*as_list(message.get("tool_calls")), *filter(None, [message.get("function_call")])]
+        text, refusal = content_text(message.get("content")), refusal_text(message.get("refusal"))
+        calls = called_tools(message)
         finish, note = settled_finish(
             choice.get("finish_reason"), has_content=bool(text or refusal or calls), where=self.endpoint
         )
         answer = Answer(
             text=refusal or text,
-            finish=Finish.REFUSAL if refusal else finish,
+            finish=Finish.REFUSAL if message.get("refusal") else finish,
             reasoning=_message_reasoning(message),
             tool_calls=tuple(map(tool_call, calls)),
             other_choices=tuple(content_text(as_dict(other.get("message")).get("content")) for other in others),
@@ -100,7 +99,7 @@ class OpenAIProvider(HttpModel):
 
     def choice(self, completion: dict[str, Any], sent: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """The first choice and the others; raises where there is none, or an error in it."""
-        choices = sorted(map(as_dict, as_list(completion.get("choices"))), key=_choice_index)
+        choices = sorted(map(as_dict, as_list(completion.get("choices"))), key=choice_index)
         if not choices:
             if reason := block_reason(completion):
                 raise FilteredInput(f"{self.endpoint}: the prompt was blocked: {reason}")
@@ -110,7 +109,7 @@ class OpenAIProvider(HttpModel):
         return choices[0], choices[1:]
 
     def joined(self, events: list[dict[str, Any]]) -> dict[str, Any]:
-        return _joined_chunks(events)
+        return joined_chunks(events)
 
     def is_token(self, event: dict[str, Any]) -> bool:
         parts = map(as_dict, as_list(event.get("choices")))
@@ -157,58 +156,13 @@ def _chat_part(part: ContentPart, where: str) -> dict[str, Any]:
     raise not_in_format(part, where)
 
 
-# ---- the bodies of responses, whole or in the chunks of a stream
-
-
-DELTAS = ("content", "refusal", "reasoning_content", "reasoning", "tool_calls", "function_call")
-"""What a part of a streamed answer may bring."""
-
-
-def _choice_index(choice: dict[str, Any]) -> int:
-    """Which choice of a response this is; 0 where it does not say."""
-    index = choice.get("index")
-    return index if isinstance(index, int) else 0
+# ---- the bodies of responses
 
 
 def _message_reasoning(message: dict[str, Any]) -> str:
     """What the model thought aloud: beside its text, or in parts of it as Mistral sends them."""
     parts = [part.get("thinking") for part in map(as_dict, as_list(message.get("content")))]
     return content_text(message.get("reasoning_content") or message.get("reasoning") or parts)
-
-
-def _joined_chunks(chunks: list[dict[str, Any]]) -> dict[str, Any]:
-    """The completion that the chunks of a stream make; raises ValueError where the stream broke off."""
-    whole: dict[str, Any] = {}
-    choices: dict[int, dict[str, Any]] = {}
-    for chunk in chunks:
-        whole |= {name: value for name, value in chunk.items() if name != "choices" and value is not None}
-        for part in map(strict_dict, strict_list(chunk.get("choices"))):
-            choice = choices.setdefault(_choice_index(part), {"message": {}, "index": _choice_index(part)})
-            for name in ("finish_reason", "error"):
-                choice[name] = part.get(name) or choice.get(name)
-            _add_delta(choice["message"], strict_dict(part.get("delta") or part.get("message")))
-            choice["text"] = choice.get("text", "") + content_text(part.get("text"))
-    unfinished = [choice for choice in choices.values() if not (choice["finish_reason"] or choice["error"])]
-    if unfinished and not whole.get("error"):
-        raise ValueError("the stream broke off")
-    return whole | {"choices": list(choices.values())}
-
-
-def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
-    for name in ("content", "refusal", "reasoning_content", "reasoning"):
-        if text := content_text(delta.get(name)):
-            message[name] = message.get(name, "") + text
-    calls = message.setdefault("tool_calls", [])
-    for part in map(as_dict, [*as_list(delta.get("tool_calls")), delta.get("function_call")]):
-        function = as_dict(part.get("function")) or part
-        # parts of several calls may come in turns; without a number, a name begins a call
-        index = part.get("index")
-        call = next((each for each in calls if index is not None and each["index"] == index), None)
-        if call is None and (function.get("name") or part.get("index") is not None):
-            call = {"index": index, "id": part.get("id"), "function": {"name": function.get("name"), "arguments": ""}}
-            calls.append(call)
-        if call or calls:
-            (call or calls[-1])["function"]["arguments"] += content_text(function.get("arguments"))
 
 
 def answer_with_usage(bare_answer: Answer, completion: dict[str, Any]) -> Answer:

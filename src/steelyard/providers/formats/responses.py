@@ -16,6 +16,7 @@ from steelyard.providers.bodies import (
 )
 from steelyard.providers.faults import settled_finish
 from steelyard.providers.formats.base import schema_of
+from steelyard.providers.formats.chunks import refusal_text
 from steelyard.providers.formats.openai import OpenAIProvider
 from steelyard.providers.formats.parts import data_url, file_name, not_in_format
 from steelyard.records import Answer, Attempt, ContentPart, Finish, Message, MessageRole
@@ -66,7 +67,7 @@ class OpenAIResponsesProvider(OpenAIProvider):
         said = [strict_list(item.get("content")) for item in items if item.get("type") == "message"]
         parts = [strict_dict(part) for content in said for part in content]
         text = "".join(content_text(part.get("text")) for part in parts if part.get("type") == "output_text")
-        refusal = "".join(content_text(part.get("refusal")) for part in parts)
+        refusal = "".join(refusal_text(part.get("refusal")) for part in parts)
         calls = tuple(_call(item) for item in items if str(item.get("type")).endswith("_call") and item.get("name"))
         reason = as_dict(response.get("incomplete_details")).get("reason") or response.get("status")
         if reason == "completed":
