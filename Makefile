@@ -12,7 +12,7 @@ CORE_TESTS := tests/test_architecture.py tests/test_plugins.py tests/evalsets/te
 	tests/store/test_store.py tests/analysis/test_scoring.py tests/analysis/test_summary.py tests/stats/test_passk.py \
 	tests/reports/test_terminal.py
 
-.PHONY: check demo test test-slow bench chaos chaos-kills chaos-fuzz chaos-machines format pins docs clean
+.PHONY: release check demo test test-slow bench chaos chaos-kills chaos-fuzz chaos-machines format pins docs clean
 
 demo: .venv/core
 	$(BIN)/steelyard demo
@@ -104,5 +104,15 @@ pins: .venv/ready
 		--requirement tools/schemathesis.txt; } || { echo "some tests need schemathesis, which could not be installed" >&2; [ -z "$$CI" ]; }
 	@touch $@
 
+# Wheel and source distribution of HEAD, built twice and tried on every Python here; SUITES="bookworm trixie" tries them in Debian, too.
+SUITES ?=
+release: .venv/release/ready
+	.venv/release/bin/python tools/release --keep .venv/chroots $(addprefix --suite ,$(SUITES))
+
+.venv/release/ready: tools/release.txt
+	$(PYTHON) -m venv .venv/release
+	.venv/release/bin/pip install --quiet --disable-pip-version-check --requirement tools/release.txt
+	@touch $@
+
 clean:
-	rm -rf .venv build src/*.egg-info
+	rm -rf .venv build dist src/*.egg-info

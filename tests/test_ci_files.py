@@ -21,7 +21,7 @@ from support.toolchains import needs
 ROOT = Path(__file__).parents[1]
 ACTION = ROOT / "action.yml"
 GITHUB, GITLAB = (ROOT / "examples" / "ci" / name for name in ("github.yml", "gitlab.yml"))
-CHAOS, TESTS = (ROOT / ".github" / "workflows" / name for name in ("chaos.yml", "test.yml"))
+CHAOS, TESTS, RELEASE = (ROOT / ".github" / "workflows" / name for name in ("chaos.yml", "test.yml", "release.yml"))
 JENKINS = ROOT / "examples" / "ci" / "Jenkinsfile"
 PAGE = ROOT / "docs" / "ci.md"
 SHARDS = ROOT / "docs" / "shards.md"
@@ -49,6 +49,7 @@ def scripts() -> dict[str, str]:
         (GITHUB, ["github-workflows"]),
         (CHAOS, ["github-workflows"]),
         (TESTS, ["github-workflows"]),
+        (RELEASE, ["github-workflows"]),
         (GITLAB, ["gitlab-ci", "--data-transform=gitlab-ci"]),
     ],
     ids=lambda value: value.name if isinstance(value, Path) else "",

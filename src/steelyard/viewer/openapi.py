@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import version
 from typing import Any, get_args
 
 import msgspec
@@ -42,6 +41,9 @@ MODEL_ID_PARAMETER = _text_parameter("model_id", "Only this model, as `model_id`
 LIMIT_PARAMETER = _parameter("limit", "Entries on the page.", type="integer", minimum=1, maximum=200, default=50)
 ATTEMPT_CURSOR_SCHEMA_PATTERN = r"^[0-9]{1,7}\.[0-9]{1,4}\.[0-9]{1,7}$"
 SHARE_SCHEMA = {"type": "string", "pattern": r"^0\.(?!0{1,6}$)[0-9]{1,6}$", "default": "0.05"}
+
+API_VERSION = "1.0.0"
+"""Of this description; `/healthz` tells the version of steelyard. The first number is the one in the paths."""
 
 API_PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
     "/healthz": ("health", "That the server is there; needs no key.", [], api_records.ServerHealth),
@@ -147,7 +149,7 @@ def document() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "steelyard",
-            "version": version("steelyard"),
+            "version": API_VERSION,
             "description": "Runs of steelyard, to be read. Started by `steelyard view`; it listens on this machine alone.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
