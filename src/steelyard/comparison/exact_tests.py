@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
+from steelyard.analysis.case_attempts import shared_groups
 from steelyard.comparison.sides import PairedCounts
 from steelyard.records import Record
 from steelyard.stats.multiplicity import holm
@@ -49,7 +50,9 @@ class PairedCase(Record, frozen=True, kw_only=True):
     current_attempts: int
     current_passes: int
     critical: bool = False
-    """This case alone may fail the gate; see `Critical`."""
+    """This case alone may fail the gate; see `CriticalCase`."""
+    group: str = ""
+    """Cases of one group may change together; empty for a case of its own."""
     baseline_scores: tuple[float, ...] = ()
     """One score in [0, 1] per attempt, where scores are compared."""
     current_scores: tuple[float, ...] = ()
@@ -136,6 +139,8 @@ class PairedModelCases(NamedTuple):
     """How many cases are of each kind."""
     of: NDArray[np.int64]
     """The kind of each case, by its place among them."""
+    groups: Sequence[str] | None = None
+    """The group of each case; None where no two share one."""
 
     @property
     def counts(self) -> Counter[PairedCaseCounts]:
@@ -259,6 +264,7 @@ def _from_cases(model: str, given: Sequence[PairedCase], on: ComparedMeasure) ->
         kinds=kinds,
         sizes=[sizes[kind] for kind in kinds],
         of=np.array([places[kind] for kind in alike], np.int64),
+        groups=shared_groups([each.group or f"case {each.case}" for each in cases]),
     )
 
 

@@ -468,6 +468,7 @@ def _effect(model: TestedModel) -> Estimate:
         model.cases.each([each.baseline for each in model.known]),
         model.cases.each([each.current for each in model.known]),
         attempts=2 * size / inverse,
+        groups=model.cases.groups,
     )
     return Estimate(
         value=exact_sum((each.current - each.baseline, count) for each, count in known.items()) / size,

@@ -42,6 +42,8 @@ class Trials(Record, frozen=True, kw_only=True):
     """The suite that the case belongs to; empty where it belongs to no suite, or that is not known."""
     classes: tuple[tuple[str, AttemptIndex], ...] = ()
     """Each class of response with how many attempts are of it, where the case belongs to a suite; empty where it is not known."""
+    group: str = ""
+    """Cases of one group are not independent of each other; empty where the case has none, or that is not known."""
     critical: bool = False
     cost_usd: Amount | None = None
     """What all these attempts cost; None where a price is unknown."""
@@ -132,6 +134,7 @@ def _trials(
         scores=score_counts(row.score for row in attempts.judged),
         suite=case.suite,
         classes=tuple(ordered_class_counts(attempts.classes).items()) if case.suite else (),
+        group=case.group,
         critical=case.critical,
         cost_usd=attempts.cost,
         further_attempts=len(further) if is_planned else None,
@@ -144,6 +147,12 @@ def _trials(
 def score_counts(scores: Iterable[float | None]) -> tuple[tuple[float, int], ...]:
     """Each score with how often it occurs, in ascending order; what has no score is left out."""
     return tuple(sorted(Counter(score for score in scores if score is not None).items()))
+
+
+def pair_group(old: Trials, new: Trials) -> str:
+    """The group of a case, as a name that no other case has by chance; what a side does not say, the other may."""
+    group = new.group or old.group
+    return f"group {group}" if group else f"case {new.case}"
 
 
 UNNAMED_RULES = frozenset({"command 1", "function 1", "python 2", "response 2", "rust 1", "terraform 1"})

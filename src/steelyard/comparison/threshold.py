@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from steelyard.analysis.case_attempts import shared_groups
 from steelyard.analysis.suites import ordered_class_counts
 from steelyard.comparison.sides import (
     PairedModel,
     Side,
     Trials,
+    pair_group,
     pair_sides,
     replies_shared_sentence,
     rules_changed_sentence,
@@ -190,6 +192,7 @@ class _PairedSuite(NamedTuple):
         return StratumDifferences(
             [new.passes / new.attempts - old.passes / old.attempts for old, new in self.cases],
             2 * len(self.cases) / inverse,
+            shared_groups([pair_group(old, new) for old, new in self.cases]),
         )
 
 

@@ -13,7 +13,7 @@ from steelyard.stats.intervals import Interval
 from steelyard.stats.special import student_quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     import numpy as np
 
@@ -242,15 +242,24 @@ def scores_worse(cases: Sequence[PairedCaseScores], *, seed: int, replicates: in
 
 
 def difference_interval(
-    baseline: Sequence[float], current: Sequence[float], *, attempts: float, level: float = 0.95
+    baseline: Sequence[float],
+    current: Sequence[float],
+    *,
+    attempts: float,
+    groups: Sequence[Hashable] | None = None,
+    level: float = 0.95,
 ) -> Interval | None:
-    """Interval for the mean of current - baseline over cases like these; None below 2 cases.
+    """Interval for the mean of current - baseline over cases like these; None below 2 cases, or 2 groups.
 
     Both sides give one value in [0, 1] per case, in the same order; `attempts` is the harmonic mean of the attempts
     behind each. This is Student's interval after adding two cases that differ by +1/attempts and -1/attempts, so it
     never has zero width; with one attempt it is that of Bonett and Price 2012, "Adjusted Wald confidence interval for a
     difference of binomial proportions based on paired data", Journal of Educational and Behavioral Statistics 37,
     479-488, with t for z. The estimate to show beside it is the plain mean, which is not its centre.
+
+    `groups` names the group of each case. Cases of one group may change together: where any two share one, the sampling unit
+    is the group, and the variance is the cluster-robust one with the factor C / (C - 1) and C - 1 degrees of freedom for C
+    groups (Cameron and Miller 2015, "A practitioner's guide to cluster-robust inference", Journal of Human Resources 50).
 
     >>> low, high = difference_interval([1, 0.9, 1, 0.4, 0, 0.7], [1, 0.7, 0.6, 0.5, 0, 0.5], attempts=10)
     >>> f"{low:.12f} {high:.12f}"
@@ -270,9 +279,31 @@ def difference_interval(
     differences += [1 / attempts, -1 / attempts]
     size = len(differences)
     mean = math.fsum(differences) / size
-    variance = math.fsum((difference - mean) ** 2 for difference in differences) / size
-    half = student_quantile(size - 1, (1 + level) / 2) * math.sqrt(variance / size)
+    square, freedom = unit_squares([difference - mean for difference in differences], groups)
+    if not freedom:
+        return None
+    half = student_quantile(freedom, (1 + level) / 2) * math.sqrt(square) / size
     return Interval(max(-1.0, mean - half), min(1.0, mean + half))
+
+
+def unit_squares(deviations: Sequence[float], groups: Sequence[Hashable] | None) -> tuple[float, int]:
+    """The sum of the squared deviations of what was sampled, cases or groups of them, and its degrees of freedom.
+
+    Deviations beyond those of the cases that have a group stand for themselves.
+
+    >>> unit_squares([1.0, 1.0, -2.0, 0.5], ["a", "a", "b"])
+    (16.25, 1)
+    """
+    plain = math.fsum(deviation**2 for deviation in deviations), len(deviations) - 1
+    if groups is None or len(set(groups)) == len(groups):
+        return plain
+    together: dict[Hashable, float] = {}
+    for group, deviation in zip(groups, deviations, strict=False):
+        together[group] = together.get(group, 0.0) + deviation
+    alone = math.fsum(deviation**2 for deviation in deviations[len(groups) :])
+    count = len(together)
+    clustered = math.fsum(each**2 for each in together.values()) * count / max(count - 1, 1)
+    return clustered + alone, count - 1
 
 
 def _margins(case: PairedCaseCounts) -> ContingencyMargins:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
 from steelyard.stats.intervals import Interval, upper_tail
+from steelyard.stats.paired import unit_squares
 from steelyard.stats.special import student_quantile
 
 
@@ -34,6 +35,7 @@ def stratified_interval(strata: Sequence[Stratum], *, level: float = 0.95) -> In
     covers 90% only where five suites of ten cases pass at 95%. One stratum keeps its interval, and strata that are alike in
     all have Wilson's interval of all their trials.
 
+    >>> from steelyard.stats.intervals import wilson
     >>> def of(successes, trials):
     ...     return Stratum(successes / trials, lambda level: wilson(successes, trials, level=level))
     >>> low, high = stratified_interval([of(18, 20), of(8, 10)])
@@ -71,6 +73,8 @@ class StratumDifferences(NamedTuple):
     """One difference in [-1, 1] per case."""
     attempts: float
     """The harmonic mean of the attempts behind each value that was compared."""
+    groups: Sequence[Hashable] | None = None
+    """The group of each case, where any two share one: they may change together."""
 
 
 def stratified_difference_interval(strata: Sequence[StratumDifferences], *, level: float = 0.95) -> Interval | None:
@@ -79,7 +83,8 @@ def stratified_difference_interval(strata: Sequence[StratumDifferences], *, leve
     As for a single mean difference (`stats.paired.difference_interval`), two cases that differ by +1/attempts and
     -1/attempts are added, so that it never has zero width; all strata share them, since two in each would pull the mean
     towards 0 by more than its error. The degrees of freedom are those of Satterthwaite 1946, "An approximate distribution of
-    estimates of variance components", Biometrics Bulletin 2, 110-114. One stratum has the interval that it has alone.
+    estimates of variance components", Biometrics Bulletin 2, 110-114. One stratum has the interval that it has alone. Where
+    cases share groups, these are what was sampled, and a stratum needs two of them.
 
     >>> low, high = stratified_difference_interval([StratumDifferences([0, -0.2, -0.4, 0.1, 0, -0.2], 10)])
     >>> f"{low:.12f} {high:.12f}"
@@ -90,19 +95,22 @@ def stratified_difference_interval(strata: Sequence[StratumDifferences], *, leve
         return None
     shared = 1 / len(strata)
     means, variances, freedoms = [], [], []
-    for values, attempts in strata:
+    for values, attempts, groups in strata:
         if not all(-1 <= value <= 1 for value in values) or not 1 <= attempts < math.inf:
             raise ValueError("every difference must lie in [-1, 1] and rest on 1 attempt or more")
         size = len(values) + 2 * shared
         mean = math.fsum(values) / size
-        square = math.fsum([*(value**2 for value in values), 2 * shared / attempts**2]) / size
+        square, freedom = unit_squares([value - mean for value in values], groups)
+        if not freedom:
+            return None
+        added = 2 * shared * (1 / attempts**2 + mean**2)
         means.append(mean)
-        variances.append(max(square - mean**2, 0.0) / size)
-        freedoms.append(size - 1)
+        variances.append((square + added) / size**2)
+        freedoms.append(freedom + 2 * shared if freedom == len(values) - 1 else float(freedom))
     variance = math.fsum(variances)
     weighed = math.fsum(each**2 / freedom for each, freedom in zip(variances, freedoms, strict=True))
     # rounding must not cost a whole degree
-    freedom = math.floor(variance**2 / weighed + 1e-9) if weighed else math.floor(min(freedoms))
-    half = student_quantile(freedom, upper) * math.sqrt(variance) / len(strata)
+    degrees = math.floor(variance**2 / weighed + 1e-9) if weighed else math.floor(min(freedoms))
+    half = student_quantile(degrees, upper) * math.sqrt(variance) / len(strata)
     centre = math.fsum(means) / len(strata)
     return Interval(max(-1.0, centre - half), min(1.0, centre + half))

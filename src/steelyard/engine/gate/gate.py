@@ -28,6 +28,7 @@ from steelyard.comparison.sides import (
     Side,
     TallySide,
     Trials,
+    pair_group,
     pair_sides,
     pair_tallies,
     replies_shared_sentence,
@@ -220,7 +221,7 @@ def _missing_share(trials: Sequence[Trials]) -> float:
 def _looked_at(side: Side) -> dict[str, list[Trials]]:
     """What a look is at: the attempts, whoever judged them."""
     return {
-        name: [replace(trials, judged_by=(), cached_from=(), further_scores=()) for trials in cases]
+        name: [replace(trials, judged_by=(), cached_from=(), further_scores=(), group="") for trials in cases]
         for name, cases in side.models.items()
     }
 
@@ -528,6 +529,7 @@ def _paired_case(old: Trials, new: Trials, on: ComparedMeasure) -> PairedCase:
         current_attempts=new.attempts,
         current_passes=new.passes,
         critical=new.critical,
+        group=pair_group(old, new),
         baseline_scores=old.every_score if on == "score" else (),
         current_scores=new.every_score if on == "score" else (),
         further_attempts=new.further_attempts,
