@@ -31,6 +31,7 @@ DEFAULT_CASE_LANGUAGE = "rust"
 """The language of sets that name none: the format comes from people who test Rust."""
 
 KeyPath = tuple[str | int, ...]
+Fields = dict[str, msgspec.structs.FieldInfo]
 AnyRecord = TypeVar("AnyRecord", bound=msgspec.Struct)
 
 
@@ -76,6 +77,8 @@ class Draft(NamedTuple):
     """The rule its set is scored by, if the set says so."""
     rules: tuple[Rule, ...] = ()
     """The rules that its set brings."""
+    settings: type[msgspec.Struct] | None = None
+    """The struct of its verifier, which checks the keys of `verify` that it owns."""
 
 
 class TooManyProblemsError(Exception):
@@ -147,7 +150,14 @@ def _record(
     kind: type[AnyRecord], table: dict[str, Any], keys: KeyPath, draft: Draft, problems: ProblemCollector
 ) -> AnyRecord | None:
     before = len(problems.errors)
-    fields = _fields(kind)
+    fields = _verify_fields(draft.settings) if kind is Verify and draft.settings else _fields(kind)
+    values = _values(fields, table, keys, draft, problems)
+    return kind(**values) if len(problems.errors) == before else None
+
+
+def _values(
+    fields: Fields, table: dict[str, Any], keys: KeyPath, draft: Draft, problems: ProblemCollector
+) -> dict[str, Any]:
     values = {}
     for key, value in table.items():
         here = (*keys, key)
@@ -159,12 +169,18 @@ def _record(
         if name not in table and info.required:
             key = draft.spelled.get(name, dotted_key_path((*keys, name)))
             problems.error(draft.path, draft.line(keys), f"{draft.subject}: {key} is missing")
-    return kind(**values) if len(problems.errors) == before else None
+    return values
 
 
 @cache
-def _fields(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+def _fields(kind: type[msgspec.Struct]) -> Fields:
     return {info.name: info for info in msgspec.structs.fields(kind)}
+
+
+@cache
+def _verify_fields(owner: type[msgspec.Struct]) -> Fields:
+    """The keys of `verify` that a stored case has at this level, each as the struct of its verifier wants it."""
+    return _fields(Verify) | {key: info for key, info in _fields(owner).items() if key in _fields(Verify)}
 
 
 def _value(kind: Any, value: Any, keys: KeyPath, draft: Draft, problems: ProblemCollector) -> Any:
@@ -188,32 +204,33 @@ def _value(kind: Any, value: Any, keys: KeyPath, draft: Draft, problems: Problem
 
 
 def with_verifier_settings(draft: Draft, problems: ProblemCollector) -> Draft:
-    """The draft with `verify` as its verifier's struct allows it; keys that only a plug-in knows become its settings."""
+    """The draft with the struct that checks its `verify`; keys that only this struct knows are checked here, and become settings."""
     verify = draft.table.get("verify")
     if not isinstance(verify, dict):
         return draft
     kind = _verifier_name(draft.table, verify)
-    if (
-        isinstance(kind, str)
-        and kind in BUILT_IN_PLUGINS["verifiers"]
-        and verify.keys() <= {*VerifierSettings.__struct_fields__}
-    ):
+    is_ours = isinstance(kind, str) and kind in BUILT_IN_PLUGINS["verifiers"]
+    if is_ours and verify.keys() <= {*VerifierSettings.__struct_fields__}:
         # a list of cases must not wait for their verifiers
-        return draft
+        return draft._replace(settings=VerifierSettings)
     shape = settings_type("verifiers", kind) if isinstance(kind, str) and kind else None
     own = frozenset(() if shape is None else shape.__struct_fields__)
-    shared = _fields(Verify).keys() - {"settings"}
+    stored = _fields(Verify).keys() - {"settings"}
     if isinstance(kind, str) and has_unchecked_settings("verifiers", kind):
         own = frozenset(verify)
-    known = own if shape is not None and kind in BUILT_IN_PLUGINS["verifiers"] else shared.union(own)
+    known = own if shape is not None and is_ours else stored.union(own)
     for key in verify:
         if key not in known:
             problems.unknown(draft.path, draft.line(("verify", key)), f"verify.{key}", own or known)
-    ours = {key: value for key, value in verify.items() if key in shared}
-    settings = {key: value for key, value in verify.items() if key in own and key not in shared}
-    if shape is not None and not own <= shared:
-        _record(shape, {key: value for key, value in verify.items() if key in own}, ("verify",), draft, problems)
-    return draft._replace(table={**draft.table, "verify": {**ours, **({"settings": settings} if settings else {})}})
+    ours = {key: value for key, value in verify.items() if key in stored}
+    settings = {key: value for key, value in verify.items() if key in own and key not in stored}
+    # a stranger's struct may narrow a key that stored cases have; what it accepts must still be readable once it is stored
+    skipped = stored if is_ours else frozenset[str]()
+    if shape is not None and not own <= stored:
+        further = {key: info for key, info in _fields(shape).items() if key not in skipped}
+        _values(further, {key: value for key, value in verify.items() if key in further}, ("verify",), draft, problems)
+    table = {**draft.table, "verify": {**ours, **({"settings": settings} if settings else {})}}
+    return draft._replace(table=table, settings=shape if is_ours else None)
 
 
 def _verifier_name(table: dict[str, Any], verify: dict[str, Any]) -> Any:
@@ -276,8 +293,24 @@ def schema() -> dict[str, Any]:
         "description": 'The checks that a right answer meets, such as `{contains = "Paris"}`: all, unless a weight says otherwise.',
     }
     del result["$defs"]["Verify"]["properties"]["settings"]  # filled by the loader, not written by people
+    for name in BUILT_IN_PLUGINS["verifiers"]:
+        _add_settings(result["$defs"], settings_type("verifiers", name))
     result["$defs"]["Case"]["required"] = ["id", "prompt"]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Eval set", **result}
+
+
+def _add_settings(definitions: dict[str, Any], owner: type[msgspec.Struct] | None) -> None:
+    """Add the keys of `verify` that only the struct of this verifier knows."""
+    if owner is None:
+        return
+    made = msgspec.json.decode(msgspec.json.encode(msgspec.json.schema(owner)))["$defs"]
+    described = field_descriptions(sys.modules[owner.__module__]).get(owner.__name__, {})
+    known = definitions["Verify"]["properties"]
+    for key, what in made.pop(owner.__name__)["properties"].items():
+        if key not in known:
+            known[key] = {**what, "description": described[key]}
+    for name, definition in made.items():
+        definitions.setdefault(name, definition)
 
 
 def field_descriptions(module: ModuleType) -> dict[str, dict[str, str]]:

@@ -85,8 +85,8 @@ class Target(Record, frozen=True, kw_only=True):
 class Verify(Record, frozen=True, kw_only=True):
     """How an answer is verified; what is left out follows from the case."""
 
-    # a verifier owns its keys: its struct has their types, and it reads that struct. The fields below are the keys that stored
-    # cases and digests of tests have at this level; those of a new verifier go to `settings` and need no field here.
+    # a verifier owns its keys: its struct checks what a file says, and it reads that struct. The fields below are the keys that
+    # stored cases and digests of tests have at this level; those of a new verifier go to `settings` and need no field here.
 
     kind: str = ""
     """The verifier's name; the case's language when left out. `judge` leaves it to judges alone."""
