@@ -51,7 +51,18 @@ def settings_and_run_options(
         batch=getattr(options, "batch", False),
         cache_days=cache_days(options),
         stream=getattr(options, "stream", None),
+        judges=_judges(options),
+        allow_self=getattr(options, "allow_self", False),
     )
+
+
+def _judges(options: argparse.Namespace) -> tuple[str, ...]:
+    """The judges that a command names."""
+    if not getattr(options, "judges", None):
+        return ()
+    from steelyard.engine.preflight.connect import split_model_names
+
+    return tuple(split_model_names(options.judges))
 
 
 def cache_days(options: argparse.Namespace) -> float | None:

@@ -48,5 +48,9 @@ class RunOptions(NamedTuple):
     """Whether agents are contained: where they can be, `auto`; always, so that others are refused, `on`; or never, `off`."""
     stream: StreamMode | None = None
     """Whether answers are streamed; as the settings of each provider have it when left out. It changes no reply."""
+    judges: tuple[str, ...] = ()
+    """Who is asked about checks that are rubrics, where a check names nobody."""
+    allow_self: bool = False
+    """Whether a model may judge its own answers."""
     sandbox: ZygoteSandbox | None = None
     """Where code runs on this machine; the strongest that holds here when left out."""

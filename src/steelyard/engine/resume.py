@@ -22,6 +22,7 @@ from steelyard.engine.preflight.named_code import (
     stored_tiers,
 )
 from steelyard.engine.preflight.plugin_settings import check_case_settings
+from steelyard.engine.preflight.rubric_judges import with_earlier_judges
 from steelyard.engine.results.recordings import recorded_agreement
 from steelyard.engine.run import Run, carry_out
 from steelyard.engine.tiers.experiment import (
@@ -107,7 +108,8 @@ def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), me
         files = _case_files(journal.info)
         paths = eval_sets or [file.path for file in files if evalsets.is_eval_set_available(file.path)]
         if eval_sets or len(paths) == len(files) > 0:
-            shard, current = journal.info.shard, _unchanged_cases(journal.cases, (), paths)
+            shard = journal.info.shard
+            current = with_earlier_judges(_unchanged_cases(journal.cases, (), paths), journal.cases)
             if shard is not None and not plan.are_shard_cases_unchanged(shard, current):
                 raise InputError(
                     f"{folder}: a shard, and its cases or their tests have changed; merge the shards first, so that all "

@@ -35,6 +35,7 @@ from steelyard.engine.preflight.connect import (
 )
 from steelyard.engine.preflight.named_code import case_code, model_code, own_code, settings_code
 from steelyard.engine.preflight.reply_cache import use_reply_cache
+from steelyard.engine.preflight.rubric_judges import connect_judges, with_judges
 from steelyard.engine.results.conclusion import Conclusion, next_commands, run_conclusion
 from steelyard.engine.results.frames import attempt_frame
 from steelyard.engine.results.headline_cache import summarise_and_cache
@@ -172,6 +173,7 @@ def run(
         raise InputError(
             "a shard has only some of the cases, and a gate decides by all of them: merge first, then gate"
         )
+    sets = sets._replace(cases=with_judges(sets.cases, means))
     code = case_code(sets.cases, means) + model_code(given, means) + settings_code(means.settings)
     with own_code(code, means, *(file.path for file in plan.eval_sets or sets.files)):
         skipped = unavailable_cases(sets.cases, means) if plan.skip_unavailable else {}
@@ -185,7 +187,8 @@ def run(
         providers = connect(given, means, plan.base_url)
         check_named_options(providers, plan.parameters or {})
         unmatched_notes = unmatched_reply_notes(sets.cases, providers)
-        check_prices(providers, means)
+        judges = connect_judges(dealt, tuple(providers), means)
+        check_prices({**providers, **judges}, means)
         if plan.output is not None:
             make_run_folder(Path(plan.output))
     recorded = any(provider.available(sets.cases[0].id) is not None for provider in providers.values())
@@ -209,7 +212,7 @@ def run(
         rules=own,
         suites=plan.suites or SuiteRule(),
         versions=tool_versions(),
-        prices={model: price for model in providers if (price := prices.price(model)) is not None},
+        prices={model: price for model in (*providers, *judges) if (price := prices.price(model)) is not None},
         unrecorded=_unrecorded(dealt, providers),
         require_trust=plan.require_trust,
         skipped=skipped,
@@ -217,7 +220,7 @@ def run(
     )
     folder = Path(plan.output) if plan.output is not None else Path(means.settings.output_dir) / info.id
     sharded = with_shard(info, sets.cases, plan.shard)
-    done = carry_out(lambda: create_run(folder, sharded, dealt), dealt, providers, means)
+    done = carry_out(lambda: create_run(folder, sharded, dealt), dealt, providers, means, judges)
     return done._replace(notes=(*unmatched_notes, *done.notes))
 
 

@@ -29,7 +29,8 @@ from steelyard.engine.plan import (
 from steelyard.engine.pool import run_concurrently
 from steelyard.engine.progress import SessionProgress
 from steelyard.engine.steps import RetryPolicy, ask, failure, is_verified_again_alone, now, verdict_key
-from steelyard.engine.tiers.judging import JudgeRunner
+from steelyard.engine.tiers.judging import JudgeRequests, JudgeRunner
+from steelyard.engine.tiers.rubric_checks import RubricJudging
 from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.errors import VerifierError
 from steelyard.protocols import Pool, Provider
@@ -38,6 +39,7 @@ from steelyard.providers.prompt_cache import prompt_cache_savings
 from steelyard.records import Attempt, Case, Failure, Judgment, Reply, Tier, Verdict
 from steelyard.store.journal import Journal
 from steelyard.store.witnesses import record_witness_results
+from steelyard.verifiers.checks.rubric import rubric_tables
 
 AGENT_GRACE_SECONDS = 120
 """Seconds beyond an agent's time limit in which its provider must have ended it and read what it did."""
@@ -157,6 +159,7 @@ class Session:
         asks = max(0, counts - self._verifiable)
         self.progress = SessionProgress(asks + sum(1 for _ in self._unverified()))
         given_up: tuple[str, ...] = ()
+        self._verifying.judging = judging = self._rubric_judging()
         try:
             async with asyncio.TaskGroup() as beside:
                 ticking = beside.create_task(self._tick())
@@ -175,7 +178,15 @@ class Session:
         self._show()
         if round(self._saved, 4) and self._means.say is not None:
             self._means.say(f"prompt caching saved ${self._saved:.4f}")
-        return (*self._still_owed(), *given_up)
+        return (*self._still_owed(), *given_up, *(judging.conclusion(self._means.say) if judging else ()))
+
+    def _rubric_judging(self) -> RubricJudging | None:
+        """Who judges the checks that are rubrics; None where there are none."""
+        if not any(map(rubric_tables, self.cases)):
+            return None
+        requests = JudgeRequests(self._budget, self._prices, self._persistence, self._journal.keep_response)
+        at_once = self._means.parallelism or self._means.settings.parallelism
+        return RubricJudging(self._journal, self._judges, requests, at_once)
 
     async def _hear_judges(self) -> tuple[str, ...]:
         """Once all replies are there: the judgments that are owed."""
@@ -184,7 +195,7 @@ class Session:
         judging = JudgeRunner(
             self._journal,
             self._info.panel,
-            self._judges,
+            {judge: self._judges[judge] for judge in self._info.panel.judges if judge in self._judges},
             self._by_id,
             budget=self._budget,
             prices=self._prices,

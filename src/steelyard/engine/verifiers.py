@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import msgspec
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plugin_guard import guarded_plugin
+from steelyard.engine.preflight.case_problems import problems_by_reason
 from steelyard.engine.preflight.witnesses import (
     WitnessSet,
     WitnessSharing,
@@ -20,7 +21,7 @@ from steelyard.engine.preflight.witnesses import (
     share_with_nobody,
 )
 from steelyard.engine.steps import failure, is_verified_again_alone, verify_with_retry
-from steelyard.errors import InputError, MissingToolError, Problem, VerifierError, did_you_mean
+from steelyard.errors import InputError, VerifierError, did_you_mean
 from steelyard.plugins import explain_plugin_errors, is_plugin, load_plugin, plugin_names
 from steelyard.protocols import Sandbox, Verifier, VerifierFactory
 from steelyard.providers.embeddings import SettingsEmbedder
@@ -28,6 +29,7 @@ from steelyard.records import JUDGE_ONLY_KIND, Case, Failure, Reply, Verdict, Wi
 from steelyard.sandbox.levels import ISOLATION_LEVELS, strongest_isolation
 from steelyard.sandbox.processors import processor_count
 from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.checks.rubric import RunJudges, rubric_tables
 from steelyard.verifiers.checks.verifier import ChecksVerifier
 from steelyard.verifiers.function import check_unchanged
 
@@ -58,6 +60,8 @@ class VerifierSet:
         self._has_own_root = runs_code and means.sandbox is None and enclosure.own_root
         self._parallelism = means.parallelism
         self._recheck = means.recheck
+        self.judging: RunJudges | None = None
+        """Who judges checks that are rubrics, if somebody does."""
         self._share = 1.0 if cpus is None else cpus / processor_count()
         self._turns: dict[str, asyncio.Semaphore] = {}
         self._witnesses = WitnessSet(self.of, self._sandbox.level, share_witnesses, cases)
@@ -130,6 +134,7 @@ class VerifierSet:
             case.has_verifier
             and self._has_own_root
             and not case.expectations.custom_check
+            and not rubric_tables(case)
             and _verifier_factory(case.kind).runs_code
         )
 
@@ -173,7 +178,7 @@ class VerifierSet:
         if problem := witnesses.known_problem(case):
             return failure(reply, VerifierError(problem))
         began = time.monotonic()
-        fact = await verify_with_retry(reply, case, self.of(case), self._recheck)
+        fact = await verify_with_retry(reply, case, self._judged(reply, case), self._recheck)
         if isinstance(fact, Verdict) and not alone and not is_correct(case, fact.found) and self._was_crowded(began):
             return _with_trouble(fact, "code beside it had many processes")
         if isinstance(fact, Failure) or (is_verified_again_alone(fact.found) and not alone):
@@ -184,6 +189,13 @@ class VerifierSet:
         if problem := witnesses.known_problem(case):
             return failure(reply, VerifierError(problem))
         return _with_trouble(fact, "")
+
+    def _judged(self, reply: Reply, case: Case) -> Verifier:
+        """The verifier of a case, with the judges of a reply to it where they are needed."""
+        verifier = self.of(case)
+        if self.judging is None or not isinstance(verifier, ChecksVerifier):
+            return verifier
+        return verifier.judged_by(self.judging.about(reply))
 
     def _was_crowded(self, since: float) -> bool:
         """Whether code may have lacked processes because of code beside it; sandboxes of others may not know."""
@@ -211,24 +223,6 @@ def _verifier(kind: str, sandbox: Sandbox) -> Any:
     with explain_plugin_errors("verifiers", kind):
         made = make_verifier(sandbox)
     return guarded_plugin("verifiers", kind, made, Verifier, unguarded=("check", "verify"))
-
-
-def problems_by_reason(reasons: Mapping[str, VerifierError]) -> list[Problem]:
-    """Each reason once, with the cases that it concerns: a missing compiler is one problem, not one for every case."""
-    concerned: dict[tuple[str, bool], list[str]] = {}
-    for case, error in reasons.items():
-        concerned.setdefault((str(error), isinstance(error, MissingToolError)), []).append(f'"{case}"')
-    return [
-        # cases that another machine could verify are named one by one, so that they can be run there
-        Problem(_cases_text(cases, len(cases) if is_missing_tool else 3), 0, reason)
-        for (reason, is_missing_tool), cases in concerned.items()
-    ]
-
-
-def _cases_text(cases: Sequence[str], most: int) -> str:
-    if len(cases) == 1:
-        return f"case {cases[0]}"
-    return f"{len(cases)} cases ({', '.join(cases[:most])}{', ...' if len(cases) > most else ''})"
 
 
 def with_python_env(cases: Sequence[Case], python_env: str) -> tuple[Case, ...]:

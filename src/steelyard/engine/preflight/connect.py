@@ -16,8 +16,9 @@ from steelyard.engine.options import RunOptions
 from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.agents import agent_arguments
+from steelyard.engine.preflight.case_problems import problems_by_reason
 from steelyard.engine.preflight.plugin_settings import check_case_settings, check_provider_settings
-from steelyard.engine.verifiers import VerifierSet, problems_by_reason, with_python_env
+from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.errors import (
     ExitCode,
     InputError,

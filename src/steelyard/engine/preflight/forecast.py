@@ -11,13 +11,20 @@ from steelyard.engine.pace import max_request_tokens
 from steelyard.engine.plan import planned_attempts, tier_attempt
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.connect import check_parameters, check_plan, check_verifiers, close_providers, connect
-from steelyard.engine.tiers.experiment import check_experiment_parameters, named_tiers, tier_provider
+from steelyard.engine.preflight.rubric_judges import connect_judges, rubric_requests, with_judges
+from steelyard.engine.tiers.experiment import (
+    check_experiment_parameters,
+    named_tiers,
+    tier_provider,
+    with_panel_judges,
+)
 from steelyard.engine.tiers.judging import max_judging_tokens
 from steelyard.evalsets.experiments import LoadedExperiment
 from steelyard.providers.batch.offered import batch_api_name
 from steelyard.providers.prices import Prices
 from steelyard.records import Case, RunInfo
 from steelyard.text import counted
+from steelyard.verifiers.checks.rubric import rubric_judges
 
 
 class Forecast(NamedTuple):
@@ -46,12 +53,16 @@ def forecast(
     """What a run would ask, and the most it can cost; no model is asked."""
     check_plan(cases, k, samples)
     check_parameters(parameters)
+    cases = with_judges(cases, means)
     check_verifiers(cases, means)
     providers = connect(models, means, base_url, asks=False)
     prices = Prices(means.settings.prices)
     info = RunInfo(id="", started_at="", samples=samples, k=tuple(k), parameters=dict(parameters), system=system)
     forecasts = []
+    judging: dict[str, list[tuple[int, int]]] = {}
     try:
+        judges = connect_judges(cases, tuple(providers), means, asks=False)
+        run_coroutine(close_providers(judges))
         for model, provider in providers.items():
             attempts = list(planned_attempts(info, cases, {model: provider}))
             bounds = [prices.bound(model, *max_request_tokens(attempt)) for attempt in attempts]
@@ -61,13 +72,25 @@ def forecast(
             ]
             batched = _total_cost(in_batches) if in_batches else None
             forecasts.append(Forecast(model, len(cases), len(attempts), _total_cost(bounds), batched))
+            for judge, sizes in rubric_requests(attempts).items():
+                judging.setdefault(judge, []).extend(sizes)
     finally:
         run_coroutine(close_providers(providers))
-    return forecasts
+    return forecasts + [_judge_forecast(judge, sizes, cases, prices) for judge, sizes in judging.items()]
+
+
+def _judge_forecast(
+    judge: str, sizes: Sequence[tuple[int, int]], cases: Sequence[Case], prices: Prices, times: int = 1
+) -> Forecast:
+    """What a judge would be asked about checks that are rubrics."""
+    judged = sum(judge in rubric_judges([case]) for case in cases)
+    bounds = [prices.bound(judge, *size) for size in sizes]
+    return Forecast(f"judge {judge}", judged, len(sizes) * times, _total_cost(bounds, times))
 
 
 def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOptions()) -> list[Forecast]:
     """What an experiment would ask of each tier and of each judge, and the most that can cost; no model is asked."""
+    loaded = with_panel_judges(loaded, means)
     header, cases, prices = loaded.header, loaded.cases, Prices(means.settings.prices)
     check_plan(cases, (1,), header.runs)
     check_experiment_parameters(loaded)
@@ -88,6 +111,8 @@ def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOpti
         ]
         found.append(Forecast(tier.name, len(cases), len(bounds) * header.runs, _total_cost(bounds, header.runs)))
     panel = loaded.panel
+    rubrics = rubric_requests(each for tier in tiers for each in asked[tier.name])
+    found += [_judge_forecast(judge, sizes, cases, prices, header.runs) for judge, sizes in rubrics.items()]
     if panel is not None:
         sizes = [max_judging_tokens(attempt, panel) for attempts in asked.values() for attempt in attempts]
         times = header.runs * panel.repeats

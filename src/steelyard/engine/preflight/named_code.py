@@ -29,6 +29,7 @@ from steelyard.settings import load as load_settings
 from steelyard.store.allowed_code import allow_code, allowed_code, code_allowed_here
 from steelyard.store.journal import StoredRun
 from steelyard.text import counted, printable, short_quote
+from steelyard.verifiers.checks.rubric import rubric_judges
 
 MAX_LISTED_CODE = 5
 """How much code a sentence names one by one."""
@@ -59,7 +60,7 @@ def case_code(cases: Sequence[Case], means: RunOptions) -> list[NamedCode]:
         found["verifier", case.kind] = None
         if not means.python_env:
             found["environment", case.verify.python_env] = None
-    code = [one for case in cases for one in _check_code(case)]
+    code = [one for case in cases for one in _check_code(case)] + model_code(rubric_judges(cases), means)
     for kind, name in found:
         if name and kind == "function":
             code.append(_function_code(name))

@@ -10,14 +10,17 @@ from typing import NamedTuple
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import run_concurrently, run_coroutine
+from steelyard.engine.preflight.case_problems import problems_by_reason
 from steelyard.engine.preflight.named_code import case_code, require_allowed_code, settings_code
 from steelyard.engine.preflight.plugin_settings import check_case_settings
 from steelyard.engine.preflight.witnesses import fenced
-from steelyard.engine.verifiers import VerifierSet, problems_by_reason, with_python_env
+from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.errors import ExitCode, Problem, VerifierError
 from steelyard.plugins import is_plugin
 from steelyard.protocols import FailureLabel
 from steelyard.records import Answer, Case
+from steelyard.text import counted
+from steelyard.verifiers.checks.rubric import rubric_tables
 
 
 class ReferenceCheck(NamedTuple):
@@ -74,11 +77,15 @@ async def _check_references(cases: Sequence[Case], means: RunOptions) -> Referen
         else:
             proved += 1
 
+    for_judges = [case for case in ours if rubric_tables(case) and (case.reference or case.counterexample)]
+    if for_judges:
+        what = f"{counted(len(for_judges), 'case')} with a rubric: the reference is not tried, because only judges can tell"
+        problems.append(Problem("", 0, what, fatal=False))
     claims = [
         (case, text, must_pass)
         for case in ours
         for text, must_pass in ((case.reference, True), (case.counterexample, False))
-        if text and case.id not in reasons
+        if text and case.id not in reasons and not rubric_tables(case)
     ]
 
     async def try_stub(case: Case) -> None:

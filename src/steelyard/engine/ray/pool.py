@@ -31,7 +31,7 @@ from steelyard.engine.ray.wire import (
     needs,
 )
 from steelyard.engine.steps import failure
-from steelyard.engine.verifiers import problems_by_reason
+from steelyard.engine.preflight.case_problems import problems_by_reason
 from steelyard.errors import InputError, SteelyardError, VerifierError
 from steelyard.providers.agent import workspaces
 from steelyard.records import Case, Failure, Reply, Verdict, WitnessResult

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,7 @@ from steelyard.engine.preflight.connect import (
     started_in,
 )
 from steelyard.engine.preflight.named_code import experiment_code, own_code, settings_code, stored_tiers
+from steelyard.engine.preflight.rubric_judges import connect_judges, with_judges
 from steelyard.engine.run import Run, carry_out, run_id, shard_cases_of, tool_versions, with_shard
 from steelyard.engine.steps import now
 from steelyard.engine.tiers.judging import owed_judgments
@@ -29,8 +30,9 @@ from steelyard.evalsets.experiments import LoadedExperiment
 from steelyard.protocols import Provider
 from steelyard.providers.agent.provider import AgentProvider
 from steelyard.providers.prices import Prices, token_prices
-from steelyard.records import Experiment, Panel, Reply, RunInfo, Tier
+from steelyard.records import Case, Experiment, Panel, Reply, RunInfo, Tier, Verdict
 from steelyard.store.journal import StoredRun, create_run, make_run_folder
+from steelyard.verifiers.checks.rubric import rubric_judges
 
 
 def run_experiment(
@@ -44,6 +46,7 @@ def run_experiment(
     header = loaded.header
     check_plan(loaded.cases, (1,), header.runs)
     check_experiment_parameters(loaded)
+    loaded = with_panel_judges(loaded, means)
     dealt = shard_cases_of(loaded.cases, shard)
     beside = Path(loaded.files[0].path).parent
     with own_code(experiment_code(loaded, beside, means) + settings_code(means.settings), means):
@@ -51,6 +54,8 @@ def run_experiment(
         providers = {tier.name: tier_provider(tier, means, beside) for tier in loaded.experiment.tiers}
         tiers = named_tiers(loaded.experiment, providers)
         judges = connect(loaded.panel.judges, means) if loaded.panel else {}
+        panel = panel_with_model_names(loaded.panel, judges)
+        judges = {**connect_judges(dealt, [tier.model for tier in tiers], means), **judges}
         started_at = now()
         prices = Prices(means.settings.prices)
         names = tuple(dict.fromkeys(tier.model for tier in tiers))
@@ -64,7 +69,7 @@ def run_experiment(
             parameters=dict(header.parameters),
             tiers=tuple(tier.name for tier in tiers),
             experiment=msgspec.structs.replace(loaded.experiment, tiers=tiers),
-            panel=panel_with_model_names(loaded.panel, judges),
+            panel=panel,
             samples=header.runs,
             seed=header.seed,
             rule=loaded.rule or "code",
@@ -82,6 +87,12 @@ def run_experiment(
             make_run_folder(Path(output))
     folder = Path(output) if output is not None else Path(means.settings.output_dir) / info.id
     return carry_out(lambda: create_run(folder, info, dealt), dealt, by_tier, means, judges)
+
+
+def with_panel_judges(loaded: LoadedExperiment, means: RunOptions) -> LoadedExperiment:
+    """The experiment with its judges in the checks that are rubrics."""
+    judges = loaded.panel.judges if loaded.panel else ()
+    return loaded._replace(cases=with_judges(loaded.cases, means, judges))
 
 
 def check_experiment_parameters(loaded: LoadedExperiment) -> None:
@@ -168,27 +179,27 @@ def providers_and_judges(
     """Whom a stored run asks, by model or by tier, and who judges; one from whom nothing is missing needs no key."""
     everybody = (
         {*info.models, *(tier.name for tier in (info.experiment.tiers if info.experiment else ()))},
-        set(info.panel.judges if info.panel else ()),
+        {*(info.panel.judges if info.panel else ()), *rubric_judges(stored.cases)},
     )
     try:
-        return _connected(info, means, *everybody)
+        return _connected(info, means, stored.cases, *everybody)
     except InputError:
-        providers, judges = _connected(info, means, set(), set())
+        providers, judges = _connected(info, means, stored.cases, set(), set())
     try:
         owed = _owed_models(info, means, stored, providers)
         # judges will be asked about the replies that are still to come
         owed_judges = everybody[1] if owed else {judge for judge in judges if _is_owed(info, stored, judge)}
     finally:
         run_coroutine(close_providers({**providers, **judges}))
-    return _connected(info, means, owed, owed_judges)
+    return _connected(info, means, stored.cases, owed, owed_judges)
 
 
 def _connected(
-    info: RunInfo, means: RunOptions, asked: Container[str], asked_judges: Container[str]
+    info: RunInfo, means: RunOptions, cases: Sequence[Case], asked: Container[str], asked_judges: Container[str]
 ) -> tuple[dict[str, Provider], dict[str, Provider]]:
     """Everybody whom a run names; only those who are asked need a key."""
     judges: dict[str, Provider] = {}
-    for judge in info.panel.judges if info.panel else ():
+    for judge in dict.fromkeys((*(info.panel.judges if info.panel else ()), *rubric_judges(cases))):
         judges |= connect([judge], means, asks=judge in asked_judges)
     providers: dict[str, Provider] = {}
     for model in info.models if info.experiment is None else ():
@@ -219,4 +230,11 @@ def _owed_models(info: RunInfo, means: RunOptions, stored: StoredRun, providers:
 
 def _is_owed(info: RunInfo, stored: StoredRun, judge: str) -> bool:
     cases = {case.id for case in stored.cases}
-    return info.panel is not None and any(owed_judgments(stored, info.panel, judge, cases))
+    if info.panel is not None and any(owed_judgments(stored, info.panel, judge, cases)):
+        return True
+    tests = {case.id: case.tests_digest for case in stored.cases if judge in rubric_judges([case])}
+    if not tests:
+        return False
+    facts = [fact for fact in stored.facts() if fact.case in tests]
+    verified = {fact.ask for fact in facts if isinstance(fact, Verdict) and fact.tests == tests[fact.case]}
+    return any(isinstance(fact, Reply) and fact.key not in verified for fact in facts)

@@ -5,22 +5,22 @@ from __future__ import annotations
 import asyncio
 import math
 import secrets
-from collections.abc import Callable, Container, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from steelyard.engine.pace import Budget, CircuitBreaker, ConcurrencyLimiter, max_request_tokens
 from steelyard.engine.plugin_guard import ask_provider
 from steelyard.engine.pool import run_concurrently
-from steelyard.engine.steps import RetryPolicy, ask, now
+from steelyard.engine.steps import BodyKeeper, RetryPolicy, ask, now
 from steelyard.errors import ProviderError
 from steelyard.protocols import Delivery, OfferedModel, Provider, RateLimitHeadroom
 from steelyard.providers.prices import Prices
 from steelyard.records import Answer, Attempt, Case, Cost, Failure, Judgment, Message, MessageRole, Panel, Reply, digest
 from steelyard.store.journal import Journal, StoredRun
 from steelyard.text import counted
-from steelyard.tiers.rubrics import panel_rubric
+from steelyard.tiers.rubrics import Rubric, panel_rubric
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment, repair_request
 from steelyard.verifiers.judge.prompt import messages
 from steelyard.verifiers.judge.prompt import schema as judgment_schema
@@ -35,14 +35,40 @@ SCHEMA_PARAMETER = "response_format"
 """The parameter that holds a server to a schema."""
 
 
+class JudgeConnection(NamedTuple):
+    """A judge, and how it is reached."""
+
+    name: str
+    provider: Provider
+    pace: ConcurrencyLimiter
+    breaker: CircuitBreaker
+
+
+class JudgeDialogue(NamedTuple):
+    """What came of asking one judge about one reply."""
+
+    answers: tuple[Answer, ...]
+    """All of them are paid for; the last counts."""
+    unusable: str
+    """Why the last cannot be used, if so."""
+    failure: str
+    """Why the judge could not be asked, or not again."""
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the judge was told often enough what is wrong."""
+        return len(self.answers) > MAX_JUDGE_REPAIR_REQUESTS and bool(self.unusable)
+
+
 class SchemaFallback:
     """A judge's provider that sends a schema for the answer, until its server says that it does not support one."""
 
-    def __init__(self, provider: Provider, schema: dict[str, Any]) -> None:
+    def __init__(self, provider: Provider, rubric: Rubric) -> None:
         self.endpoint = provider.endpoint
         self.at_once = provider.at_once
         self._provider = provider
-        self._schema = schema
+        schema = {"name": "judgment", "schema": judgment_schema(rubric)}
+        self._schema = {"type": "json_schema", "json_schema": schema}
         self._is_supported = True
 
     async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:
@@ -89,6 +115,84 @@ def owed_judgments(
                     yield fact, judge, repeat
 
 
+class JudgeRequests:
+    """Requests to judges, each of which fits the budget, is retried, and is counted."""
+
+    def __init__(
+        self,
+        budget: Budget,
+        prices: Prices,
+        persistence: RetryPolicy,
+        keep_body: BodyKeeper,
+        parameters: Mapping[str, Any] = {},
+    ) -> None:
+        self._budget = budget
+        self._prices = prices
+        self._persistence = persistence
+        self._keep_body = keep_body
+        self._parameters = dict(parameters)
+
+    def limiter(self, at_once: int) -> ConcurrencyLimiter:
+        """What keeps requests to one endpoint from being too many."""
+        return ConcurrencyLimiter(at_once, max_wait=self._persistence.max_wait)
+
+    def breaker(self) -> CircuitBreaker:
+        """What gives up a judge that does not answer."""
+        return CircuitBreaker(self._persistence.max_wait)
+
+    async def dialogue(
+        self,
+        judge: JudgeConnection,
+        rubric: Rubric,
+        reply: Reply,
+        task: str,
+        text: str,
+        on_answer: Callable[[Answer, str], None] | None = None,
+    ) -> JudgeDialogue:
+        """Ask a judge about a reply until its answer can be used, twice more at the most.
+
+        `on_answer` gets each answer as it comes, and why it cannot be used, if so.
+        """
+        # new each time, so the author of the answer cannot have known it
+        system, *conversation = messages(rubric, task, text, secrets.token_hex(16))
+        answers: list[Answer] = []
+        reason = failure = ""
+        while len(answers) <= MAX_JUDGE_REPAIR_REQUESTS:
+            fact = await self._ask(judge, reply, system.text, conversation)
+            if fact is None:
+                break
+            if isinstance(fact, Failure):
+                failure = fact.message
+                break
+            answers.append(fact.answer)
+            found = judgment(fact.answer.text, rubric)
+            reason = found.reason if isinstance(found, UnusableJudgeReply) else ""
+            if on_answer is not None:
+                on_answer(fact.answer, reason)
+            if not reason:
+                break
+            conversation += [
+                Message(role=MessageRole.ASSISTANT, content=fact.answer.text or "(nothing)"),
+                repair_request(reason),
+            ]
+        return JudgeDialogue(tuple(answers), reason, failure)
+
+    async def _ask(
+        self, judge: JudgeConnection, reply: Reply, system: str, conversation: list[Message]
+    ) -> Reply | Failure | None:
+        case = Case(id=reply.case, prompt=tuple(conversation))
+        attempt = Attempt(case=case, model=judge.name, parameters=self._parameters, system=system, number=reply.number)
+        most = self._prices.bound(judge.name, *max_request_tokens(attempt)) or 0.0
+        if not await self._budget.reserve(most):
+            return None
+        fact = await ask(
+            attempt, judge.provider, judge.pace, judge.breaker, self._persistence, self._prices, self._keep_body
+        )
+        answer = fact.answer if isinstance(fact, Reply) else None
+        self._budget.settle(most, 0 if answer is None else most if answer.cost is None else answer.cost.usd)
+        return fact
+
+
 class JudgeRunner:
     """Asks every judge about every reply, as often as the panel says."""
 
@@ -108,17 +212,15 @@ class JudgeRunner:
         self._journal = journal
         self._panel = panel
         self._rubric = panel_rubric(panel)
-        schema = {"type": "json_schema", "json_schema": {"name": "judgment", "schema": judgment_schema(self._rubric)}}
-        self._judges = {judge: SchemaFallback(provider, schema) for judge, provider in judges.items()}
+        self._judges = {judge: SchemaFallback(provider, self._rubric) for judge, provider in judges.items()}
         self._cases = cases
         self._budget = budget
-        self._prices = prices
-        self._persistence = persistence
+        self._requests = JudgeRequests(budget, prices, persistence, journal.keep_response, panel.parameters)
         self._at_once = at_once
         self._counted = on_counted
         self._failures: dict[str, str] = {}
         """Why each judge failed last."""
-        self._breakers = {judge: CircuitBreaker(persistence.max_wait) for judge in judges}
+        self._breakers = {judge: self._requests.breaker() for judge in judges}
 
     def owed(self) -> int:
         """How many judgments are missing."""
@@ -155,7 +257,7 @@ class JudgeRunner:
     async def _ask_endpoint(self, judges: list[str]) -> None:
         at_once = min(self._judges[judge].at_once for judge in judges)
         at_once = min(at_once, self._at_once or at_once)
-        pace = ConcurrencyLimiter(at_once, max_wait=self._persistence.max_wait)
+        pace = self._requests.limiter(at_once)
 
         async def do(wanted: tuple[Reply, str, int]) -> None:
             await self._judge(*wanted, pace)
@@ -169,71 +271,16 @@ class JudgeRunner:
     async def _judge(self, reply: Reply, judge: str, repeat: int, pace: ConcurrencyLimiter) -> None:
         """Ask until the answer can be used, and store the judgment."""
         task = "\n\n".join(message.text for message in self._cases[reply.case].messages)
-        # new each time, so the author of the answer cannot have known it
-        system, *conversation = messages(self._rubric, task, reply.answer.text, secrets.token_hex(16))
-        answers: list[Answer] = []
-        reason = ""
-        while len(answers) <= MAX_JUDGE_REPAIR_REQUESTS:
-            fact = await self._ask_judge(reply, judge, system.text, conversation, pace)
-            if fact is None:
-                break
-            if isinstance(fact, Failure):
-                self._fail(reply, judge, "could not be asked", fact.message)
-                break
-            answers.append(fact.answer)
-            found = judgment(fact.answer.text, self._rubric)
-            reason = found.reason if isinstance(found, UnusableJudgeReply) else ""
-            if not reason:
-                break
-            conversation += [
-                Message(role=MessageRole.ASSISTANT, content=fact.answer.text or "(nothing)"),
-                repair_request(reason),
-            ]
-        if answers:
+        asked = JudgeConnection(judge, self._judges[judge], pace, self._breakers[judge])
+        came = await self._requests.dialogue(asked, self._rubric, reply, task, reply.answer.text)
+        if came.failure:
+            self._fail(reply, judge, "could not be asked", came.failure)
+        if came.answers:
             # also when none of them can be used: they are paid for
-            self._write(reply, judge, repeat, answers, reason)
-        if len(answers) > MAX_JUDGE_REPAIR_REQUESTS and reason:
-            self._fail(reply, judge, "gave no usable judgment", reason)
-
-    async def _ask_judge(
-        self, reply: Reply, judge: str, system: str, conversation: list[Message], pace: ConcurrencyLimiter
-    ) -> Reply | Failure | None:
-        case = Case(id=reply.case, prompt=tuple(conversation))
-        parameters = self._panel.parameters
-        attempt = Attempt(case=case, model=judge, parameters=parameters, system=system, number=reply.number)
-        most = self._prices.bound(judge, *max_request_tokens(attempt)) or 0.0
-        if not await self._budget.reserve(most):
-            return None
-        fact = await ask(
-            attempt,
-            self._judges[judge],
-            pace,
-            self._breakers[judge],
-            self._persistence,
-            self._prices,
-            self._journal.keep_response,
-        )
-        answer = fact.answer if isinstance(fact, Reply) else None
-        self._budget.settle(most, 0 if answer is None else most if answer.cost is None else answer.cost.usd)
-        return fact
-
-    def _write(self, reply: Reply, judge: str, repeat: int, answers: list[Answer], reason: str) -> None:
-        made = Judgment(
-            key=judgment_key(reply, self._panel, judge, repeat),
-            at=now(),
-            case=reply.case,
-            model=reply.model,
-            tier=reply.tier,
-            number=reply.number,
-            ask=reply.key,
-            judge=judge,
-            repeat=repeat,
-            rubric=self._panel.digest,
-            answer=_combined_answer(answers),
-            requests=len(answers),
-            unusable=reason,
-        )
-        self._store(made)
+            key = judgment_key(reply, self._panel, judge, repeat)
+            self._store(stored_judgment(key, reply, judge, self._panel.digest, came.answers, came.unusable, repeat))
+        if came.is_given_up:
+            self._fail(reply, judge, "gave no usable judgment", came.unusable)
 
     def _fail(self, reply: Reply, judge: str, what: str, why: str) -> None:
         self._failures[judge] = why[:300]
@@ -265,12 +312,33 @@ def max_judging_tokens(attempt: Attempt, panel: Panel) -> tuple[int, int]:
     return max_request_tokens(judged)
 
 
+def stored_judgment(
+    key: str, reply: Reply, judge: str, rubric_digest: str, answers: Sequence[Answer], unusable: str, repeat: int = 1
+) -> Judgment:
+    """What a judge was paid for, as the journal has it."""
+    return Judgment(
+        key=key,
+        at=now(),
+        case=reply.case,
+        model=reply.model,
+        tier=reply.tier,
+        number=reply.number,
+        ask=reply.key,
+        judge=judge,
+        repeat=repeat,
+        rubric=rubric_digest,
+        answer=_combined_answer(answers),
+        requests=len(answers),
+        unusable=unusable,
+    )
+
+
 def judgment_key(reply: Reply, panel: Panel, judge: str, repeat: int) -> str:
     """The identity of one judge's judgment of one reply by one rubric."""
     return digest(reply.key, panel.digest, panel.parameters, judge, repeat)
 
 
-def _combined_answer(answers: list[Answer]) -> Answer:
+def _combined_answer(answers: Sequence[Answer]) -> Answer:
     """The last answer, with what all of them took."""
     costs = [answer.cost for answer in answers]
     known = [cost for cost in costs if cost is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -12,6 +13,10 @@ from steelyard.errors import InputError
 NUMBER_ABOVE_ZERO = 5e-324
 """A script that returns a number holds when it is above 0, unless the assertion has a threshold."""
 DEFAULT_SIMILARITY = 0.75
+DEFAULT_G_EVAL_SCORE = 0.7
+GRADED_TYPES = ("llm-rubric", "model-graded-closedqa", "g-eval", "factuality", "model-graded-factuality")
+FACTUALITY_RUBRIC = "Judge the facts alone. The answer contradicts no fact of this reference answer:"
+"""promptfoo accepts answers that say less or more than the reference, and refuses those that disagree with it."""
 CSV_ASSERTION = re.compile(r"^(not-)?([a-z][a-z0-9-]*)(?:\((\d+(?:\.\d+)?)\))?(?:\s*:(.*))?$", re.DOTALL)
 CSV_SCRIPT_PREFIXES = {"javascript:": "javascript", "fn:": "javascript", "eval:": "javascript", "python:": "python"}
 CSV_RUBRIC_PREFIXES = ("grade:", "llm-rubric:")
@@ -46,10 +51,16 @@ def assertion_checks(assertion: Any, schema_of: Callable[[str], Any]) -> Iterato
     yield {**check, **({"not": True} if is_negated else {}), **({"weight": weight} if weight != 1 else {})}
 
 
+def is_graded(assertion: Any) -> bool:
+    """Whether a judge decides about an assertion."""
+    kind = str(assertion.get("type", "")) if isinstance(assertion, dict) else ""
+    return kind.removeprefix("not-") in GRADED_TYPES
+
+
 def has_plain_value(kind: Any) -> bool:
     """Whether replies are compared with the value itself; code and schemas name their files themselves.
 
-    >>> has_plain_value("not-equals"), has_plain_value("python"), has_plain_value("llm-rubric")
+    >>> has_plain_value("not-equals"), has_plain_value("python"), has_plain_value("moderation")
     (True, False, False)
     """
     found = _CHECKS.get(kind.removeprefix("not-").partition(":")[0]) if isinstance(kind, str) else None
@@ -193,6 +204,15 @@ def _similar(assertion: dict[str, Any], schema_of: Callable[[str], Any]) -> Chec
     return {"similar": texts[0] if len(texts) == 1 else texts, "at_least": _threshold(assertion, DEFAULT_SIMILARITY)}
 
 
+def _rubric(assertion: dict[str, Any], schema_of: Callable[[str], Any]) -> Check:  # noqa: ARG001  all are called alike
+    """What a judge looks for; who judges is named on the command line, as models are."""
+    if assertion.get("rubricPrompt"):
+        raise LeftOutError(f"assertions of the type {assertion['type']} with a rubricPrompt: put it into the value")
+    value = assertion.get("value")
+    text = json.dumps(value) if isinstance(value, dict | list) and value else _text(assertion)
+    return {"rubric": text, **({"at_least": _threshold(assertion)} if assertion.get("threshold") else {})}
+
+
 _CHECKS: dict[str, Callable[[dict[str, Any], Callable[[str], Any]], Check]] = {
     "equals": _equals,
     "contains": lambda one, _: {"contains": _text(one)},
@@ -210,15 +230,16 @@ _CHECKS: dict[str, Callable[[dict[str, Any], Callable[[str], Any]], Check]] = {
     "latency": lambda one, _: {"latency_below": _threshold(one) / 1000},
     "cost": lambda one, _: {"cost_below": _threshold(one)},
     "similar": _similar,
+    "llm-rubric": _rubric,
+    "model-graded-closedqa": _rubric,
+    "g-eval": lambda one, files: {"at_least": DEFAULT_G_EVAL_SCORE, **_rubric(one, files)},
+    "factuality": lambda one, _: {"rubric": f"{FACTUALITY_RUBRIC} {_text(one)}"},
+    "model-graded-factuality": lambda one, _: {"rubric": f"{FACTUALITY_RUBRIC} {_text(one)}"},
 }
 _WAYS_OUT = {
     **dict.fromkeys(
-        ("llm-rubric", "factuality", "model-graded-closedqa", "model-graded-factuality", "answer-relevance", "g-eval"),
-        "have the run judged with: steelyard judge RUN --rubric FILE",
-    ),
-    **dict.fromkeys(
-        ("context-faithfulness", "context-recall", "context-relevance"),
-        "have the run judged with: steelyard judge RUN --rubric FILE",
+        ("answer-relevance", "context-faithfulness", "context-recall", "context-relevance"),
+        "write an llm-rubric instead",
     ),
     **dict.fromkeys(("select-best", "max-score"), "compare models with: steelyard compare"),
     **dict.fromkeys(

@@ -14,7 +14,13 @@ import msgspec
 
 from steelyard.errors import InputError
 from steelyard.evalsets.companions import rendered_prompt
-from steelyard.evalsets.promptfoo.assertions import LeftOutError, assertion_checks, assertion_from_text, has_plain_value
+from steelyard.evalsets.promptfoo.assertions import (
+    LeftOutError,
+    assertion_checks,
+    assertion_from_text,
+    has_plain_value,
+    is_graded,
+)
 from steelyard.evalsets.promptfoo.files import FILE_PREFIX, ConfigFiles
 from steelyard.evalsets.schema import Draft, Header, KeyPath, ProblemCollector
 from steelyard.evalsets.yaml import yaml_document
@@ -276,7 +282,12 @@ class _ConfigReader:
 
     def _checks(self, test: dict[str, Any], values: dict[str, Any]) -> list[dict[str, Any]]:
         checks: list[dict[str, Any]] = []
+        options = _plain_table(test.get("options"))
         for assertion in _listed(test.get("assert")):
+            if is_graded(assertion) and (assertion.get("provider") or options.get("provider") or test.get("provider")):
+                self._left_out["the provider that grades assertions: name judges with --judges"] += 1
+            if is_graded(assertion) and options.get("rubricPrompt"):
+                self._left_out["the option rubricPrompt of tests: judges are asked in our words"] += 1
             try:
                 checks += assertion_checks(self._assertion(assertion, values), self._schema)
             except LeftOutError as left_out:

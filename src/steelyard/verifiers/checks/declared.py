@@ -14,6 +14,7 @@ from steelyard.protocols import Sandbox
 from steelyard.records import Answer, Case, VerifierSettings
 from steelyard.text import short_quote
 from steelyard.verifiers.checks.outcome import CheckOutcome, ListedCheck, MeasuredCheck, MeasuredFact
+from steelyard.verifiers.checks.rubric import ReplyJudges, RubricCheck, rubric_check
 from steelyard.verifiers.checks.scripts import ScriptCheck, script_check
 from steelyard.verifiers.checks.similar import Embedder, similar_check
 from steelyard.verifiers.checks.text import TEXT_CHECK_KEYS, text_check
@@ -26,7 +27,7 @@ FACT_CHECKS: dict[str, Callable[[CheckTable], ListedCheck]] = {
     "latency_below": lambda table: _measured(table, "latency_below", "latency", "s"),
     "cost_below": lambda table: _measured(table, "cost_below", "cost", "USD"),
 }
-CHECK_KEYS = (*TEXT_CHECK_KEYS, *FACT_CHECKS, *SCRIPT_CHECK_KEYS, "similar")
+CHECK_KEYS = (*TEXT_CHECK_KEYS, *FACT_CHECKS, *SCRIPT_CHECK_KEYS, "similar", "rubric")
 """The keys of which each check has exactly one."""
 
 
@@ -52,9 +53,12 @@ class WeightedCheck:
     weight: float
     is_negated: bool
 
-    async def outcome(self, case: Case, answer: Answer, text: str) -> CheckOutcome:
+    async def outcome(self, case: Case, answer: Answer, text: str, judges: ReplyJudges | None = None) -> CheckOutcome:
         """What it says, turned round where it is negated."""
-        found = await self.check.outcome(case, answer, text)
+        if isinstance(self.check, RubricCheck):
+            found = await self.check.judged(case, text, judges)
+        else:
+            found = await self.check.outcome(case, answer, text)
         if not self.is_negated or found.is_error:
             return found
         return found._replace(passed=not found.passed, score=1 - found.score)
@@ -115,6 +119,8 @@ def _weighted(
         check = FACT_CHECKS[keys[0]](table)
     elif keys[0] == "similar":
         check = similar_check(table, embedder)
+    elif keys[0] == "rubric":
+        check = rubric_check(table)
     else:
         check = script_check(keys[0], table, settings.vars, sandbox)
     table.close()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+from typing import Self
 
 from steelyard.errors import VerifierError
 from steelyard.protocols import FailureLabel, Sandbox
@@ -10,6 +12,7 @@ from steelyard.records import Answer, Case, Evidence, Finding, Test
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.checks.declared import CheckList, CheckListSettings, WeightedCheck, declared_check_list
 from steelyard.verifiers.checks.outcome import CheckOutcome
+from steelyard.verifiers.checks.rubric import ReplyJudges
 from steelyard.verifiers.checks.similar import Embedder
 from steelyard.verifiers.response.judged import MAX_EVIDENCE_PIECES
 from steelyard.verifiers.response.verifier import NO_ANSWER_CLASSES, TRUNCATED, answer_start
@@ -17,23 +20,33 @@ from steelyard.verifiers.response.verifier import NO_ANSWER_CLASSES, TRUNCATED, 
 SCORE_TOLERANCE = 1e-9
 """How far a mean of weights may be below the threshold because of rounding."""
 
+MAX_WAITING_ANSWERS = 32
+"""Answers at once whose checks are no code: what takes time is waiting for judges and embeddings."""
+
 
 class ChecksVerifier:
     """Holds an answer against every check of its case."""
 
     settings = CheckListSettings
     version = "checks 2"
-    at_once = processor_count()
+    at_once = MAX_WAITING_ANSWERS
     runs_code = False
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self._lists: dict[str, CheckList] = {}
         self._embedder: Embedder | None = None
+        self._judges: ReplyJudges | None = None
 
     def use_embedder(self, embedder: Embedder) -> None:
         """Take over who turns texts into vectors for the check `similar`."""
         self._embedder = embedder
+
+    def judged_by(self, judges: ReplyJudges) -> Self:
+        """The same verifier, for a reply about which these judges can be asked."""
+        other = copy.copy(self)
+        other._judges = judges
+        return other
 
     def check(self, case: Case) -> None:
         self._list(case)
@@ -52,7 +65,7 @@ class ChecksVerifier:
             )
             return Finding(passed=False, score=0.0, label=TRUNCATED, reason=what)
         text = answer.text[start:]
-        return _finding(checks, [await one.outcome(case, answer, text) for one in checks.checks])
+        return _finding(checks, [await one.outcome(case, answer, text, self._judges) for one in checks.checks])
 
     async def close(self) -> None:
         if self._embedder is not None:
@@ -73,6 +86,7 @@ class ScriptedChecksVerifier(ChecksVerifier):
 
     kind = "scripted-checks"
     version = "scripted-checks 2"
+    at_once = processor_count()
     runs_code = True
 
 

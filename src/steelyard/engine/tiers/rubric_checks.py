@@ -1,0 +1,118 @@
+"""Judgments for the checks of cases that are rubrics: each is paid for once, and stored before it counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from steelyard.engine.tiers.judging import JudgeConnection, JudgeRequests, SchemaFallback, stored_judgment
+from steelyard.errors import VerifierError
+from steelyard.records import Answer, Judgment, Reply, digest
+from steelyard.text import counted
+from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment
+
+if TYPE_CHECKING:
+    from steelyard.engine.pace import CircuitBreaker, ConcurrencyLimiter
+    from steelyard.protocols import Provider
+    from steelyard.store.journal import Journal
+    from steelyard.tiers.rubrics import Rubric, RubricScore
+
+
+class RubricJudging:
+    """The judges of a run's rubrics; without a connection to one, what it said earlier still counts."""
+
+    def __init__(
+        self, journal: Journal, judges: Mapping[str, Provider], requests: JudgeRequests, at_once: int | None
+    ) -> None:
+        self._journal = journal
+        self._judges = judges
+        self._requests = requests
+        self._at_once = at_once
+        self._breakers: dict[str, CircuitBreaker] = {}
+        self._paces: dict[str, ConcurrencyLimiter] = {}
+        self._providers: dict[tuple[str, str], SchemaFallback] = {}
+        """By judge and rubric: most servers are told which form the answer has."""
+        self._failures: dict[str, str] = {}
+        """Why a judgment is missing, by its key: what was tried as often as the settings say is not tried again."""
+        self._texts: dict[str, str] = {}
+        """What judges said, by the keys of the judgments."""
+        self._costs: list[float | None] = []
+        """What each judgment cost, where that is known."""
+        for fact in journal.facts():
+            if isinstance(fact, Judgment):
+                self._count(fact)
+
+    def about(self, reply: Reply) -> JudgesOfReply:
+        """The judges, as far as they are asked about one reply."""
+        return JudgesOfReply(self, reply)
+
+    def _count(self, fact: Judgment) -> None:
+        self._costs.append(fact.answer.cost.usd if fact.answer.cost else None)
+        if not fact.unusable:
+            self._texts[fact.key] = fact.answer.text
+
+    def conclusion(self, say: Callable[[str], None] | None) -> tuple[str, ...]:
+        """Which judges were given up, and why, in sentences; `say` hears what all of them cost so far."""
+        known = [cost for cost in self._costs if cost is not None]
+        if say is not None and known:
+            at_least = "at least " if len(known) < len(self._costs) else ""
+            judgments = counted(len(self._costs), "judgment")
+            say(f"the judges of this run cost {at_least}${math.fsum(known):.4f} for {judgments}, beside its models")
+        return tuple(f"judge {judge} {breaker.outcome}" for judge, breaker in self._breakers.items() if breaker.broken)
+
+    async def score(self, reply: Reply, judge: str, rubric: Rubric, task: str, text: str) -> RubricScore:
+        """What a judge says of a reply; VerifierError where it said nothing that can be used."""
+        key = digest(reply.key, rubric.digest, {}, judge, 1)
+        if key not in self._texts:
+            if key not in self._failures:
+                self._failures[key] = await self._ask(key, reply, judge, rubric, task, text)
+            if self._failures[key]:
+                raise VerifierError(self._failures[key])
+        found = judgment(self._texts[key], rubric)
+        if isinstance(found, UnusableJudgeReply):
+            raise VerifierError(f"judge {judge} gave no usable judgment: {found.reason}")
+        return found
+
+    async def _ask(self, key: str, reply: Reply, judge: str, rubric: Rubric, task: str, text: str) -> str:
+        """Have a judgment stored; returns why there is none, if so."""
+        provider = self._judges.get(judge)
+        if provider is None:
+            return f"judge {judge} was never asked about this reply by this rubric; ask it with: steelyard resume RUN"
+
+        def keep(answer: Answer, unusable: str) -> None:
+            # nothing may come between an answer and its line in the journal: it is paid for
+            fact = stored_judgment(key, reply, judge, rubric.digest, [answer], unusable)
+            self._journal.append(fact)
+            self._count(fact)
+
+        asked = self._connection(judge, provider, rubric)
+        came = await self._requests.dialogue(asked, rubric, reply, task, text, keep)
+        if came.answers and not came.unusable:
+            return ""
+        if came.failure:
+            return f"judge {judge} could not be asked: {came.failure}"
+        if came.is_given_up:
+            return f"judge {judge} gave no usable judgment: {came.unusable}"
+        why = asked.breaker.outcome if asked.breaker.broken else "was not asked: the budget does not cover it"
+        return f"judge {judge} {why}"
+
+    def _connection(self, judge: str, provider: Provider, rubric: Rubric) -> JudgeConnection:
+        if provider.endpoint not in self._paces:
+            at_once = min(provider.at_once, self._at_once or provider.at_once)
+            self._paces[provider.endpoint] = self._requests.limiter(at_once)
+        if judge not in self._breakers:
+            self._breakers[judge] = self._requests.breaker()
+        evaluation = rubric.categories[0].items[0].evaluation
+        fallback = self._providers.setdefault((judge, evaluation), SchemaFallback(provider, rubric))
+        return JudgeConnection(judge, fallback, self._paces[provider.endpoint], self._breakers[judge])
+
+
+class JudgesOfReply(NamedTuple):
+    """The judges of a run, bound to one reply."""
+
+    judging: RubricJudging
+    reply: Reply
+
+    async def score(self, judge: str, rubric: Rubric, task: str, text: str) -> RubricScore:
+        return await self.judging.score(self.reply, judge, rubric, task, text)
