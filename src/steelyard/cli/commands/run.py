@@ -159,6 +159,14 @@ def _add_answer_options(ask: Any) -> None:
     )
 
 
+def _add_judge_options(ask: Any) -> None:
+    """Who judges checks that are rubrics."""
+    ask.add_argument(
+        "--judges", action="append", metavar="MODEL,...", help="who judges checks that are rubrics: provider/model"
+    )
+    ask.add_argument("--allow-self", action="store_true", help="let a model judge its own answers")
+
+
 def _run_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("evalset", nargs="*", metavar="EVALSET", help="a .toml or .jsonl file, or a folder of them")
     sub.add_argument("--eval-set", action="append", metavar="PATH", help="the same, as an option")
@@ -195,10 +203,7 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
         help="sent with the requests: N for first attempts, N+1 for second ones, and so on",
     )
     ask.add_argument("--base-url", metavar="URL", help="ask the models at this address")
-    ask.add_argument(
-        "--judges", action="append", metavar="MODEL,...", help="who judges checks that are rubrics: provider/model"
-    )
-    ask.add_argument("--allow-self", action="store_true", help="let a model judge its own answers")
+    _add_judge_options(ask)
     which = sub.add_argument_group("which cases")
     which.add_argument("--filter", metavar="TAGS", help="only cases with one of these tags, such as easy,strings")
     which.add_argument("--case", metavar="GLOB", help="only cases whose id matches, such as 'merge-*'")
