@@ -51,15 +51,9 @@ def run_of(results: RunResults) -> Callable[..., RunResults]:
     return made
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["def f(x):\n    return x + 1  # one more\n" * 20, "<" * 1_500],
-    ids=["code", "brackets"],
-)
-def test_the_page_of_a_thousand_attempts_takes_less_than_five_megabytes(
-    text: str, run_of: Callable[..., RunResults]
-) -> None:
-    page = html.page(html_report_data(run_of(1_000, text)))
+def test_the_page_of_a_thousand_attempts_takes_less_than_five_megabytes(run_of: Callable[..., RunResults]) -> None:
+    # what grows most: each character is written as four, and what highlights code finds a token in each
+    page = html.page(html_report_data(run_of(1_000, "<" * 1_500)))
     assert len(page.encode()) < 5 * MEGABYTES
     assert page.count('<details class="attempt') == 1_000
 
