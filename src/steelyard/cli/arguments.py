@@ -129,12 +129,13 @@ def _response_format(given: str | None) -> dict[str, Any] | None:
 
 
 def load_eval_sets(paths: Sequence[str | Path], options: argparse.Namespace) -> EvalSets:
-    """The cases of eval sets, with the columns of --map and the checks of --default-check."""
+    """The cases of eval sets, with the columns of --map, the checks of --default-check and the tools of --tools."""
     import msgspec
 
     from steelyard import evalsets
     from steelyard.errors import InputError
     from steelyard.evalsets.benchmarks.datasets import column_map
+    from steelyard.evalsets.tools import load_tools, with_run_tools
 
     checks: dict[str, dict[str, Any]] = {}
     for given in options.default_check or ():
@@ -153,7 +154,10 @@ def load_eval_sets(paths: Sequence[str | Path], options: argparse.Namespace) -> 
         column_map(options.map)
         # the map stays with the path, so that whoever reads the file again reads the same cases
         paths = [path if str(path).startswith("suite:") else f"{path}#{options.map}" for path in paths]
-    return evalsets.with_default_checks(evalsets.load(paths), checks)
+    sets = evalsets.with_default_checks(evalsets.load(paths), checks)
+    if not getattr(options, "tools", None):
+        return sets
+    return sets._replace(cases=with_run_tools(sets.cases, load_tools(options.tools)))
 
 
 def suite_rule(

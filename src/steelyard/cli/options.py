@@ -251,6 +251,11 @@ def add_default_check_option(sub: Any) -> None:
         help="check responses that their case says nothing about, of one suite or of all: the type of a check such as json, or "
         "its table as JSON; otherwise only judges can tell; may be repeated",
     )
+    sub.add_argument(
+        "--tools",
+        metavar="FILE",
+        help="a TOML file with [[tools]] that models may call in every case; a tool that a case has under the same name stays its own",
+    )
 
 
 def add_result_options(sub: argparse.ArgumentParser) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
+import msgspec
+
 from steelyard.engine.asking.token_pace import TokenPace
 from steelyard.protocols import RateLimitHeadroom
 from steelyard.records import Attempt, Tier
@@ -24,6 +26,8 @@ def max_request_tokens(attempt: Attempt) -> tuple[int, int]:
     """Input and output tokens that a request can come to at most: no tokenizer makes two tokens of one byte."""
     files = sum(part.type != "text" for message in attempt.messages for part in message.parts)
     written = sum(len(message.text.encode()) + 16 for message in attempt.messages) + files * MAX_FILE_TOKENS
+    if attempt.tools:
+        written += len(msgspec.json.encode([attempt.tools, [(m.tool_calls, m.native) for m in attempt.messages]]))
     return written, int(attempt.parameters.get("max_tokens", DEFAULT_MAX_OUTPUT_TOKENS))
 
 

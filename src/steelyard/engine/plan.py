@@ -43,6 +43,7 @@ def planned_attempts(info: RunInfo, cases: Sequence[Case], providers: Mapping[st
                     system=info.system,
                     number=number,
                     samples=count,
+                    tools=case.tool_definitions,
                 )
 
 
@@ -69,6 +70,7 @@ def tier_attempt(info: RunInfo, tier: Tier, case: Case, number: int) -> Attempt:
         tier=tier.name,
         number=number,
         samples=info.samples or 1,
+        tools=case.tool_definitions,
     )
 
 
@@ -200,7 +202,8 @@ def _with_plan_digest(info: RunInfo, shard: Shard) -> Shard:
 def _case_digest(case: Case) -> str:
     """Equal for the same case with the same tests on any machine, whatever the paths of its files."""
     stored = _round_tripped(case)
-    return digest(replace(stored, verify=Verify(), expectations=Expectations(), workspace=""), stored.tests_digest)
+    bare = replace(stored, verify=Verify(), expectations=Expectations(), workspace="", tools=())
+    return digest(bare, stored.tests_digest, *stored.conversation)
 
 
 def _round_tripped(record: PlanRecord) -> PlanRecord:

@@ -12,6 +12,7 @@ from steelyard.engine import plan
 from steelyard.engine.options import RunOptions
 from steelyard.engine.preflight.agents import uncontained_agents
 from steelyard.engine.preflight.connect import check_parameters, check_prices, check_verifiers, connect
+from steelyard.engine.preflight.conversations import check_conversations
 from steelyard.engine.preflight.named_code import (
     case_code,
     model_code,
@@ -66,6 +67,7 @@ def resume(
         providers, judges = providers_and_judges(planned_info, means, journal)
         check_prices(priced_providers(info, providers, judges), means)
         check_verifiers(journal.cases, means)
+        check_conversations(journal.cases, providers, means)
         if base_url:
             journal.describe(info)
         info = _with_uncontained_agents(journal, means)
@@ -186,12 +188,27 @@ def _unchanged_cases(
         case.id
         for case in asked
         # how another tool puts a question may not be how the eval set does
-        if case.id in current and case.messages != current[case.id].messages and case.kind != RECORDED_KIND
+        if case.id in current and _has_changed(case, current[case.id]) and case.kind != RECORDED_KIND
     ]
     if changed:
         listed = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
+        has_tools = any(case.is_conversation for case in (*asked, *current.values()) if case.id in changed)
         raise InputError(
-            f"the prompt changed since this run asked: {listed}; a changed prompt is a new question: "
-            "start a new run, or put the old prompt back"
+            f"the prompt{' or the tools' if has_tools else ''} changed since this run asked: {listed}; a changed prompt is a "
+            "new question: start a new run, or put the old prompt back"
         )
-    return [msgspec.structs.replace(current.get(case.id, case), max_tokens=case.max_tokens) for case in asked]
+    return [_as_asked(current.get(case.id, case), case) for case in asked]
+
+
+def _has_changed(asked: Case, current: Case) -> bool:
+    """Whether a case asks something else than it did; tools that were given for the whole run stand in no file."""
+    tools = {tool.name: tool.by_content for tool in asked.tools}
+    is_same = all(tools.get(tool.name) == tool.by_content for tool in current.tools)
+    return asked.messages != current.messages or asked.user != current.user or not is_same
+
+
+def _as_asked(current: Case, asked: Case) -> Case:
+    """A case with the tests that it has now, and all that its question was made of."""
+    return msgspec.structs.replace(
+        current, max_tokens=asked.max_tokens, tools=asked.tools, max_turns=asked.max_turns, user=asked.user
+    )

@@ -33,6 +33,7 @@ from steelyard.engine.preflight.connect import (
     unavailable_cases,
     unmatched_reply_notes,
 )
+from steelyard.engine.preflight.conversations import check_conversations
 from steelyard.engine.preflight.named_code import case_code, model_code, own_code, settings_code
 from steelyard.engine.preflight.reply_cache import use_reply_cache
 from steelyard.engine.preflight.rubric_judges import connect_judges, with_judges
@@ -186,6 +187,7 @@ def run(
         check_verifiers(dealt, means)
         providers = connect(given, means, plan.base_url)
         check_named_options(providers, plan.parameters or {})
+        check_conversations(dealt, providers, means)
         unmatched_notes = unmatched_reply_notes(sets.cases, providers)
         judges = connect_judges(dealt, tuple(providers), means)
         check_prices({**providers, **judges}, means)

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.asking.batches import NOTHING_HELD, HeldAsks
+from steelyard.engine.asking.conversation import Conversations, FactKeeper
+from steelyard.engine.asking.users import AskedModel, UserModels
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pace import (
     Budget,
@@ -115,6 +117,11 @@ class Session:
                     self._withdrawn.add(fact.key)
             elif isinstance(fact, Judgment):
                 spent += fact.answer.cost.usd if fact.answer.cost else 0.0
+        self._users = UserModels(self.cases, self._means)
+        self._conversations = Conversations(self._journal, self._replied, self._users)
+        for tier_name, case, cost in self._conversations.spent():
+            spent += cost
+            self._tier_budgets.count(tier_name, case, cost)
         self._budget_spent = spent
 
     def _spent_on(self, reply: Reply) -> float:
@@ -171,7 +178,7 @@ class Session:
                 given_up = await self._hear_judges()
                 ticking.cancel()
         finally:
-            for provider in (*self._providers.values(), *self._judges.values()):
+            for provider in (*self._providers.values(), *self._judges.values(), *self._users.connected):
                 await provider.close()
         self._keep_witnesses()
         self._withdraw_unwitnessed()
@@ -227,41 +234,42 @@ class Session:
         pace = ConcurrencyLimiter(at_once, max_wait=self._persistence.max_wait)
 
         async def do(attempt: Attempt) -> None:
-            most = 0.0
-            budgets = [self._budget, *self._tier_budgets.of(attempt)]
-            if self._means.max_cost is not None or len(budgets) > 1:
-                most = self._most(attempt)
-                if not await reserve_all(budgets, most):
-                    return
             place = provider_key(attempt)
-            fact = await ask(
-                attempt,
-                providers[place],
-                pace,
-                self._breakers[place],
-                self._persistence_of(attempt),
-                self._prices,
-                self._journal.keep_response,
-            )
+            asked = AskedModel(providers[place], pace, self._breakers[place])
+            if attempt.case.is_conversation and asked.provider.available(attempt.case.id) is None:
+                fact = await self._conversations.carry_out(attempt, asked, self._paid)
+            else:
+                fact = await self._paid(attempt, asked, self._journal.append)
             if fact is None:
-                settle_all(budgets, most, 0)
                 return
-            # nothing may come between an answer and its line in the journal: it is paid for
-            self._journal.append(fact)
             self.progress.reason = pace.reason
             self.progress.at_once = max(self.progress.at_once, pace.allowed)
             if isinstance(fact, Failure):
-                settle_all(budgets, most, 0)
                 self.progress.failed += 1
                 return
-            # an answer of unknown cost may have cost as much as it could
-            settle_all(budgets, most, most if fact.answer.cost is None else fact.answer.cost.usd)
             self.progress.replied += 1
             self._saved += prompt_cache_savings(self._prices, fact.model, fact.answer)
             if self._is_verified(fact.case):
                 await self._pool.put(fact, self._by_id[fact.case])
 
         await run_concurrently(self._owed(providers), do, at_once)
+
+    async def _paid(self, attempt: Attempt, asked: AskedModel, store: FactKeeper) -> Reply | Failure | None:
+        """Ask within the budgets, and store what comes; None where nothing was asked."""
+        most = 0.0
+        budgets = [self._budget, *self._tier_budgets.of(attempt)]
+        if self._means.max_cost is not None or len(budgets) > 1:
+            most = self._most(attempt)
+            if not await reserve_all(budgets, most):
+                return None
+        fact = await ask(attempt, *asked, self._persistence_of(attempt), self._prices, self._journal.keep_response)
+        if fact is not None:
+            # nothing may come between an answer and its line in the journal: it is paid for
+            store(fact)
+        # an answer of unknown cost may have cost as much as it could
+        cost = 0.0 if not isinstance(fact, Reply) else most if fact.answer.cost is None else fact.answer.cost.usd
+        settle_all(budgets, most, cost)
+        return fact
 
     def _most(self, attempt: Attempt) -> float:
         """The most that an attempt can cost, as far as that is known."""

@@ -87,6 +87,7 @@ async def ask(
 
 def reply_to(attempt: Attempt, answer: Answer, prices: Prices) -> Reply:
     """The reply that an answer is, with its cost."""
+    native = answer.native if attempt.case.tools else ()
     return Reply(
         key=attempt.key,
         at=now(),
@@ -95,7 +96,7 @@ def reply_to(attempt: Attempt, answer: Answer, prices: Prices) -> Reply:
         tier=attempt.tier,
         number=attempt.number,
         asked=attempt.asked,
-        answer=msgspec.structs.replace(answer, cost=prices.cost(attempt.model, answer)),
+        answer=msgspec.structs.replace(answer, cost=prices.cost(attempt.model, answer), native=native),
     )
 
 

@@ -29,6 +29,7 @@ from steelyard.evalsets.schema import (
     with_verifier_settings,
 )
 from steelyard.evalsets.suites import SUITE_PREFIX, matching_suites, open_suite
+from steelyard.evalsets.tools import with_completed_tools, with_tool_tables
 from steelyard.protocols import EvalSetFormat
 from steelyard.records import JUDGE_ONLY_KIND, Case, EvalSetFile, Message, Rule, digest
 from steelyard.text import printable, short_quote
@@ -300,7 +301,7 @@ def _case(draft: Draft, places: dict[str, str], companions: CompanionFiles, prob
     before = len(problems.errors)
     line = draft.line(("id",))
     try:
-        checked = with_check_list(draft, companions, problems)
+        checked = with_check_list(with_tool_tables(draft), companions, problems)
         case = record_from_draft(Case, with_verifier_settings(checked, problems), problems)
         name = draft.table.get("id")
         if isinstance(name, str):
@@ -407,6 +408,7 @@ def _complete(case: Case, draft: Draft, companions: CompanionFiles, problems: Pr
     completion = _CaseCompletion(draft, companions, problems)
     completion.check(case)
     case = completion.with_workspace(completion.with_functions(case))
+    case = with_completed_tools(case, completion.folder, companions, completion.wrong, files=draft.prompt_files)
     verify = case.verify
     if verify.python_env:
         verify = replace(verify, python_env=str(completion.folder / verify.python_env))

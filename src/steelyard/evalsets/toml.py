@@ -24,6 +24,7 @@ from steelyard.evalsets.schema import (
     ProblemCollector,
     record_from_draft,
 )
+from steelyard.evalsets.set_tools import set_tools
 from steelyard.evalsets.source_text import ByteSource, source_text
 from steelyard.records import Rule
 from steelyard.text import short_quote
@@ -129,6 +130,7 @@ def drafts(content: ByteSource, path: str, problems: ProblemCollector) -> Iterat
             problems.unknown(path, lines.of((key,)), key, EvalSet.__struct_fields__)
     header = _header(document.get("eval_set"), path, lines, problems)
     rules = tuple(_rules(document.get("rules", []), path, lines, problems))
+    tools = set_tools(document, path, lines.of, problems)
     cases = document.get("cases", [])
     if not isinstance(cases, list) or not cases:
         problems.error(path, lines.of(("cases",)), "no cases; write each as a [[cases]] table")
@@ -136,7 +138,7 @@ def drafts(content: ByteSource, path: str, problems: ProblemCollector) -> Iterat
     companions = CompanionFiles()
     for number, table in enumerate(cases):
         if isinstance(table, dict):
-            draft = _draft(table, number, header, path, lines)._replace(rule=header.rule, rules=rules)
+            draft = _draft(table, number, header, path, lines)._replace(rule=header.rule, rules=rules, tools=tools)
             yield _with_files(draft, companions, problems)
         else:
             problems.error(path, lines.of(("cases", number)), f"case {number + 1} is not a [[cases]] table")

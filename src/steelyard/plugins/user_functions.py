@@ -9,7 +9,8 @@ import importlib.util
 import inspect
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType
@@ -29,6 +30,10 @@ class UserFunction(NamedTuple):
         """What it says of a text; the context is handed over if it asks for a second argument."""
         arguments = (text, context) if self.takes_both else (text,)
         return await (self.body(*arguments) if self.is_async else _in_thread(self.body, *arguments))
+
+    async def call_with(self, arguments: Mapping[str, Any]) -> Any:
+        """What it returns for arguments by their names."""
+        return await (self.body(**arguments) if self.is_async else _in_thread(partial(self.body, **arguments)))
 
 
 def load_function(path: str) -> UserFunction:

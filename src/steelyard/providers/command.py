@@ -134,6 +134,7 @@ class PythonProvider:
     """A function from a prompt to a reply: plain or async, a text or the fields of an Answer."""
 
     at_once = 32
+    takes_tools = True
 
     def __init__(self, path: str, model: UserFunction) -> None:
         self.endpoint = f"python:{path}"

@@ -20,9 +20,7 @@ from steelyard.records.cases import (
     is_secret,
 )
 from steelyard.records.facts import (
-    TOKEN_COUNT_FIELDS,
     Answer,
-    Cost,
     Diagnostic,
     DiagnosticLevel,
     Evidence,
@@ -62,9 +60,12 @@ from steelyard.records.runs import (
     Tier,
     WitnessCounts,
 )
+from steelyard.records.tools import DEFAULT_MAX_TURNS, CannedResult, CaseTool, SimulatedUser
+from steelyard.records.traces import TOKEN_COUNT_FIELDS, Cost, ToolResult, Turn
 from steelyard.records.verifier_settings import VerifierSettings
 
 __all__ = [
+    "DEFAULT_MAX_TURNS",
     "JUDGE_ONLY_KIND",
     "LABELLER_PATTERN",
     "MIN_SECRET_CHARACTERS",
@@ -75,7 +76,9 @@ __all__ = [
     "Answer",
     "AnyStruct",
     "Attempt",
+    "CannedResult",
     "Case",
+    "CaseTool",
     "ContentPart",
     "ContentType",
     "Cost",
@@ -107,6 +110,7 @@ __all__ = [
     "Rule",
     "RunInfo",
     "Shard",
+    "SimulatedUser",
     "Span",
     "StoppingRule",
     "StructType",
@@ -118,7 +122,9 @@ __all__ = [
     "Tier",
     "Tool",
     "ToolCall",
+    "ToolResult",
     "Trust",
+    "Turn",
     "Verdict",
     "VerifierSettings",
     "Verify",

@@ -10,6 +10,7 @@ import msgspec
 
 from steelyard.records.base import AnyStruct, Record, digest, settings_as
 from steelyard.records.messages import Message, MessageRole, Tool
+from steelyard.records.tools import DEFAULT_MAX_TURNS, CaseTool, SimulatedUser
 
 ExpectedClassification = Literal["", "pass", "fail"]
 TargetSeverity = Literal["error", "warning"]
@@ -177,6 +178,34 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
     """How its author expects models to come out, `pass` or `fail`: what is reported beside the score, and never is part of it."""
     critical: bool = False
     metadata: dict[str, Any] = {}
+    tools: tuple[CaseTool, ...] = ()
+    """Tools that the model may call; what they return goes back to it until it answers."""
+    max_turns: int | None = None
+    """How often the model is asked at most in one conversation: 10 times, and once more for each message of a simulated user."""
+    user: SimulatedUser | None = None
+    """A model that plays the user, once the prompt is answered."""
+
+    @property
+    def is_conversation(self) -> bool:
+        """Whether one reply may take several requests."""
+        return bool(self.tools or self.user)
+
+    @property
+    def tool_definitions(self) -> tuple[Tool, ...]:
+        """What the model is told of its tools."""
+        return tuple(tool.definition for tool in self.tools)
+
+    @property
+    def turn_limit(self) -> int:
+        """How often the model is asked at most in one conversation."""
+        return self.max_turns or DEFAULT_MAX_TURNS + (self.user.max_turns if self.user else 0)
+
+    @property
+    def conversation(self) -> tuple[Any, ...]:
+        """What a conversation is made of besides its prompt: a part of the question. Empty where one request is all."""
+        if not self.is_conversation:
+            return ()
+        return ([tool.by_content for tool in self.tools], self.turn_limit, self.user)
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -260,4 +289,5 @@ class Attempt(Record, frozen=True, kw_only=True):
     def _surroundings(self) -> tuple[Any, ...]:
         """The files to work on, and the tools to work with, are a part of the question."""
         workspace = self.case.verify.workspace_digest
-        return (*((workspace,) if workspace else ()), *((self.tools,) if self.tools else ()))
+        tools = () if self.case.tools else self.tools
+        return (*((workspace,) if workspace else ()), *((tools,) if tools else ()), *self.case.conversation)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from msgspec.structs import force_setattr
 
 from steelyard.records.base import Record
 from steelyard.records.bounds import Amount, AttemptIndex, AttemptNumber, Count, SignedNumber, is_bounded
 from steelyard.records.messages import ToolCall
+from steelyard.records.traces import TOKEN_COUNT_FIELDS, Cost, Turn
 
 FailureStage = Literal["ask", "verify", "judge"]
 """The step of ours that broke."""
@@ -47,23 +48,6 @@ class Finish(StrEnum):
     ERROR = "error"
     UNRECORDED = "unrecorded"
     """The text of the answer was not kept by the tool that has recorded its outcome."""
-
-
-class Cost(Record, frozen=True, kw_only=True):
-    """An amount of money, and where its price is from."""
-
-    usd: float
-    source: str
-    """Where the price is from: a price list with its version, the provider, or the settings."""
-    date: str = ""
-    """The day of that price."""
-
-
-TOKEN_COUNT_FIELDS = (
-    *("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "cache_write_1h_tokens"),
-    "reasoning_tokens",
-)
-"""The fields of an answer that count tokens."""
 
 
 class Answer(Record, frozen=True, kw_only=True):
@@ -106,7 +90,11 @@ class Answer(Record, frozen=True, kw_only=True):
     exit_code: int | None = None
     """How an agent ended; negative: the signal that ended it."""
     tool_calls: tuple[ToolCall, ...] = ()
-    """The tools that the model wants to be called, in its order."""
+    """The tools that the model wants to be called, in its order; where tools were called for it, those of its last turn."""
+    turns: tuple[Turn, ...] = ()
+    """The trace, where more than one request was made for the answer: what was said, called and returned, in order."""
+    native: tuple[dict[str, Any], ...] = ()
+    """What the provider wants to be given back with the results of these calls; it is kept until the conversation ends."""
     other_choices: tuple[str, ...] = ()
     """The texts of further choices that a server sent unasked; they never count as attempts."""
     note: str = ""
@@ -124,6 +112,11 @@ class Answer(Record, frozen=True, kw_only=True):
             seconds = getattr(self, name)
             if seconds is not None and not is_bounded(seconds):
                 force_setattr(self, name, None)
+
+    @property
+    def all_tool_calls(self) -> tuple[ToolCall, ...]:
+        """Every tool that was called on the way to the answer, in order."""
+        return tuple(call for turn in self.turns for call in turn.tool_calls) if self.turns else self.tool_calls
 
 
 class Span(Record, frozen=True, kw_only=True):

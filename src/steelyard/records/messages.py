@@ -62,6 +62,8 @@ class Message(Record, frozen=True, kw_only=True):
     """For `tool`: the call that this is the result of."""
     is_error: bool = False
     """For `tool`: whether calling it failed."""
+    native: tuple[dict[str, Any], ...] = ()
+    """For `assistant`: what its provider sent and wants to be given back, instead of what it says in our words."""
 
     @property
     def text(self) -> str:

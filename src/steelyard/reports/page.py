@@ -14,6 +14,7 @@ from steelyard.analysis.summary import AttemptText
 from steelyard.reports import figures
 from steelyard.reports.charts.svg import svg_element
 from steelyard.reports.highlight import highlighted
+from steelyard.reports.traces import turn_texts
 from steelyard.text import counted, line, plain
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ def environment(*further: jinja2.BaseLoader) -> jinja2.Environment:
         "line": line,
         "money": figures.money,
         "obstacle": figures.missing_reason,
+        "turns": turn_texts,
         "outcome": figures.outcome,
         "percent": _percent,
         "plain": plain,

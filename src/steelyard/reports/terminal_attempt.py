@@ -20,7 +20,8 @@ from steelyard.reports.figures import (
     tests_passed,
 )
 from steelyard.reports.terminal import OUTCOME_STYLES, TerminalPage
-from steelyard.text import line
+from steelyard.reports.traces import turn_texts
+from steelyard.text import counted, line
 from steelyard.tiers.rubrics import JudgingResult
 
 
@@ -62,7 +63,9 @@ def attempt_text(tried: AttemptText, judged: Iterable[JudgingResult] = (), *, wi
 
 
 def _put_answer(page: TerminalPage, answer: Answer) -> None:
-    if answer.reasoning:
+    for turn in turn_texts(answer):
+        page.section(turn.head, turn.body)
+    if answer.reasoning and not answer.turns:
         page.section("Reasoning", answer.reasoning)
     if answer.transcript:
         page.section("Transcript", answer.transcript)
@@ -118,6 +121,8 @@ def _attempt_facts(tried: AttemptText) -> list[tuple[str, str]]:
 
 def _answer_facts(answer: Answer) -> list[tuple[str, str]]:
     facts = [("finish", answer.finish), ("cost", price(answer.cost))]
+    if answer.turns:
+        facts.append(("turns", f"{len(answer.turns)}, {counted(len(answer.all_tool_calls), 'tool call')}"))
     if answer.note:
         facts.append(("note", answer.note))
     if answer.exit_code is not None:

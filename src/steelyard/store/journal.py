@@ -12,10 +12,11 @@ from typing import BinaryIO
 import msgspec
 
 from steelyard.errors import DiskError, DiskFullError, InputError, Problem, StoreError, check_format
-from steelyard.records import Attempt, Case, Fact, Failure, Judgment, Reply, RunInfo, Verdict
+from steelyard.records import Attempt, Case, Fact, Failure, Judgment, Record, Reply, RunInfo, Verdict
 from steelyard.store.files import DISK_BROKEN_ERRNOS, DISK_FULL_ERRNOS, TolerantDecoder, format_number
 from steelyard.store.locks import lock_folder
-from steelyard.store.responses import ResponseLog, response_body
+from steelyard.store.responses import RESPONSES_FILE, RecordLog, response_body
+from steelyard.store.turns import TURNS_FILE, StoredTurn
 
 USUAL_JOURNAL_LINE_BYTES, MAX_JOURNAL_LINE_BYTES = 4 << 20, 128 << 20
 """Bytes of a journal's line: the usual maximum, and the hard limit."""
@@ -236,7 +237,7 @@ class Journal(StoredRun):
         super().__init__(folder)
         self._lock = lock_folder(folder)
         self._unsynced = False
-        self._responses = ResponseLog(folder)
+        self._responses, self._turns = RecordLog(folder / RESPONSES_FILE), RecordLog(folder / TURNS_FILE)
         path = folder / "attempts.jsonl"
         try:
             self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
@@ -264,8 +265,16 @@ class Journal(StoredRun):
 
     def keep_response(self, attempt: Attempt, at: str, body: bytes) -> None:
         """Write the body of a response; when this returns, it survives the death of this process."""
+        self._keep(self._responses, response_body(attempt, at, body))
+
+    def keep_turn(self, turn: StoredTurn) -> None:
+        """Write a turn of a conversation; when this returns, it survives the death of this process."""
+        self._keep(self._turns, turn)
+        self._unsynced = True
+
+    def _keep(self, log: RecordLog, record: Record) -> None:
         try:
-            self._responses.append(response_body(attempt, at, body))
+            log.append(record)
         except OSError as error:
             raise write_error(self.folder, error) from None
 
@@ -275,6 +284,7 @@ class Journal(StoredRun):
             self._unsynced = False
             try:
                 self._responses.sync()
+                self._turns.sync()
                 os.fsync(self._file)
             except OSError as error:
                 raise write_error(self.folder, error, is_begun=True) from None
@@ -316,6 +326,7 @@ class Journal(StoredRun):
             self.sync()
         finally:
             self._responses.close()
+            self._turns.close()
             os.close(self._file)
             os.close(self._lock)
 

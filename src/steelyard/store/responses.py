@@ -44,22 +44,22 @@ def response_body(attempt: Attempt, at: str, content: bytes) -> ResponseBody:
     )
 
 
-class ResponseLog:
-    """The file of response bodies of a run in progress; it is created with the first body."""
+class RecordLog:
+    """A file of records of a run in progress, one per line; it is created with the first of them."""
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / RESPONSES_FILE
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self._file: int | None = None
         self._unsynced = False
 
-    def append(self, response: ResponseBody) -> None:
-        """Write one body; raises OSError, after which no half line stands before the next."""
+    def append(self, record: Record) -> None:
+        """Write one record; raises OSError, after which no half line stands before the next."""
         if self._file is None:
             self._file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
             size = os.fstat(self._file).st_size
             if size and os.pread(self._file, 1, size - 1) != b"\n":
                 os.write(self._file, b"\n")
-        line = memoryview(msgspec.json.encode(response) + b"\n")
+        line = memoryview(msgspec.json.encode(record) + b"\n")
         try:
             while line:
                 line = line[os.write(self._file, line) :]
@@ -80,8 +80,8 @@ class ResponseLog:
             self._file = None
 
 
-def copy_response_bodies(source: Path, target: Path) -> None:
-    """Add the bodies of one run folder to a file of another."""
-    for path in sorted(source.glob("responses*.jsonl")):
+def copy_records(source: Path, target: Path, pattern: str) -> None:
+    """Add the records of the files of one run folder to a file of another."""
+    for path in sorted(source.glob(pattern)):
         with path.open("rb") as read, target.open("ab") as written:
             written.writelines(line for line in read if line.endswith(b"\n"))

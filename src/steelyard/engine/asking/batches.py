@@ -210,8 +210,8 @@ class BatchRunner:
             api_name, asked = batch_api_name(attempt.model), provider_key(attempt)
             tier = tiers.get(attempt.tier)
             has_budget = tier is not None and (tier.budget_usd is not None or tier.case_budget_usd is not None)
-            # an answer that calls tools may need further turns
-            if key in taken or not api_name or has_budget or attempt.tools:
+            # a conversation may need further turns
+            if key in taken or not api_name or has_budget or attempt.tools or attempt.case.is_conversation:
                 continue
             request = await self._request(attempt)
             if request is None:

@@ -22,7 +22,7 @@ from steelyard.engine.tiers.judging import max_judging_tokens
 from steelyard.evalsets.experiments import LoadedExperiment
 from steelyard.providers.batch.offered import batch_api_name
 from steelyard.providers.prices import Prices
-from steelyard.records import Case, RunInfo
+from steelyard.records import Attempt, Case, RunInfo
 from steelyard.text import counted
 from steelyard.verifiers.checks.rubric import rubric_judges
 
@@ -65,10 +65,10 @@ def forecast(
         run_coroutine(close_providers(judges))
         for model, provider in providers.items():
             attempts = list(planned_attempts(info, cases, {model: provider}))
-            bounds = [prices.bound(model, *max_request_tokens(attempt)) for attempt in attempts]
+            bounds = [_bound(prices, attempt) for attempt in attempts]
             in_batches = [
                 prices.bound(model, *max_request_tokens(attempt), is_batch=True)
-                for attempt in (attempts if batch_api_name(model) else ())
+                for attempt in (attempts if batch_api_name(model) and None not in bounds else ())
             ]
             batched = _total_cost(in_batches) if in_batches else None
             forecasts.append(Forecast(model, len(cases), len(attempts), _total_cost(bounds), batched))
@@ -106,9 +106,7 @@ def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOpti
     found = []
     for tier in tiers:
         # how often an agent asks is not known in advance
-        bounds = [
-            None if tier.agent else prices.bound(tier.model, *max_request_tokens(each)) for each in asked[tier.name]
-        ]
+        bounds = [None if tier.agent else _bound(prices, each) for each in asked[tier.name]]
         found.append(Forecast(tier.name, len(cases), len(bounds) * header.runs, _total_cost(bounds, header.runs)))
     panel = loaded.panel
     rubrics = rubric_requests(each for tier in tiers for each in asked[tier.name])
@@ -120,6 +118,11 @@ def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOpti
             bounds = [prices.bound(name, *size) for size in sizes]
             found.append(Forecast(f"judge {name}", len(cases), len(bounds) * times, _total_cost(bounds, times)))
     return found
+
+
+def _bound(prices: Prices, attempt: Attempt) -> float | None:
+    """The most that an attempt can cost; None where that is unknown, as it is of a conversation."""
+    return None if attempt.case.is_conversation else prices.bound(attempt.model, *max_request_tokens(attempt))
 
 
 def _total_cost(bounds: Sequence[float | None], times: int = 1) -> float | None:

@@ -52,18 +52,23 @@ class NamedCode(NamedTuple):
 
 
 def case_code(cases: Sequence[Case], means: RunOptions) -> list[NamedCode]:
-    """What these cases name: functions that check, virtual environments, and verifiers of other distributions."""
+    """What these cases name: functions that check or are tools, models that play users, virtual environments, and verifiers of others."""
     found: dict[tuple[str, str], None] = {}
     for case in cases:
         found["function", case.verify.python] = None
         found["function", case.expectations.custom_check] = None
         found["verifier", case.kind] = None
+        found |= dict.fromkeys(("function", tool.python) for tool in case.tools)
+        if case.user is not None:
+            found["model", case.user.model] = None
         if not means.python_env:
             found["environment", case.verify.python_env] = None
     code = [one for case in cases for one in _check_code(case)] + model_code(rubric_judges(cases), means)
     for kind, name in found:
         if name and kind == "function":
             code.append(_function_code(name))
+        elif name and kind == "model":
+            code += model_code([name], means)
         elif name and kind == "environment":
             code.append(_environment_code(Path(name)))
         elif name:

@@ -23,7 +23,7 @@ from steelyard.store.assembled_runs import append_facts, create_run_atomically
 from steelyard.store.batches import stored_batches
 from steelyard.store.journal import JournalFact, StoredRun
 from steelyard.store.locks import read_lock
-from steelyard.store.responses import copy_response_bodies
+from steelyard.store.responses import copy_records
 from steelyard.store.run_folders import DeliveredRun, find_run, run_folder_snapshot
 from steelyard.store.witnesses import record_witness_results, witness_results
 from steelyard.text import printable, short_quote
@@ -328,7 +328,9 @@ def _copy_facts(parts: Sequence[ShardRun], folder: Path) -> list[str]:
             journal = folder / _journal_name(part.shard)
             append_facts(part.stored, journal, _fact_checker(part, owners, own), damages.add)
             record_witness_results(folder, witness_results(part.stored))
-            copy_response_bodies(part.stored.folder, folder / f"responses{journal.name.removeprefix('attempts')}")
+            for kind in ("responses", "turns"):
+                target = folder / f"{kind}{journal.name.removeprefix('attempts')}"
+                copy_records(part.stored.folder, target, f"{kind}*.jsonl")
         keys.append(own)
         notes += map(str, damages.first)
         if damages.more:

@@ -20,6 +20,7 @@ from steelyard.engine.preflight.connect import (
     connect,
     started_in,
 )
+from steelyard.engine.preflight.conversations import check_conversations
 from steelyard.engine.preflight.named_code import experiment_code, own_code, settings_code, stored_tiers
 from steelyard.engine.preflight.rubric_judges import connect_judges, with_judges
 from steelyard.engine.run import Run, carry_out, run_id, shard_cases_of, tool_versions, with_shard
@@ -81,6 +82,7 @@ def run_experiment(
         info = with_shard(info, loaded.cases, shard)
         means = with_experiment_budget(info, means)
         by_tier = {tier: provider for tier, (_, provider) in providers.items()}
+        check_conversations(dealt, by_tier, means)
         check_prices(priced_providers(info, by_tier, judges), means)
         _check_tier_prices(tiers, prices)
         if output is not None:

@@ -47,6 +47,8 @@ class _AnthropicModelList(msgspec.Struct):
 class AnthropicProvider(HttpModel):
     """One model behind a messages endpoint."""
 
+    takes_tools = True
+
     def __init__(self, model: str, settings: ProviderSettings) -> None:
         headers = {"anthropic-version": ANTHROPIC_API_VERSION, "x-api-key": settings.api_key}
         address, mark, query = settings.base_url.partition("?")
@@ -144,6 +146,7 @@ class AnthropicProvider(HttpModel):
             is_batch=usage.get("service_tier") == "batch",
             request_id=str(response.get("id") or ""),
             tool_calls=calls,
+            native=_given_back(blocks) if calls else (),
             note="; ".join(filter(None, (note, numbers.note))),
         )
         self._cache_marks.learn(found)
@@ -176,7 +179,17 @@ def _tool_result(message: Message) -> dict[str, Any]:
     return {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": message.text, **failed}
 
 
+def _given_back(blocks: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """The blocks of a message as they have to come back, thinking with its signature included."""
+    return tuple(
+        block | {"input": arguments_object(block["input"])} if isinstance(block.get("input"), str) else block
+        for block in blocks
+    )
+
+
 def _content(message: Message, where: str) -> Any:
+    if message.native:
+        return list(message.native)
     if message.tool_calls:
         text = [{"type": "text", "text": message.text}] if message.text else []
         return [*text, *map(_tool_use, message.tool_calls)]

@@ -25,6 +25,8 @@ class HttpModel:
     """One model behind one endpoint; a wire format says what is sent and what a response means."""
 
     at_once = MAX_REQUESTS_PER_ENDPOINT
+    takes_tools = False
+    """Whether a request can offer tools, and a conversation hold their results."""
     stream_fields: Mapping[str, Any] = MappingProxyType({"stream": True})
     """What a request for a stream has in addition."""
 

@@ -44,6 +44,7 @@ STRING_HEADER = 7
 class BedrockProvider(HttpModel):
     """One model behind the runtime of Bedrock."""
 
+    takes_tools = True
     stream_fields = MappingProxyType({})  # the path says whether it is a stream
 
     def __init__(self, model: str, settings: ProviderSettings) -> None:
@@ -114,6 +115,7 @@ class BedrockProvider(HttpModel):
             cached_tokens=cached,
             cache_write_tokens=created,
             tool_calls=calls,
+            native=tuple(blocks) if calls else (),
             note="; ".join(filter(None, (note, numbers.note))),
         )
 
@@ -181,6 +183,8 @@ def _messages(messages: tuple[Message, ...], where: str) -> list[dict[str, Any]]
 
 
 def _content(message: Message, where: str) -> Any:
+    if message.native:
+        return list(message.native)
     calls = [
         {"toolUse": {"toolUseId": call.id, "name": call.name, "input": arguments_object(call.arguments)}}
         for call in message.tool_calls

@@ -54,6 +54,8 @@ def joined_chunks(chunks: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
+    if isinstance(details := delta.get("reasoning_details"), list):
+        message["reasoning_details"] = [*message.get("reasoning_details", []), *details]
     for name in TEXT_DELTAS:
         if text := refusal_text(delta.get(name)) if name == "refusal" else content_text(delta.get(name)):
             message[name] = message.get(name, "") + text

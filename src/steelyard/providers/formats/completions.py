@@ -33,6 +33,8 @@ PROGRAM_STOPS = ('\n"""', "\nassert", "\nif __name__", "\nprint")
 class OpenAICompletionsProvider(OpenAIProvider):
     """One model behind a completions endpoint."""
 
+    takes_tools = False
+
     def path(self, *, streams: bool) -> str:  # noqa: ARG002  the body says whether it is a stream
         return "/completions"
 

@@ -48,6 +48,7 @@ class _GeminiModelList(msgspec.Struct):
 class GeminiProvider(HttpModel):
     """One model behind a generateContent endpoint."""
 
+    takes_tools = True
     stream_fields = MappingProxyType({})  # the path says whether it is a stream
 
     def __init__(self, model: str, settings: ProviderSettings) -> None:
@@ -118,6 +119,8 @@ class GeminiProvider(HttpModel):
             request_id=str(response.get("responseId") or ""),
             tool_calls=calls,
             other_choices=tuple(_text(_parts(other)) for other in candidates[1:]),
+            # with the signatures of what it thought, which the next request must have
+            native=tuple(parts) if calls else (),
             note="; ".join(filter(None, (note, numbers.note))),
         )
 
@@ -178,6 +181,8 @@ def _contents(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
 
 def _content(message: Message) -> dict[str, Any]:
     role = "model" if message.role == MessageRole.ASSISTANT else message.role
+    if message.native:
+        return {"role": role, "parts": list(message.native)}
     calls = [
         {"functionCall": {"name": call.name, "args": arguments_object(call.arguments)}} for call in message.tool_calls
     ]

@@ -20,6 +20,7 @@ from steelyard.providers.faults import FaultKind, block_reason, error_message, f
 from steelyard.providers.formats.base import HttpModel
 from steelyard.providers.formats.chunks import DELTAS, called_tools, choice_index, joined_chunks, refusal_text
 from steelyard.providers.formats.dialects import chat_dialect, in_dialect, unsupported_in
+from steelyard.providers.formats.native import chat_native
 from steelyard.providers.formats.parts import (
     AUDIO_FORMATS,
     base64_data,
@@ -42,6 +43,8 @@ class _OpenAIModelList(msgspec.Struct):
 
 class OpenAIProvider(HttpModel):
     """One model behind a chat-completions endpoint."""
+
+    takes_tools = True
 
     def __init__(self, model: str, settings: ProviderSettings, *, base_url: str = "", dialect: str = "") -> None:
         super().__init__(model, settings, self.key_headers(settings), base_url=base_url)
@@ -93,6 +96,7 @@ class OpenAIProvider(HttpModel):
             reasoning=_message_reasoning(message),
             tool_calls=tuple(map(tool_call, calls)),
             other_choices=tuple(content_text(as_dict(other.get("message")).get("content")) for other in others),
+            native=chat_native(message, calls, self.dialect_name),
             note=note,
         )
         return answer_with_usage(answer, response)
@@ -129,6 +133,8 @@ def chat_message(message: Message, where: str) -> dict[str, Any]:
     """A message as chat completions have it."""
     if message.role == MessageRole.TOOL:
         return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.text}
+    if message.native:
+        return message.native[0]
     if message.tool_calls:
         calls = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}

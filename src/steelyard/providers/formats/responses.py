@@ -87,6 +87,7 @@ class OpenAIResponsesProvider(OpenAIProvider):
             reasoning_tokens=numbers.tokens("reasoning_tokens", outputs.get("reasoning_tokens")),
             request_id=str(response.get("id") or ""),
             tool_calls=calls,
+            native=tuple(items) if calls else (),
             note="; ".join(filter(None, (note, numbers.note))),
         )
 
@@ -109,6 +110,8 @@ def _items(message: Message, where: str) -> list[Any]:
     """What a message is in the input."""
     if message.role == MessageRole.TOOL:
         return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": message.text}]
+    if message.native:
+        return list(message.native)
     if message.tool_calls:
         said = [{"role": message.role, "content": message.text}] if message.text else []
         calls = [

@@ -18,6 +18,7 @@ from steelyard.verifiers.checks.rubric import ReplyJudges, RubricCheck, rubric_c
 from steelyard.verifiers.checks.scripts import ScriptCheck, script_check
 from steelyard.verifiers.checks.similar import Embedder, similar_check
 from steelyard.verifiers.checks.text import TEXT_CHECK_KEYS, text_check
+from steelyard.verifiers.checks.trace import TRACE_CHECKS
 from steelyard.verifiers.response.judged import CheckTable
 
 MAX_LISTED_CHECKS = 1000
@@ -26,6 +27,7 @@ SCRIPT_CHECK_KEYS = ("python", "python_code", "javascript", "javascript_code")
 FACT_CHECKS: dict[str, Callable[[CheckTable], ListedCheck]] = {
     "latency_below": lambda table: _measured(table, "latency_below", "latency", "s"),
     "cost_below": lambda table: _measured(table, "cost_below", "cost", "USD"),
+    **TRACE_CHECKS,
 }
 CHECK_KEYS = (*TEXT_CHECK_KEYS, *FACT_CHECKS, *SCRIPT_CHECK_KEYS, "similar", "rubric")
 """The keys of which each check has exactly one."""

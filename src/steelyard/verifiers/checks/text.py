@@ -35,7 +35,7 @@ class TextCheck:
     check: ResponseCheck
 
     async def outcome(self, case: Case, answer: Answer, text: str) -> CheckOutcome:  # noqa: ARG002  the question does not matter
-        found = with_tool_calls(self.check, answer.tool_calls).judge(text)
+        found = with_tool_calls(self.check, answer.all_tool_calls).judge(text)
         message = found.details[0].what if found.details else ""
         return CheckOutcome(found.passed, found.score, message, found.details)
 

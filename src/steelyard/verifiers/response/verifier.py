@@ -73,8 +73,8 @@ def classify_answer(answer: Answer, check: ResponseCheck) -> ResponseCheckResult
         primary, what = failure
         what = f"{what}: {printable_excerpt(answer.error)}" if answer.error else what
         return ResponseCheckResult(primary=primary, score=0.0, details=(Evidence(rule="finish", what=what),))
-    if answer.tool_calls:
-        check = with_tool_calls(check, answer.tool_calls)
+    if calls := answer.all_tool_calls:
+        check = with_tool_calls(check, calls)
     start = answer_start(answer.text)
     if start is None:
         found = check.judge(answer.text)

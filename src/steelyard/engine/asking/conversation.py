@@ -1,0 +1,278 @@
+"""Replies that take several requests: tools are called for the model, and a model may play the user.
+
+Every turn is stored before the next one is asked for, so that a kill loses nothing that was paid for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Sequence
+from enum import Enum
+
+from msgspec.structs import replace
+
+from steelyard.engine.asking.tool_runner import are_called, tool_results
+from steelyard.engine.asking.users import AskedModel, UserModels
+from steelyard.engine.steps import failure, now
+from steelyard.errors import ProviderError
+from steelyard.records import (
+    TOKEN_COUNT_FIELDS,
+    Answer,
+    Attempt,
+    Case,
+    Cost,
+    Failure,
+    Finish,
+    Message,
+    MessageRole,
+    Reply,
+    SimulatedUser,
+    ToolCall,
+    Turn,
+)
+from steelyard.store.journal import Journal
+from steelyard.store.turns import StoredTurn, stored_turn, unfinished_conversations
+
+FINAL_FINISHES = frozenset((Finish.LENGTH, Finish.REFUSAL, Finish.TIMEOUT))
+"""How an answer ends after which a conversation does not go on."""
+USER_INSTRUCTIONS = """\
+You play the user of an assistant; you are not the assistant. Stay in your part, write only what this user would write, and write \
+one message at a time. When the user has what they want, or would give up, write {stop} and nothing else.
+
+Your part:
+{script}"""
+USER_QUESTION = """\
+The conversation so far:
+
+{transcript}
+
+Write your next message as the user, or {stop} if the conversation is over."""
+
+
+FactKeeper = Callable[[Reply | Failure], None]
+"""Stores what came of a request before anything else is done with it."""
+PaidAsk = Callable[[Attempt, AskedModel, FactKeeper], Awaitable[Reply | Failure | None]]
+"""Asks within the budgets, and stores what came; None where nothing was asked."""
+
+
+class TurnAttempt(Attempt, frozen=True, kw_only=True):
+    """An attempt in the middle of its conversation; it has the key of the whole attempt."""
+
+    said: tuple[Message, ...] = ()
+    ask_key: str = ""
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return (*super().messages, *self.said)
+
+    @property
+    def key(self) -> str:
+        return self.ask_key
+
+    @property
+    def asked(self) -> str:
+        return ""
+
+
+class NextStep(Enum):
+    """What a conversation needs next."""
+
+    MODEL = "the model is asked"
+    TOOLS = "tools are called"
+    USER = "the user is asked"
+    END = "it is over"
+
+
+def next_step(case: Case, turns: Sequence[Turn]) -> NextStep:
+    """What a conversation needs after these turns."""
+    if not turns:
+        return NextStep.MODEL
+    last = turns[-1]
+    has_turns_left = sum(turn.role == "assistant" for turn in turns) < case.turn_limit
+    if last.role == "user":
+        is_over = case.user is None or case.user.stop in last.text
+        return NextStep.MODEL if has_turns_left and not is_over else NextStep.END
+    if last.finish in FINAL_FINISHES:
+        return NextStep.END
+    if last.tool_calls:
+        if not has_turns_left or not are_called(case, last.tool_calls):
+            return NextStep.END
+        return NextStep.MODEL if last.results else NextStep.TOOLS
+    asked_users = sum(turn.role == "user" for turn in turns)
+    has_user = case.user is not None and asked_users < case.user.max_turns
+    return NextStep.USER if has_user and has_turns_left else NextStep.END
+
+
+class Conversations:
+    """The conversations of one session, those included that an earlier one began."""
+
+    def __init__(self, journal: Journal, replied: Container[str], users: UserModels) -> None:
+        self._journal, self._users = journal, users
+        self._unfinished: dict[str, list[StoredTurn]] = unfinished_conversations(journal.folder, replied)
+
+    def spent(self) -> Iterator[tuple[str, str, float]]:
+        """What turns cost whose conversation has no reply yet, each with its tier and its case."""
+        for turns in self._unfinished.values():
+            for stored in turns:
+                if stored.turn.cost is not None:
+                    yield stored.tier, stored.case, stored.turn.cost.usd
+
+    async def carry_out(self, attempt: Attempt, asked: AskedModel, paid: PaidAsk) -> Reply | Failure | None:
+        """The reply that a conversation ends in, stored; or why it is missing."""
+        key, case = attempt.key, attempt.case
+        turns = [stored.turn for stored in self._unfinished.pop(key, ())]
+        if turns and turns[-1].role == "user" and not turns[-1].text:
+            turns.pop()
+        while (step := next_step(case, turns)) is not NextStep.END:
+            if step is NextStep.TOOLS:
+                try:
+                    turns[-1] = replace(turns[-1], results=await tool_results(case, turns[-1].tool_calls))
+                except ProviderError as error:
+                    fact = failure(attempt, error)
+                    self._journal.append(fact)
+                    return fact
+                self._journal.keep_turn(stored_turn(attempt, len(turns) - 1, turns[-1]))
+                continue
+            seat, turn_attempt = asked, model_attempt(attempt, turns, key)
+            if step is NextStep.USER and case.user is not None:
+                name, seat = self._users.asked(case.user.model)
+                turn_attempt = user_attempt(attempt, replace(case.user, model=name), turns, key)
+            outcome = await paid(turn_attempt, seat, self._keeper(attempt, turns, step))
+            if not isinstance(outcome, Reply):
+                return outcome
+            if step is NextStep.USER and not turns[-1].text:
+                fact = failure(attempt, ProviderError(f"{turn_attempt.model}, which plays the user, wrote nothing"))
+                self._journal.append(fact)
+                return fact
+        reply = Reply(
+            key=key,
+            at=now(),
+            case=case.id,
+            model=attempt.model,
+            tier=attempt.tier,
+            number=attempt.number,
+            asked=attempt.asked,
+            answer=conversation_answer(case, turns),
+        )
+        # nothing may come between an answer and its line in the journal: it is paid for
+        self._journal.append(reply)
+        return reply
+
+    def _keeper(self, attempt: Attempt, turns: list[Turn], step: NextStep) -> FactKeeper:
+        def keep(fact: Reply | Failure) -> None:
+            if isinstance(fact, Failure):
+                said_by = f"{fact.model}, which plays the user: " if step is NextStep.USER else ""
+                self._journal.append(replace(fact, model=attempt.model, message=f"{said_by}{fact.message}"[:1000]))
+                return
+            turn = turn_of(fact.answer, len(turns))
+            if step is NextStep.USER:
+                turn = replace(turn, role="user", model=fact.model, text=turn.text.strip(), tool_calls=(), native=())
+            self._journal.keep_turn(stored_turn(attempt, len(turns), turn))
+            turns.append(turn)
+
+        return keep
+
+
+def model_attempt(attempt: Attempt, turns: Iterable[Turn], key: str) -> TurnAttempt:
+    """The next request to the model that is tested."""
+    return TurnAttempt(
+        case=attempt.case,
+        model=attempt.model,
+        parameters=attempt.parameters,
+        system=attempt.system,
+        tier=attempt.tier,
+        number=attempt.number,
+        # what is said so far is sent again with the next turn
+        samples=max(attempt.samples, 2),
+        tools=attempt.tools,
+        said=tuple(message for turn in turns for message in turn_messages(turn)),
+        ask_key=key,
+    )
+
+
+def user_attempt(attempt: Attempt, user: SimulatedUser, turns: Sequence[Turn], key: str) -> TurnAttempt:
+    """The next request to the model that plays the user."""
+    said = [("You" if m.role == MessageRole.USER else "The assistant", m.text) for m in attempt.case.messages]
+    said = [(who, text) for (who, text), m in zip(said, attempt.case.messages, strict=True) if m.role != "system"]
+    said += [("You" if turn.role == "user" else "The assistant", turn.text) for turn in turns if turn.text]
+    transcript = "\n\n".join(f"{who}:\n{text}" for who, text in said)
+    return TurnAttempt(
+        case=Case(id=attempt.case.id, prompt=USER_QUESTION.format(transcript=transcript, stop=user.stop)),
+        model=user.model,
+        parameters=user.parameters,
+        system=USER_INSTRUCTIONS.format(script=user.script, stop=user.stop),
+        tier=attempt.tier,
+        number=attempt.number,
+        ask_key=key,
+    )
+
+
+def turn_messages(turn: Turn) -> Iterator[Message]:
+    """The messages that a turn adds to the conversation."""
+    if turn.role == "user":
+        yield Message(role=MessageRole.USER, content=turn.text)
+        return
+    yield Message(
+        role=MessageRole.ASSISTANT,
+        content=turn.text,
+        tool_calls=turn.tool_calls if turn.results else (),
+        native=turn.native,
+    )
+    for result in turn.results:
+        yield Message(
+            role=MessageRole.TOOL, content=result.content, tool_call_id=result.call_id, is_error=result.is_error
+        )
+
+
+SHARED_TURN_FIELDS = (
+    *("text", "reasoning", "finish", "cost", "latency", "first_token", "request_id", "native", "note"),
+    *TOKEN_COUNT_FIELDS,
+)
+"""What a turn has of the answer that it is."""
+
+
+def turn_of(answer: Answer, index: int) -> Turn:
+    """An answer as a turn; a call without an id gets one, by which its result is known."""
+    calls = tuple(
+        call if call.id else ToolCall(name=call.name, arguments=call.arguments, id=f"call_{index}_{place}")
+        for place, call in enumerate(answer.tool_calls)
+    )
+    return Turn(at=now(), tool_calls=calls, **{name: getattr(answer, name) for name in SHARED_TURN_FIELDS})
+
+
+def conversation_answer(case: Case, turns: Sequence[Turn]) -> Answer:
+    """The answer that a conversation ends in: the last words of the model, and what all turns took."""
+    own = [turn for turn in turns if turn.role == "assistant"]
+    last = own[-1]
+    is_cut = bool(last.tool_calls) and len(own) >= case.turn_limit and are_called(case, last.tool_calls)
+    seconds = [turn.seconds for turn in own]
+    answer = Answer(
+        text=last.text,
+        finish=Finish.MAX_TURNS if is_cut and last.finish not in FINAL_FINISHES else last.finish,
+        reasoning=last.reasoning,
+        cost=total_cost(turns),
+        latency=None if None in seconds else sum(filter(None, seconds)),
+        first_token=own[0].first_token,
+        request_id=last.request_id,
+        tool_calls=last.tool_calls if not last.results else (),
+        turns=tuple(replace(turn, native=()) for turn in turns),
+        note="; ".join(dict.fromkeys(turn.note for turn in own if turn.note)),
+    )
+    return replace(answer, **{name: total_tokens(own, name) for name in TOKEN_COUNT_FIELDS})
+
+
+def total_tokens(turns: Iterable[Turn], name: str) -> int | None:
+    """Tokens of one kind in all turns of the model; None where a turn does not tell what all of them have."""
+    counts: list[int | None] = [getattr(turn, name) for turn in turns]
+    known = [count for count in counts if count is not None]
+    is_known = len(known) == len(counts) if name in ("input_tokens", "output_tokens") else bool(known)
+    return sum(known) if is_known else None
+
+
+def total_cost(turns: Sequence[Turn]) -> Cost | None:
+    """What all turns cost, those of a simulated user included; None where one is unknown."""
+    costs = [turn.cost for turn in turns]
+    known = [cost for cost in costs if cost is not None]
+    if not known or len(known) < len(costs):
+        return None
+    sources = dict.fromkeys(cost.source for cost in known)
+    return Cost(usd=sum(cost.usd for cost in known), source=", ".join(sources), date=max(cost.date for cost in known))

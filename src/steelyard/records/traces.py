@@ -1,0 +1,88 @@
+"""The trace of a conversation: its turns, the tools that were called, and what each turn took."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec.structs import force_setattr
+
+from steelyard.records.base import Record
+from steelyard.records.bounds import is_bounded
+from steelyard.records.messages import ToolCall
+
+TurnRole = Literal["assistant", "user"]
+
+
+class Cost(Record, frozen=True, kw_only=True):
+    """An amount of money, and where its price is from."""
+
+    usd: float
+    source: str
+    """Where the price is from: a price list with its version, the provider, or the settings."""
+    date: str = ""
+    """The day of that price."""
+
+
+TOKEN_COUNT_FIELDS = (
+    *("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "cache_write_1h_tokens"),
+    "reasoning_tokens",
+)
+"""The fields of an answer that count tokens."""
+
+
+class ToolResult(Record, frozen=True, kw_only=True):
+    """What came of one call of a tool."""
+
+    name: str
+    content: str
+    """What the model was told."""
+    call_id: str = ""
+    is_error: bool = False
+    """Whether the call failed; the model is told why."""
+    seconds: float | None = None
+    """How long the call took; None where nobody measured it."""
+
+
+class Turn(Record, frozen=True, kw_only=True):
+    """One turn of a conversation: what a model or a simulated user said, and what came of the tools that it called."""
+
+    role: TurnRole = "assistant"
+    """Who speaks: the model that is tested, or the user that another model plays."""
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+    """One for each call, in order; empty while they are not called, or where nothing is."""
+    finish: str = "stop"
+    """Why the model stopped: a `Finish`, or the provider's own word."""
+    model: str = ""
+    """Who plays the user; empty for the model that is tested."""
+    at: str = ""
+    """When the turn was over."""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cache_write_1h_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost: Cost | None = None
+    """None when no price is known: unknown is not free."""
+    latency: float | None = None
+    """Seconds that the model took, without its tools."""
+    first_token: float | None = None
+    request_id: str = ""
+    native: tuple[dict[str, Any], ...] = ()
+    """What the provider wants to be given back; kept as long as the conversation goes on."""
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        """Drop numbers that make no sense, wherever they come from."""
+        for name in (*TOKEN_COUNT_FIELDS, "latency", "first_token"):
+            number = getattr(self, name)
+            if number is not None and not is_bounded(number):
+                force_setattr(self, name, None)
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the turn took, its tools included; None where the model's part is unknown."""
+        return None if self.latency is None else self.latency + sum(result.seconds or 0 for result in self.results)

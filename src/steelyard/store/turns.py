@@ -1,0 +1,71 @@
+"""The turns of conversations: each is stored before the next is asked for, so that none is paid for twice."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from pathlib import Path
+
+import msgspec
+
+from steelyard.records import Attempt, Record, Turn
+from steelyard.store.files import TolerantDecoder
+
+TURNS_FILE = "turns.jsonl"
+MAX_TURN_LINE_BYTES = 128 << 20
+
+
+class StoredTurn(Record, frozen=True, kw_only=True):
+    """One turn of a conversation that may not be over yet; a later line about the same turn takes the place of this one."""
+
+    key: str
+    """The ask key of the attempt."""
+    case: str
+    model: str
+    number: int
+    index: int
+    """Which turn of the conversation it is, from 0."""
+    tier: str = ""
+    turn: Turn
+
+
+def stored_turn(attempt: Attempt, index: int, turn: Turn) -> StoredTurn:
+    """A turn of an attempt as it is stored."""
+    return StoredTurn(
+        key=attempt.key,
+        case=attempt.case.id,
+        model=attempt.model,
+        number=attempt.number,
+        tier=attempt.tier,
+        index=index,
+        turn=turn,
+    )
+
+
+_turn: TolerantDecoder[StoredTurn] = TolerantDecoder(StoredTurn)
+
+
+def unfinished_conversations(folder: Path, finished: Container[str]) -> dict[str, list[StoredTurn]]:
+    """By ask key the turns of conversations that have no reply yet; a line that cannot be read is as if it had not been written."""
+    found: dict[str, list[StoredTurn]] = {}
+    for path in sorted(folder.glob("turns*.jsonl")):
+        for stored in _stored_turns(path):
+            if stored.key in finished:
+                continue
+            turns = found.setdefault(stored.key, [])
+            if stored.index < len(turns):
+                del turns[stored.index :]
+            # a turn whose forerunner is lost has no place
+            if stored.index == len(turns):
+                turns.append(stored)
+    return {key: turns for key, turns in found.items() if turns}
+
+
+def _stored_turns(path: Path) -> Iterator[StoredTurn]:
+    with path.open("rb") as file:
+        while line := file.readline(MAX_TURN_LINE_BYTES):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                yield _turn.decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                continue
