@@ -126,7 +126,9 @@ def load(path: Path | None, environment: Mapping[str, str]) -> tuple[Settings, l
         with path.open("rb") as file:
             content = file.read(MAX_SETTINGS_BYTES + 1)
         if len(content) > MAX_SETTINGS_BYTES:
-            raise InputError(f"{path}: larger than {MAX_SETTINGS_BYTES >> 20} MB, which is no settings file")
+            raise InputError(
+                f"{path}: larger than {MAX_SETTINGS_BYTES >> 20} MB, which is too large for a settings file"
+            )
         table = tomllib.loads(content.decode("utf-8"))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None

@@ -98,7 +98,7 @@ def escaped_json(text: str) -> str:
 JSON_ESCAPE_PATTERN = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
 )
-"""The escapes in a JSON text; those that are half of a surrogate pair, which is no text, are group 1."""
+"""The escapes in a JSON text; those that are half of a surrogate pair, which is not text, are group 1."""
 
 
 class JsonErrorLocation(NamedTuple):
@@ -120,9 +120,9 @@ def json_error_location(raw: bytes, error: Exception) -> JsonErrorLocation:
     ...         msgspec.json.decode(raw)
     ...     except msgspec.DecodeError as error:
     ...         print(json_error_location(raw, error))
-    JsonErrorLocation(line=0, column=10, what='a second value after the first; put each on a line of its own')
-    JsonErrorLocation(line=1, column=1, what='a second value after the first; put each on a line of its own')
-    JsonErrorLocation(line=0, column=3, what='half of a surrogate pair, which is no text')
+    JsonErrorLocation(line=0, column=10, what='a second value after the first; put each on its own line')
+    JsonErrorLocation(line=1, column=1, what='a second value after the first; put each on its own line')
+    JsonErrorLocation(line=0, column=3, what='half of a surrogate pair, which is not text')
     """
     import msgspec
 
@@ -140,11 +140,11 @@ def json_error_location(raw: bytes, error: Exception) -> JsonErrorLocation:
         at = int(place[1]) if place else len(raw)
         what = str(error).partition(" (byte ")[0]
         if "trailing characters" in what:
-            at, what = at - 1, "a second value after the first; put each on a line of its own"
+            at, what = at - 1, "a second value after the first; put each on its own line"
         elif half := next((match for match in JSON_ESCAPE_PATTERN.finditer(raw) if match[1]), None):
-            at, what = half.start(), "half of a surrogate pair, which is no text"
+            at, what = half.start(), "half of a surrogate pair, which is not text"
         elif re.match(rb"-?(?:NaN|Infinity)", raw[at : at + 9]):
-            what = "NaN and Infinity are no JSON; write null, or leave the key out"
+            what = "NaN and Infinity are not JSON; write null, or leave the key out"
     column = len(raw[raw.rfind(b"\n", 0, at) + 1 : at].decode(errors="replace")) + 1
     return JsonErrorLocation(raw.count(b"\n", 0, at), column, what)
 

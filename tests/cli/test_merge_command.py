@@ -180,7 +180,7 @@ def test_a_budget_is_for_one_shard_and_says_so(called: Run, place: Path) -> None
     (place / "steelyard.toml").write_text('[prices."python/model.py:ask"]\ninput = 0\noutput = 0\n')
     code, _, said = called(*ASK, "--shard", "1/4", "--max-cost", "2.5", "--output", "1")
     assert code == 0
-    assert "--max-cost holds for each shard alone: 4 shards may spend $10 together" in said
+    assert "--max-cost applies to each shard separately: 4 shards may spend $10 together" in said
 
 
 def test_the_help_teaches_how_to_go_about_it(capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,7 +191,7 @@ def test_the_help_teaches_how_to_go_about_it(capsys: pytest.CaptureFixture[str])
                 "--shard I/N",
                 "steelyard merge joins",
                 "--shard 3/8 --output shards/3",
-                "--max-cost holds for each shard",
+                "--max-cost applies to each shard",
             ),
         ),
         (
@@ -231,7 +231,7 @@ def test_merging_prints_the_whole_run_and_writes_its_reports(called: Run, place:
                 one.pop(name, None)
     assert reports[0] == reports[1]
     assert called("merge", "shards/1", "shards/2", "shards/3", "--output", "all")[2] == (
-        "steelyard: all: holds a run already; name another folder with --output\n"
+        "steelyard: all: already contains a run; name another folder with --output\n"
     )
     assert called("show", "all", "c4")[0] == 0
     assert called("resume", "all")[0] == 0
@@ -346,7 +346,7 @@ def test_two_merges_into_one_folder_do_not_get_into_each_others_way(place: Path)
     assert code == 2
     # whichever comes first: the other one at work, or what it has made
     at_work = "another process is putting a run together there; wait for it, or stop it first"
-    assert at_work in said or "all: holds a run already; name another folder with --output" in said
+    assert at_work in said or "all: already contains a run; name another folder with --output" in said
     process.communicate(timeout=60)
     assert process.returncode == 3
     assert sum(1 for _ in StoredRun(place / "all").facts()) == 80

@@ -156,7 +156,7 @@ BAD_INPUT = {
     """steelyard.run("evals/", sampels=3)""": 'steelyard.run: unknown argument "sampels" (known: base_url, ',
     """steelyard.run("evals/", samples=0)""": "samples must be 1 or more, not 0",
     """steelyard.run("evals/", models="replay:gone.jsonl")""": "replay:gone.jsonl: No such file or directory",
-    """steelyard.run("evals/").must_pass(90)""": "a rate lies between 0 and 1 and k is 1 or more, not 90 and 1",
+    """steelyard.run("evals/").must_pass(90)""": "a rate must be between 0 and 1, and k at least 1, not 90 and 1",
     """steelyard.run("evals/").must_pass(0.9, k=200)""": "pass@200 of recorded is not known: no case has 200",
 }
 
@@ -195,7 +195,7 @@ def test_an_outage_fails_with_its_own_reason_and_is_no_regression(place: Path, s
         (place / "steelyard.toml").write_text(OUTAGE.format(port=closed.getsockname()[1]))
         ran = suite(place, GATE + GATE.replace("test_model", "test_again"), f"--steelyard-samples={samples}")
     assert ran.returncode == 1
-    assert ran.stdout.count("Failed: CANNOT TELL: attempts are missing, which is no fault of the model's") == 2
+    assert ran.stdout.count("Failed: CANNOT TELL: attempts are missing, which is not the model's fault") == 2
     assert reason in ran.stdout
     (folder,) = runs(place)
     assert f"Continue with: steelyard resume steelyard-runs/{folder.name}\n" in ran.stdout

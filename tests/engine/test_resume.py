@@ -271,7 +271,7 @@ def test_a_folder_that_is_no_run_is_refused_and_left_as_it_is(tmp_path: Path) ->
 
 def test_a_folder_with_a_run_in_it_is_not_written_over(server: FaultServer, tmp_path: Path) -> None:
     asked(server, tmp_path / "run")
-    with pytest.raises(InputError, match="holds a run already; continue it with: steelyard resume"):
+    with pytest.raises(InputError, match="already contains a run; continue it with: steelyard resume"):
         asked(server, tmp_path / "run")
     assert len(server.requests) == 6
 

@@ -55,9 +55,9 @@ def test_messages_of_text_keep_the_keys_that_they_have_always_had() -> None:
 @pytest.mark.parametrize(
     ("part", "reason"),
     [
-        ('{ type = "image", path = "../cat.png" }', "must lie beside the eval set"),
-        ('{ type = "image", path = "/etc/hostname" }', "must lie beside the eval set"),
-        ('{ type = "image", path = "out/cat.png" }', "must lie beside the eval set"),
+        ('{ type = "image", path = "../cat.png" }', "must be beside the eval set"),
+        ('{ type = "image", path = "/etc/hostname" }', "must be beside the eval set"),
+        ('{ type = "image", path = "out/cat.png" }', "must be beside the eval set"),
         ('{ type = "image", path = "none.png" }', "cannot be read"),
         ('{ type = "image", path = "folder" }', "not a regular file"),
         ('{ type = "image", url = "http://example.com/cat.png" }', "https://"),

@@ -244,7 +244,7 @@ def test_any_zero_of_a_polynomial_will_do(file: Path, tmp_path: Path) -> None:
         ({"base_input": [], "plus_input": []}, "nothing would be tested"),
         ({"base_input": [1]}, "base_input is not a list of lists of arguments"),
         ({"canonical_solution": "absent"}, "reference is missing"),
-        ({"atol": "small"}, "atol is no number"),
+        ({"atol": "small"}, "atol is not a number"),
         ({"entry_point": "f(); import os"}, "entry_point is not the name"),
     ],
 )

@@ -29,7 +29,7 @@ def test_ids_are_made_from_content_and_a_repeated_row_counts_once(tmp_path: Path
     again = loaded(tmp_path, second, first, second)
     assert [case.id for case in again] == [two.id, one.id]
     assert load([tmp_path / "rows.jsonl"]).problems[0].what == (
-        "not carried over: 1 × rows that stand there already: each counts once"
+        "not carried over: 1 × duplicate rows: each counts once"
     )
 
 

@@ -176,7 +176,7 @@ def test_wrong_types_are_named_in_the_words_of_the_file(file: Path) -> None:
     [
         (b'{"id": "a", "prompt": "p"} {"id": "b", "prompt": "p"}', "column 28: a second value after the first"),
         (b'{"id": "a", "prompt": "p"}{"id": "b", "prompt": "p"}', "column 27: a second value after the first"),
-        (b'"{\\"id\\": \\"a\\"}"', "column 1: a string that holds JSON"),
+        (b'"{\\"id\\": \\"a\\"}"', "column 1: a string that contains JSON"),
         (b'[{"id": "a", "prompt": "p"}]', "column 1: no JSON object"),
         (b"null", "column 1: no JSON object"),
         (b'{"id": "\xc3\xa4", "weight": NaN}', "column 23: NaN and Infinity are no JSON"),

@@ -118,13 +118,13 @@ def test_a_config_in_json_with_a_conversation_loads_as_well(tmp_path: Path) -> N
         ("file://../outside.csv", "no file .* in the folder of the config"),
         ("file:///etc/passwd", "no file .* in the folder of the config"),
         ({"vars": {"a": "file://../secret.txt"}}, "no file .* in the folder of the config"),
-        ({"vars": 3}, "vars is no table"),
-        ({"vars": [{"a": 1}]}, "vars is no table"),
+        ({"vars": 3}, "vars is not a table"),
+        ({"vars": [{"a": 1}]}, "vars is not a table"),
         ({"assert": [{"type": "contains"}]}, "has no text as its value"),
         ({"assert": [{"type": "equals", "value": "file://../secret.txt"}]}, "no file .* in the folder of the config"),
-        ({"assert": [{"value": "x"}]}, "no table with a type"),
+        ({"assert": [{"value": "x"}]}, "not a table with a type"),
         ({"assert": [{"type": "latency"}]}, "has no number as its threshold"),
-        (7, "a test is no table"),
+        (7, "a test is not a table"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_test(tmp_path: Path, test: object, message: str) -> None:

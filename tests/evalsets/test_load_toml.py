@@ -520,7 +520,7 @@ def test_sets_must_not_contradict_each_other_about_rules(tmp_path: Path) -> None
     second = with_rules(tmp_path / "b.toml", RULES.replace("tests = 3", "tests = 4"), f'{HEADER}rule = "code"\n')
     other, wanted = wrong(first, second)
     assert other.what == f'rule "tests-first" is defined differently in {first}; rename one of them'
-    assert wanted.what == f'wants rule "code", but {first} wants "strict"; run them separately'
+    assert wanted.what == f'asks for rule "code", but {first} wants "strict"; run them separately'
 
 
 def test_no_set_can_take_the_name_of_a_built_in_rule() -> None:

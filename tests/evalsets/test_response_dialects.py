@@ -135,10 +135,10 @@ def test_a_case_is_the_same_in_both_formats_down_to_the_digest_of_its_tests(tmp_
     ("text", "where"),
     [
         (f"{json.dumps(CASE)} {json.dumps(CASE)}", "column 50: a second value after the first"),
-        (json.dumps(json.dumps(CASE)), "column 1: a string that holds JSON"),
+        (json.dumps(json.dumps(CASE)), "column 1: a string that contains JSON"),
         (json.dumps([CASE]), "column 1: no JSON object"),
-        ('{"case_id": "c", "prompt": "\\ud83d"}', "column 29: half of a surrogate pair, which is no text"),
-        ('{"case_id": "c", "prompt": "\\ud83d and more"}', "column 29: half of a surrogate pair, which is no text"),
+        ('{"case_id": "c", "prompt": "\\ud83d"}', "column 29: half of a surrogate pair, which is not text"),
+        ('{"case_id": "c", "prompt": "\\ud83d and more"}', "column 29: half of a surrogate pair, which is not text"),
     ],
 )
 def test_a_broken_line_is_named_with_line_and_column(tmp_path: Path, text: str, where: str) -> None:

@@ -167,9 +167,9 @@ def test_what_programs_write_for_nothing_is_nothing_and_is_said(tmp_path: Path) 
     found = experiment(written(tmp_path, "runs.csv", text))
     assert {(run.passed, run.impl_rate, run.cost_usd, run.exit_code) for run in found.runs} == {(None,) * 4}
     assert [warning.what for warning in found.warnings] == [
-        'passed is "nan": taken for an empty cell',
-        'impl_rate is "NaN": taken for an empty cell',
-        'exit_code is "None": taken for an empty cell',
+        'passed is "nan": treated as an empty cell',
+        'impl_rate is "NaN": treated as an empty cell',
+        'exit_code is "None": treated as an empty cell',
     ]
 
 

@@ -248,7 +248,7 @@ def test_a_field_may_be_megabytes_long_and_leaves_the_limit_of_others_alone(tmp_
         (b"a,2,\xff\n", "not UTF-8 text; save the file as UTF-8"),
         (b"a,2,tr\0ue\n", "a NUL byte; save the file as UTF-8 text"),
         (b'a,2,"true\n', "a quote is opened on this line and never closed"),
-        (b'a,2,"tr"ue\n', "broken quoting (',' expected after '\"'); double a quote that stands inside quotes"),
+        (b'a,2,"tr"ue\n', "broken quoting (',' expected after '\"'); double a quote inside quotes"),
     ],
 )
 def test_a_file_that_breaks_off_is_an_error_with_its_line(tmp_path: Path, bad: bytes, what: str) -> None:
@@ -346,4 +346,4 @@ def test_an_oid_that_stands_for_several_problems_needs_the_specific_one(tmp_path
     plain = written(tmp_path, "plain_fixes.csv", HEADER + "a,1,1\n")
     richer = written(tmp_path, "richer_fixes.csv", RICHER + "a,a1,1,1\na,a2,1,1\n")
     (problem,) = refusal(plain, richer)
-    assert str(problem) == f'{plain}:2: oid "a" stands for several problems, and no specific_oid says which'
+    assert str(problem) == f'{plain}:2: oid "a" means several problems, and no specific_oid says which'

@@ -293,7 +293,7 @@ def test_a_workspace_that_changed_is_not_worked_on(workspace: Path) -> None:
     ).text
     with pytest.raises(Rejected, match="changed since the eval set was loaded"):
         ask(agent, attempt(workspace, digest="another"))
-    with pytest.raises(Rejected, match="is no folder any more"):
+    with pytest.raises(Rejected, match="is no longer a folder"):
         ask(agent, attempt(workspace / "gone"))
 
 

@@ -193,7 +193,7 @@ def test_an_address_that_is_none_is_of_no_use_to_anyone(server: FaultServer) -> 
 
 
 def test_a_password_in_the_address_is_refused_because_addresses_are_stored(server: FaultServer) -> None:
-    with pytest.raises(InputError, match="must not hold a name and password"):
+    with pytest.raises(InputError, match="must not contain a name and password"):
         openai(server, base_url="http://me:secret@127.0.0.1/v1")
 
 

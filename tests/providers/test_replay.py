@@ -303,7 +303,7 @@ def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> N
     [
         (b'{"case_id": "a", "raw_response": "x"} {"case_id": "b"}', "column 39: a second value after the first"),
         (b'{"case_id": "\xc3\xa4", "raw_response": "x"}{}', "column 38: a second value after the first"),
-        (b'"{\\"case_id\\": \\"a\\"}"', "column 1: a string that holds JSON"),
+        (b'"{\\"case_id\\": \\"a\\"}"', "column 1: a string that contains JSON"),
         (b'[{"case_id": "a"}]', "column 1: no JSON object"),
     ],
 )

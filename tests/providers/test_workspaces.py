@@ -87,13 +87,13 @@ def test_a_commit_is_read_byte_by_byte_and_leaves_the_repository_as_it_was(folde
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("nowhere", "nowhere is no folder"),
-        ("workspace/a.txt", "a.txt is no folder"),
-        ("workspace@", "workspace@ is no folder"),
-        ("nowhere@main", "nowhere is no folder"),
+        ("nowhere", "nowhere is not a folder"),
+        ("workspace/a.txt", "a.txt is not a folder"),
+        ("workspace@", "workspace@ is not a folder"),
+        ("nowhere@main", "nowhere is not a folder"),
         ("workspace@main", "is in no git repository, so it has no commit main"),
         ("repository@none", "no commit none in "),
-        ("repository@--help", "--help is no name of a commit"),
+        ("repository@--help", "--help is not the name of a commit"),
     ],
 )
 def test_a_workspace_that_is_not_there_is_told_in_one_sentence(name: str, reason: str, folder: Path) -> None:

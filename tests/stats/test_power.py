@@ -179,7 +179,7 @@ def test_a_drop_is_taken_evenly_from_all_cases_and_leaves_none_below_nothing() -
     ("cases", "drop"), [([], 0.05), ([BaselineRate(3, 0.5)], 0.0), ([BaselineRate(3, 0.5)], math.nan)]
 )
 def test_a_drop_of_nothing_is_refused(cases: list[BaselineRate], drop: float) -> None:
-    with pytest.raises(ValueError, match="a drop of cases lies above 0"):
+    with pytest.raises(ValueError, match="a drop of cases must be above 0"):
         rates_after_drop(cases, drop)
 
 

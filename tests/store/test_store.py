@@ -373,7 +373,7 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged_and_the_run_carries_on_
 
 def test_a_folder_is_the_home_of_one_run(tmp_path: Path) -> None:
     path = written(tmp_path / "deep" / "run", reply(1))
-    with pytest.raises(InputError, match=r"holds a run already; continue it with: steelyard resume"):
+    with pytest.raises(InputError, match=r"already contains a run; continue it with: steelyard resume"):
         create_run(path.parent, INFO, CASES)
     assert read(path.parent) == [reply(1)]
 
@@ -529,7 +529,7 @@ def test_a_run_that_is_finished_just_now_is_found_in_its_place(tmp_path: Path) -
         ):
             pass
         assert aside.is_dir()
-    with pytest.raises(InputError, match="holds a run already"), create_run_atomically(place):
+    with pytest.raises(InputError, match="already contains a run"), create_run_atomically(place):
         pass
     assert not aside.exists()
     assert StoredRun(place).info == INFO

@@ -271,7 +271,7 @@ def test_a_run_in_two_folders_is_listed_twice_with_a_word_about_it(tmp_path: Pat
     listed = by_name(library.listed())
     assert {run.name: (run.state, run.problem) for run in listed.values()} == {
         "one": ("done", ""),
-        "copy": ("done", "copy: holds the same run as one"),
+        "copy": ("done", "copy: is the same run as one"),
     }
     # a copy is younger than what it was made from, and yet nothing has to be worked out for the list
     assert listed["one"].models == listed["copy"].models != ()

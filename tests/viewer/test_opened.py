@@ -279,7 +279,9 @@ def test_an_attempt_that_lies_no_longer_where_it_lay_is_refused(tmp_path: Path) 
     opened = RunView(path.parent)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([lines[2], lines[3], lines[0], lines[1]]))
-    with pytest.raises(StoreError, match="another attempt lies where this one was; it has changed, so read it again"):
+    with pytest.raises(
+        StoreError, match="the file has changed and another attempt is at this place; read the run again"
+    ):
         opened.attempt(A.id, "m", "", 1)
     path.write_bytes(b"[]\n" * 400)
     with pytest.raises(StoreError, match=r"attempts.jsonl: no fact at byte 0; it has changed, so read it again"):

@@ -66,5 +66,5 @@ def cached_reply_notes(answered: Iterable[AttemptRow]) -> Iterator[str]:
     )
     yield (
         f"{len(cached)} of {counted(len(rows), 'reply', 'replies')} were taken from {whose}{listed}{cost}: "
-        "they are no further samples, and a comparison with their run leaves their cases out"
+        "they are not further samples, and a comparison with their run leaves their cases out"
     )

@@ -99,7 +99,7 @@ def credit(primary: str, penalties: Mapping[str, float]) -> float:
     """
     for category, penalty in penalties.items():
         if category == "pass" or not 0 <= penalty <= 1:
-            raise ValueError(f'a penalty lies in [0, 1] and is for a failure, got {penalty} for "{category}"')
+            raise ValueError(f'a penalty must be in [0, 1] and for a failure, got {penalty} for "{category}"')
     return 1.0 if primary == "pass" else 1 - penalties.get(primary, 1.0)
 
 
@@ -161,7 +161,7 @@ def mean_latency_score(seconds: Sequence[float], *, target: float, limit: float)
 
 def _share(value: float) -> float:
     if not 0 <= value <= 1:
-        raise ValueError(f"a score lies in [0, 1], got {value}")
+        raise ValueError(f"a score must be in [0, 1], got {value}")
     return value
 
 

@@ -53,7 +53,7 @@ def add_decision_options(sub: Any) -> None:
         type=fraction,
         default=0.0,
         metavar="X",
-        help="a smaller mean drop is no regression, however sure it is (default: 0)",
+        help="a smaller mean drop is not a regression, however certain it is (default: 0)",
     )
     sub.add_argument(
         "--on", default="passed", choices=["passed", "score"], help="compare outcomes or mean scores (default: passed)"
@@ -142,7 +142,7 @@ def add_execution_options(sub: argparse.ArgumentParser, *, backend: bool = False
         "--recheck",
         type=attempt_count,
         metavar="N",
-        help="verify attempts that passed or ran out of time N more times, and list different outcomes",
+        help="verify attempts that passed or timed out N more times, and list different outcomes",
     )
     how.add_argument("--env-file", metavar="FILE", help="read API keys from a file of NAME=value lines")
     add_sandbox_options(how)
@@ -150,15 +150,15 @@ def add_execution_options(sub: argparse.ArgumentParser, *, backend: bool = False
         how.add_argument(
             "--stream",
             choices=("auto", "on", "off"),
-            help="whether answers are streamed; replies are the same either way (default: auto, where long answers could "
-            "meet a time-out on the way)",
+            help="whether answers are streamed; replies are the same either way (default: auto, only where long answers "
+            "could run into a timeout)",
         )
         how.add_argument(
             "--agent-sandbox",
             choices=("auto", "on", "off"),
             default="auto",
-            help="whether agents are contained: auto, those that declare what they need, where this machine can; on, refuse all "
-            "others; off, none (default: auto)",
+            help="which agents are contained: auto, those that declare what they need, if this machine can; on, the same, and "
+            "refuse all others; off, none (default: auto)",
         )
         how.add_argument(
             "--batch",
@@ -166,7 +166,9 @@ def add_execution_options(sub: argparse.ArgumentParser, *, backend: bool = False
             help="ask in batches, which take up to a day and cost less: OpenAI, Azure, Anthropic, Gemini, Mistral",
         )
         how.add_argument(
-            "--cache", action="store_true", help="take replies to the same asks from earlier runs in the same folder"
+            "--cache",
+            action="store_true",
+            help="reuse replies to the same requests from earlier runs in the same folder",
         )
         how.add_argument(
             "--cache-for", type=amount, metavar="DAYS", help="the same, from the last DAYS days only, such as 7 or 0.5"
@@ -189,7 +191,7 @@ def add_allow_code_option(sub: Any) -> None:
     sub.add_argument(
         "--allow-code",
         action="store_true",
-        help="run code that the files name although you have not agreed to it, this time; see steelyard allow",
+        help="run the code that the files name without asking, this time only; see steelyard allow",
     )
 
 
@@ -231,8 +233,8 @@ def add_trust_option(sub: Any) -> None:
         "--require-trust",
         choices=("isolated", "in-process"),
         default="",
-        help="count only passes whose tests ran at least this far apart from the answer; neither counts those that an exit "
-        "code alone stands for (default: all passes)",
+        help="count only passes with at least this trust: tests out of the answer's reach, or in its process; neither "
+        "counts a bare exit code (default: all passes)",
     )
 
 
@@ -242,14 +244,14 @@ def add_default_check_option(sub: Any) -> None:
         "--map",
         default="",
         metavar="OURS=COLUMN,...",
-        help="how files of rows call what a case needs, such as prompt=question,target=answer; a dot leads into a table",
+        help="column names in files of rows, such as prompt=question,target=answer; a dot reaches into a nested table",
     )
     sub.add_argument(
         "--default-check",
         action="append",
         metavar="[SUITE=]CHECK",
-        help="check responses that their case says nothing about, of one suite or of all: the type of a check such as json, or "
-        "its table as JSON; otherwise only judges can tell; may be repeated",
+        help="a check for cases that declare none, in one suite or in all: its type, such as json, or its table as JSON; "
+        "without one only judges decide; may be repeated",
     )
     sub.add_argument(
         "--tools",
@@ -272,7 +274,7 @@ def add_result_options(sub: argparse.ArgumentParser) -> None:
         default="text",
         type=report_format,
         metavar="{text,json,markdown,csv,...}",
-        help="what is printed: text, or any report format, a plug-in's included (default: text)",
+        help="what to print: text, or any report format, including those of plug-ins (default: text)",
     )
     add_scoring_options(result)
     add_report_option(result)
@@ -305,13 +307,13 @@ def add_suite_options(sub: argparse.ArgumentParser) -> None:
         "--latency-target",
         type=amount,
         metavar="SECONDS",
-        help="a reply up to this latency has the full score (default: the run's own, or 2)",
+        help="replies with at most this latency get the full score (default: the run's own, or 2)",
     )
     suites.add_argument(
         "--latency-limit",
         type=amount,
         metavar="SECONDS",
-        help="a reply from this latency on scores 0 (default: the run's own, or 30)",
+        help="replies with at least this latency score 0 (default: the run's own, or 30)",
     )
 
 

@@ -102,7 +102,7 @@ class RunUnderTest(NamedTuple):
         with _fail_on_errors():
             _check_choice(on_inconclusive)
             if not 0 <= rate <= 1 or k < 1:
-                raise InputError(f"a rate lies between 0 and 1 and k is 1 or more, not {rate:g} and {k}")
+                raise InputError(f"a rate must be between 0 and 1, and k at least 1, not {rate:g} and {k}")
             stored = StoredRun(self.folder)
             models = summarise(self.run.info, stored.cases, stored.facts(), k=(k,)).models
             estimates = {model_label(model.model, model.tier): model.pass_at[k] for model in models}
@@ -158,7 +158,7 @@ class Steelyard:
             _fail(
                 "\n".join(
                     [
-                        "CANNOT TELL: attempts are missing, which is no fault of the model's",
+                        "CANNOT TELL: attempts are missing, which is not the model's fault",
                         *(f"  {reason}" for reason in reasons),
                         f"Continue with: steelyard resume {done.folder}",
                     ]

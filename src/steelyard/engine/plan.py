@@ -143,7 +143,9 @@ def shard_messages(shard: tuple[int, int], cases: Sequence[Case], max_cost: floa
     number, of = shard
     messages = [f"shard {number}/{of}: {len(shard_cases(cases, number, of))} of {len(cases)} cases"]
     if max_cost is not None and of > 1:
-        messages.append(f"--max-cost holds for each shard alone: {of} shards may spend ${of * max_cost:g} together")
+        messages.append(
+            f"--max-cost applies to each shard separately: {of} shards may spend ${of * max_cost:g} together"
+        )
     return messages
 
 

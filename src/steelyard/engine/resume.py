@@ -115,7 +115,7 @@ def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), me
             if shard is not None and not plan.are_shard_cases_unchanged(shard, current):
                 raise InputError(
                     f"{folder}: a shard, and its cases or their tests have changed; merge the shards first, so that all "
-                    "are verified alike, then verify the merged run"
+                    "get the same tests, then verify the merged run"
                 )
             code = case_code(current, means) + settings_code(means.settings)
             require_allowed_code(code, means, *(eval_sets or [folder]))

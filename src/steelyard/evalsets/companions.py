@@ -85,7 +85,7 @@ class CompanionFiles:
             return part
         path = (folder / part.path).resolve()
         if Path(part.path).is_absolute() or not path.is_relative_to(folder.resolve()):
-            raise InputError(f"{short_quote(part.path)} must lie beside the eval set, or in a folder there")
+            raise InputError(f"{short_quote(part.path)} must be beside the eval set, or in a folder below it")
         content = hashlib.blake2b(self._bytes(path), digest_size=16).hexdigest()
         return replace(part, path=str(path), digest=content)
 

@@ -145,7 +145,7 @@ def _check_budgets(document: dict[str, Any], path: Path, lines: TomlLineIndex, p
                 problems.error(
                     str(path),
                     lines.of((*keys, key)),
-                    f"{place} is not a budget that is enforced; write budget_usd under [experiment], which holds for all tiers, "
+                    f"{place} is not a budget that is enforced; write budget_usd under [experiment], which applies to all tiers, "
                     "budget_usd, case_budget_usd or attempt_budget_usd in a tier, or give --max-cost",
                 )
 
@@ -378,7 +378,7 @@ class _ExperimentFileReader(NamedTuple):
                 self.wrong(f"{subject}: {name} must be a number of dollars above 0", "tiers", number, name)
         whole = tier.budget_usd is not None or tier.case_budget_usd is not None
         if tier.agent and whole and tier.attempt_budget_usd is None:
-            what = "an agent's budget needs attempt_budget_usd beside it, because no other limit ends an attempt"
+            what = "an agent's budget also needs attempt_budget_usd, because no other limit ends an attempt"
             self.wrong(f"{subject}: {what}", "tiers", number)
         if not tier.agent and tier.attempt_budget_usd is not None:
             what = "attempt_budget_usd is for agents; limit what a model may write by max_tokens in parameters"

@@ -118,17 +118,19 @@ def table_drafts(
                 # the same row is the same case, wherever it stands
                 case = {**case, "id": f"case-{digest(given)[:12]}"}
                 if problems.is_repeated(path, case["id"]):
-                    problems.left_out(path, "rows that stand there already: each counts once")
+                    problems.left_out(path, "duplicate rows: each counts once")
                     return
             yield _draft(case, path, line, problems)
         except InputError as error:
             problems.error(path, line, f"{_subject(table.get('task_id'))}: {error}")
         except UnicodeEncodeError:
-            problems.error(path, line, "holds half of a surrogate pair, which is not text")
+            problems.error(path, line, "contains half of a surrogate pair, which is not text")
         except RecursionError:
             problems.error(path, line, "nested too deeply to be read; nest lists and objects less deeply")
     else:
-        kind = "a string that holds JSON" if isinstance(table, str) and table.lstrip()[:1] == "{" else "no JSON object"
+        kind = (
+            "a string that contains JSON" if isinstance(table, str) and table.lstrip()[:1] == "{" else "no JSON object"
+        )
         problems.error(path, line, f'column 1: {kind}; write each case as an object, {{"id": ..., "prompt": ...}}')
 
 

@@ -224,7 +224,7 @@ class ScoringRuleSet:
             problems.error(draft.path, 0, what)
         if self.rule and self.rule != draft.rule:
             other = f"{printable(self._says)} wants {short_quote(self.rule)}"
-            problems.error(draft.path, 0, f"wants rule {short_quote(draft.rule)}, but {other}; run them separately")
+            problems.error(draft.path, 0, f"asks for rule {short_quote(draft.rule)}, but {other}; run them separately")
         self.rule, self._says = draft.rule, draft.path
 
 
@@ -315,7 +315,7 @@ def _case(draft: Draft, places: dict[str, str], companions: CompanionFiles, prob
             case = _complete(case, draft, companions, problems)
             msgspec.json.encode(case)  # what cannot be stored would break a run later
     except UnicodeEncodeError:
-        problems.error(draft.path, line, f"{draft.subject}: holds half of a surrogate pair, which is not text")
+        problems.error(draft.path, line, f"{draft.subject}: contains half of a surrogate pair, which is not text")
     return case if len(problems.errors) == before else None
 
 

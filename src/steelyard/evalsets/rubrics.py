@@ -178,7 +178,7 @@ def _from_json(text: str, path: str, problems: ProblemCollector) -> LocatedDocum
         return None
     lines, again = _json_lines(text)
     for place, keys in again if repeated else ():
-        problems.error(path, place, f"{dotted_key_path(keys)}: stands twice, first in line {lines[keys]}")
+        problems.error(path, place, f"{dotted_key_path(keys)}: appears twice, first in line {lines[keys]}")
     return None if repeated else LocatedDocument(value, nearest_line(lines))
 
 
@@ -264,7 +264,7 @@ class _RubricFileReader(NamedTuple):
         try:
             msgspec.json.encode(rubric)
         except UnicodeEncodeError:
-            self._error((), "holds half of a surrogate pair, which is not text")
+            self._error((), "contains half of a surrogate pair, which is not text")
             return None
         return rubric
 
@@ -369,7 +369,7 @@ class _RubricFileReader(NamedTuple):
             if not _is_name(item.id):
                 self._error(here, f"{what}: {RUBRIC_NAME_RULE_TEXT}")
             if item.id in names:
-                self._error(here, f"{what}: stands twice in this category; ids must be unique")
+                self._error(here, f"{what}: appears twice in this category; ids must be unique")
             names.add(item.id)
 
     def _check_names(self, categories: list[RubricCategory]) -> None:
@@ -391,7 +391,7 @@ class _RubricFileReader(NamedTuple):
                 self._error(keys, f"category {short_quote(category.name)}: {RUBRIC_NAME_RULE_TEXT}")
             if category.name in seen:
                 self._error(
-                    keys, f"{short_quote(category.name)} stands twice; requirements and categories need unique names"
+                    keys, f"{short_quote(category.name)} appears twice; requirements and categories need unique names"
                 )
             seen.add(category.name)
 

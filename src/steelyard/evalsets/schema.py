@@ -197,7 +197,7 @@ def _value(kind: Any, value: Any, keys: KeyPath, draft: Draft, problems: Problem
     try:
         return msgspec.convert(value, kind)
     except UnicodeEncodeError:
-        what = "holds half of a surrogate pair, which is not text"
+        what = "contains half of a surrogate pair, which is not text"
         problems.error(draft.path, draft.line(keys), f"{draft.subject}: {dotted_key_path(keys)}: {what}")
     except msgspec.ValidationError as error:
         key = draft.spelled.get(dotted_key_path(keys), dotted_key_path(keys))

@@ -95,7 +95,7 @@ def _first_forbidden_event(events: Any, max_values: int) -> tuple[int, str] | No
         if values > max_values:
             return line, f"more than {max_values} values; shorten the file"
         if isinstance(event, yaml.AliasEvent):
-            return line, f"an alias *{event.anchor}; write out what it stands for"
+            return line, f"an alias *{event.anchor}; write out its value"
         if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
             return line, f"an anchor &{event.anchor}; leave it out, and write out what refers to it"
         if isinstance(event, yaml.CollectionStartEvent):
@@ -138,7 +138,7 @@ class _YamlNodeReader(NamedTuple):
             here = (*keys, key.value)
             if key.value in table:
                 self._error(
-                    key, keys, f"the key {short_quote(key.value)} stands twice, first in line {self.lines[here]}"
+                    key, keys, f"the key {short_quote(key.value)} appears twice, first in line {self.lines[here]}"
                 )
                 continue
             self.lines[here] = key.start_mark.line + 1

@@ -94,7 +94,7 @@ class OutcomeCsvReader:
         what = {
             "unexpected end of data": "a quote is opened on this line and never closed",
             f"field larger than field limit ({MAX_CSV_FIELD_CHARACTERS})": f"a field of more than {MAX_CSV_FIELD_CHARACTERS >> 20} MB",
-        }.get(str(error), f"broken quoting ({error}); double a quote that stands inside quotes")
+        }.get(str(error), f"broken quoting ({error}); double a quote inside quotes")
         return UnreadableOutcomesError(what, self._next_line)
 
     def require(self, wanted: Sequence[str]) -> None:

@@ -321,7 +321,7 @@ class _ExperimentCsvRows:
         absent = [word in EMPTY_CELL_WORDS for word in words]
         # that a criterion does not apply is nothing odd
         is_odd = [nothing and word != "n/a" for word, nothing in zip(words, absent, strict=True)]
-        check(np.array(is_odd, bool), ": taken for an empty cell", fatal=False)
+        check(np.array(is_odd, bool), ": treated as an empty cell", fatal=False)
         words = ["" if nothing else word for word, nothing in zip(words, absent, strict=True)]
         if name in BOOLEAN_COLUMNS:
             codes = boolean_codes(words)

@@ -211,7 +211,7 @@ def _rows(
         if len(chosen := np.flatnonzero(cases == reason)):
             oid, _, specific = pairs[int(read.problems[chosen[0]])].partition("\0")
             if reason == AMBIGUOUS_CASE_CODE:
-                what = f"oid {short_quote(oid)} stands for several problems, and no specific_oid says which"
+                what = f"oid {short_quote(oid)} means several problems, and no specific_oid says which"
             elif specific and listed and listed.is_specific:
                 what = f"specific_oid {short_quote(specific)} is not in {listed.file.name}; ignored"
             else:

@@ -110,7 +110,7 @@ class CommandProvider:
     def unsupported(self, parameters: Mapping[str, Any]) -> str:
         """Why these parameters cannot be asked for; empty where they can."""
         named = [name for name in ("reasoning_effort", "response_format") if name in parameters]
-        return f"is a program, and is told no {named[0].replace('_', ' ')}" if named else ""
+        return f"is a program and takes no {named[0].replace('_', ' ')}" if named else ""
 
     def headroom(self) -> None:
         return None

@@ -44,11 +44,11 @@ def check_base_url(url: str) -> None:
         raise InputError(f'"{url}" is not an address; write one such as http://127.0.0.1:8000/v1')
     if any(is_secret(name, value) for name, value in parse_qsl(parts.query)):
         raise InputError(
-            "a base URL must not hold a key in its query: it is stored with the run; use api_key or headers"
+            "a base URL must not contain a key in its query: it is stored with the run; use api_key or headers"
         )
     if "@" in parts.netloc:
         raise InputError(
-            "a base URL must not hold a name and password: it is stored with the run; use api_key or headers"
+            "a base URL must not contain a name and password: it is stored with the run; use api_key or headers"
         )
 
 

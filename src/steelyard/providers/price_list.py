@@ -150,4 +150,4 @@ def _fits(rule: list[Any], name: str) -> bool:
             return str(text).lower() in name
         case ["regex", text]:
             return re.search(str(text), name) is not None
-    raise ValueError(f"the list of prices has a rule that nobody knows: {rule[0]}")
+    raise ValueError(f"the price list has an unknown rule: {rule[0]}")

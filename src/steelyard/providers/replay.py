@@ -359,8 +359,8 @@ def _shape_problem(line: bytes, error: msgspec.ValidationError) -> str:
     """What JSON that is no line of a recording is instead."""
     if line.lstrip().startswith(b"{"):
         return str(error)
-    what = "a string that holds JSON" if re.match(rb'\s*"\s*\{', line) else "no JSON object"
-    return f"column 1: {what}; write each reply as an object on a line of its own"
+    what = "a string that contains JSON" if re.match(rb'\s*"\s*\{', line) else "no JSON object"
+    return f"column 1: {what}; write each reply as an object on its own line"
 
 
 def _decoded(line: bytes) -> _RecordingLine:

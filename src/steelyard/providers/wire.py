@@ -86,7 +86,7 @@ class HttpEndpoint:
             # an error raised while sending would show the key
             if not (value.isascii() and value.isprintable()):
                 raise InputError(
-                    f"the header {name} holds a character that cannot be sent, such as a line end; is the key right?"
+                    f"the header {name} contains a character that cannot be sent, such as a line end; is the key right?"
                 )
         self._headers = {"accept": "application/json", "accept-encoding": "identity", **headers}
         given = [secret for secret in secrets if secret]
@@ -254,7 +254,7 @@ class HttpEndpoint:
             target = self.clean(response.headers.get("location", "nowhere"))
             message += f": redirects to {target}; set that as base URL"
         if status in (401, 403) and not self._has_key:
-            message += "; no key was sent, because a key goes only to its own address: set api_key beside base_url in the settings file"
+            message += "; no key was sent, because a key goes only to its own address: set api_key next to base_url in the settings file"
         raise provider_error(
             message,
             status,

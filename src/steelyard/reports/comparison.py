@@ -469,7 +469,7 @@ def _reasons(model: ModelPlan, plan: ComparisonPlan) -> Iterator[str]:
         if as_it_is is not None:
             yield f"{verdict}: {_need(model, as_it_is)}"
         elif with_more is not None:
-            yield f"{verdict}: the baseline is too thin, even {MAX_PLANNED_ATTEMPTS_PER_CASE:,} attempts per case do not suffice"
+            yield f"{verdict}: the baseline is too thin, even {MAX_PLANNED_ATTEMPTS_PER_CASE:,} attempts per case are not enough"
         else:
             yield f"{verdict}: more than {MAX_PLANNED_ATTEMPTS_PER_CASE:,} attempts per case on both sides; it takes more cases"
         if with_more is not None:

@@ -171,8 +171,8 @@ def strongest_isolation(required: str = "", *, allow_weak: bool = False) -> Isol
             f"this machine does not support isolation level {required} ({'; '.join(tried)}); `steelyard doctor` shows why"
         )
     raise InputError(
-        "no sandbox here keeps generated code from network, secrets and files; see steelyard doctor for what is "
-        "missing, or run what you would run yourself with --allow-weak-sandbox"
+        "no sandbox on this machine keeps generated code away from network, secrets and files; see steelyard doctor for "
+        "what is missing, or run code that you trust with --allow-weak-sandbox"
     )
 
 

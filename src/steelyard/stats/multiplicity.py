@@ -21,7 +21,7 @@ def holm(p: Sequence[float]) -> list[float]:
     """
     for value in p:
         if not 0 <= value <= 1:
-            raise ValueError(f"a p-value lies in [0, 1], got {value}")
+            raise ValueError(f"a p-value must be in [0, 1], got {value}")
     order = sorted(range(len(p)), key=p.__getitem__)
     scaled = (min(1.0, (len(p) - rank) * p[place]) for rank, place in enumerate(order))
     return [value for _, value in sorted(zip(order, accumulate(scaled, max), strict=True))]

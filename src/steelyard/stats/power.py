@@ -311,7 +311,7 @@ def rates_after_drop(cases: Sequence[BaselineRate], drop: float) -> list[float]:
     [0.825, 0.325, 0.0]
     """
     if not cases or not 0 < drop <= 1:
-        raise ValueError(f"a drop of cases lies above 0 and is at most 1, got {drop} of {len(cases)} cases")
+        raise ValueError(f"a drop of cases must be above 0 and at most 1, got {drop} of {len(cases)} cases")
     left, sharing, taken = drop * len(cases), len(cases), 1.0
     for rate in sorted(case.rate for case in cases):
         if left <= rate * sharing:

@@ -96,7 +96,7 @@ def _free_folder(folder: Path) -> Path:
     """A place where a run can be put."""
     place = Path(os.path.abspath(folder))  # noqa: PTH100  a link at the end must stay one
     if (place / "run.json").exists():
-        raise InputError(f"{folder}: holds a run already; name another folder with --output")
+        raise InputError(f"{folder}: already contains a run; name another folder with --output")
     if place.is_symlink() or (place.exists() and not (place.is_dir() and not any(place.iterdir()))):
         raise InputError(f"{folder}: already exists, and is not an empty folder; name another with --output")
     return place

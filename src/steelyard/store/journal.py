@@ -361,7 +361,7 @@ def make_run_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / "run.json").exists():
-            raise InputError(f"{folder}: holds a run already; continue it with: steelyard resume {folder}")
+            raise InputError(f"{folder}: already contains a run; continue it with: steelyard resume {folder}")
     except OSError as error:
         raise StoreError(f"{folder}: {error.strerror}") from None
 

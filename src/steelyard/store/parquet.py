@@ -406,7 +406,7 @@ def copied_runs(
             if seen is None:
                 continue
             if seen.info.id in found:
-                warnings.append(f"{folder}: left out, because it holds the same run as {found[seen.info.id].shown}")
+                warnings.append(f"{folder}: left out, because it is the same run as {found[seen.info.id].shown}")
                 continue
             run = _with_current_copy(folder, seen, opinions, scratch, copies)
             found[run.info.id] = run

@@ -427,7 +427,7 @@ def _check(runs: Sequence[TierRun], judged: Mapping[RunIdentity, object]) -> Non
         raise ValueError(f"{again} is there {known[again]} times")
     unknown = next((identity for identity in judged if identity not in known), None)
     if unknown is not None:
-        raise ValueError(f"judges speak of {unknown}, and there is no such run")
+        raise ValueError(f"judges rated {unknown}, and there is no such run")
     for run in runs:
         for name in ("score", "impl_rate", "cost_usd", "duration_seconds"):
             value = getattr(run, name)

@@ -38,7 +38,7 @@ def analysis_warnings(
             yield from (f"{name}: {warning}" for warning in _missing_data_warnings(tier))
     few = [tier for model in models for tier in model.tiers if tier.cases < MIN_CASES_FOR_MEDIAN_INTERVAL]
     if any(tier.cases == 1 for tier in few):
-        yield "intervals of a tier with a single case speak of that case asked again, not of cases like it"
+        yield "intervals of a tier with a single case are about that case asked again, not about cases like it"
     if any(tier.unit == "case" and tier.composite_median.low is not None for tier in few):
         yield f"fewer than {MIN_CASES_FOR_MEDIAN_INTERVAL} cases cannot bound a median: a grade over so few could be any other"
     if any(tier.unit == "case" and tier.pass_rate.value is not None and tier.pass_rate.low is None for tier in few):

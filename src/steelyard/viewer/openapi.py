@@ -121,7 +121,7 @@ API_PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
     ),
     "/api/v1/compare": (
         "compare",
-        "What a gate says of two runs or models, and every case, culprits first. Asking is no look: it spends no error rate.",
+        "What a gate says of two runs or models, and every case, culprits first. Asking is not a look: it spends no error rate.",
         [
             _text_parameter("baseline", "`RUN` or `RUN@MODEL`: what it was.", required=True),
             _text_parameter("current", "`RUN` or `RUN@MODEL`: what it is now.", required=True),

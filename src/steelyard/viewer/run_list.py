@@ -330,4 +330,4 @@ def _with_duplicates_noted(runs: Iterable[ListedRun]) -> Iterator[ListedRun]:
     for run in runs:
         first = known.setdefault(run.info.id, run.name) if run.info else run.name
         is_twin = first != run.name and not run.problem
-        yield run._replace(problem=f"{run.name}: holds the same run as {first}") if is_twin else run
+        yield run._replace(problem=f"{run.name}: is the same run as {first}") if is_twin else run

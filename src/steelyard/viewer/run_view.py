@@ -142,7 +142,7 @@ class RunView:
         fact = UntrustedRun(self.folder).at(place, self.table.journals)
         if (fact.case, fact.model, fact.tier, fact.number) != where:
             raise StoreError(
-                f"{self.folder}: another attempt lies where this one was; it has changed, so read it again"
+                f"{self.folder}: the file has changed and another attempt is at this place; read the run again"
             )
         return fact
 

@@ -83,7 +83,7 @@ def test_a_sequence_of_looks_never_spends_more_than_alpha(tmp_path: Path, seed: 
             gate_sides(SURE, side(*counts), folder=tmp_path, alpha=0.1)
         except InputError as error:
             refused = str(error)
-    assert "looks at this run have used up its error rate of 0.1; decide by a new run" in refused
+    assert "looks at this run have used up its error rate of 0.1; decide with a new run" in refused
     spent = [look.spent for look in gate_looks(tmp_path)]
     assert len(spent) > 5
     assert sum(spent) <= 0.1
@@ -190,12 +190,12 @@ def test_models_of_one_side_only_are_told() -> None:
 def test_a_thin_baseline_is_warned_of() -> None:
     (thin,) = gate_sides(side(*[(5, 5)] * 40, name="main"), side(*[(5, 5)] * 40)).warnings
     assert thin == (
-        "main has as few as 5 attempts per case: one such baseline in ten, drawn too well, flags up to 29% of innocent "
+        "main has as few as 5 attempts per case: one such baseline in ten is luckily high and flags up to 29% of innocent "
         "changes, not 5%; pool several runs with steelyard bless"
     )
     (one_case,) = gate_sides(side((3, 3), *[(30, 30)] * 39, name="main"), side(*[(5, 5)] * 40)).warnings
     assert "main has as few as 3 attempts per case" in one_case
-    assert "flags up to 15% of innocent changes, not 5%" in one_case
+    assert "flags up to 15% of harmless changes, not 5%" in one_case
     assert gate_sides(SURE, side(*[(5, 5)] * 40)).warnings == ()
 
 

@@ -191,7 +191,7 @@ def test_rounds_that_came_to_their_end_leave_nothing_for_another_look() -> None:
     done = until_decided(model("unsure", 0.5), most=2)
     resume(done.run.folder, samples=4, means=means())
     with pytest.raises(
-        InputError, match=r"2 looks at this run have used up its error rate of 0\.05; decide by a new run"
+        InputError, match=r"2 looks at this run have used up its error rate of 0\.05; decide with a new run"
     ):
         gate("main", "run")
 

@@ -416,7 +416,7 @@ def test_an_oid_that_stands_for_several_problems_needs_the_specific_one(scene: S
     problems = [{"oid": "o", "specific_oid": "o1", **TARGET}, {"oid": "o", "specific_oid": "o2", "summary": "Another"}]
     write_table(scene.fixes / "problems.csv", problems)
     scene.propose(RIGHT, summary="A third")
-    assert scene.refused()[0].endswith('oid "o" stands for several problems, and no specific_oid says which')
+    assert scene.refused()[0].endswith('oid "o" means several problems, and no specific_oid says which')
     scene.propose({"fixed_file": RIGHT, "specific_oid": "o1"}, {"fixed_file": RIGHT, "specific_oid": "o2"})
     scene.judge()
     assert column(scene.outcomes(), "is_fixed") == ["True", ""]
@@ -844,7 +844,7 @@ def test_an_interrupted_run_keeps_what_was_judged_and_says_how_to_go_on(scene: S
     running.send_signal(signal.SIGTERM)
     _, told = running.communicate(timeout=60)
     assert running.returncode == ExitCode.INTERRUPTED
-    assert told.endswith("interrupted; what was judged is kept, and the same command goes on\n")
+    assert told.endswith("interrupted; what was judged is kept, and the same command continues\n")
     assert "Traceback" not in told
     assert 0 < verdicts(scene) < 100
 

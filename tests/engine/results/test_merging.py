@@ -580,7 +580,7 @@ def test_the_same_ask_key_in_two_shards_is_refused(place: Path) -> None:
     (two / "attempts.jsonl").write_bytes(content.replace(chosen.key.encode(), key.encode()))
     refused(
         place,
-        rf"1 and .*/2 hold replies with the same key, such as attempt {chosen.number} at case \"{chosen.case}\"",
+        rf"1 and .*/2 contain replies with the same key, such as attempt {chosen.number} at case \"{chosen.case}\"",
     )
 
 
@@ -595,7 +595,7 @@ def test_a_folder_that_is_there_already_is_left_alone(place: Path) -> None:
     (place / "empty").mkdir()
     (place / "link").symlink_to(place / "empty")
     for name, why in (
-        ("whole", "holds a run already; name another folder with --output"),
+        ("whole", "already contains a run; name another folder with --output"),
         ("file", "already exists, and is not an empty folder"),
         ("full", "already exists, and is not an empty folder"),
         ("link", "already exists, and is not an empty folder"),

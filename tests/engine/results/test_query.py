@@ -309,7 +309,7 @@ def test_a_damaged_run_is_left_out_with_a_warning_and_the_others_answer(tmp_path
     assert "left out: bad-info/run.json: not the description of a run" in said
     assert "left out: no-cases/cases.jsonl: No such file or directory" in said
     assert 'unknown rule "gone"' in said
-    assert "twin: left out, because it holds the same run as" in said
+    assert "twin: left out, because it is the same run as" in said
 
 
 def test_a_folder_without_runs_says_how_to_start_one(tmp_path: Path) -> None:

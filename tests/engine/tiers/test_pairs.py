@@ -57,7 +57,7 @@ def test_a_fair_judge_prefers_the_better_and_a_lazy_one_is_found_out(
     assert (lazy.ties, lazy.swayed, lazy.preferred.value) == (6, 6, 0.5)
     assert lazy.position.first == 6
     assert (broken.pairs, broken.unusable, broken.preferred.value) == (0, 6, None)
-    with pytest.raises(InputError, match="holds no judgments of pairs"):
+    with pytest.raises(InputError, match="has no judgments of pairs"):
         pair_preferences(stored)
     capfd.readouterr()
     assert main(["pairs", str(kept.folder)]) == 3

@@ -402,7 +402,7 @@ def test_a_workspace_that_changed_is_not_the_one_that_was_asked_about(project: P
 
 
 def test_a_workspace_that_is_gone_is_told_before_anybody_is_asked(project: Path) -> None:
-    with pytest.raises(VerifierError, match="is no folder any more"):
+    with pytest.raises(VerifierError, match="is no longer a folder"):
         CommandVerifier(sandbox()).check(replace(case(project), workspace=str(project / "gone")))
 
 

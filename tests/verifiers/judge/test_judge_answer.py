@@ -132,7 +132,7 @@ UNUSABLE = [
     ("a refusal", "I'm sorry, but I can't judge this.", 'no JSON object in the reply, which begins "I\'m sorry'),
     ("a score in prose", "I'd give it 8/10.", "no JSON object"),
     ("a list", f"[{FINE}]", "JSON, but no object"),
-    ("a string that holds JSON", json.dumps(FINE), "JSON, but no object"),
+    ("a string that contains JSON", json.dumps(FINE), "JSON, but no object"),
     ("a number", "0.85", "JSON, but no object"),
     ("null", "null", "JSON, but no object"),
     ("an empty object", "{}", 'there are no scores: expected an object "criteria_scores"'),

@@ -23,9 +23,9 @@ def case(tests: str, **verify: str) -> Case:
 def test_an_expected_name_that_no_code_can_define_is_the_cases_mistake() -> None:
     for name in ("add(a, b)", "class", "2nd", "add two", "Box."):
         for expected in (Expectations(expected_functions=(name,)), Expectations(expected_types=(name,))):
-            with pytest.raises(VerifierError, match="is no name in Python"):
+            with pytest.raises(VerifierError, match="is not a name in Python"):
                 check_tests(replace(case("assert add(1, 2) == 3"), expectations=expected), "asserts")
-        with pytest.raises(VerifierError, match="is no name in Python"):
+        with pytest.raises(VerifierError, match="is not a name in Python"):
             check_tests(case("def check(candidate):\n    assert candidate(1)", entry_point=name), "check")
     for name in ("add", "Box.add", "größe"):
         check_tests(replace(case("assert f(1)"), expectations=Expectations(expected_functions=(name,))), "asserts")

@@ -200,7 +200,7 @@ def test_a_very_long_reply_is_classified_like_a_short_one() -> None:
 @pytest.mark.parametrize(
     ("of", "message"),
     [
-        (case(target=""), "nothing to hold the reply against"),
+        (case(target=""), "nothing to check the reply against"),
         (case(style="fuzzy"), 'unknown style "fuzzy"'),
         (case(style="exact", expect=STATUS), "keep one of them"),
         (case(expect={"type": "jsn"}), 'verify.expect.type: unknown check "jsn"'),

@@ -67,7 +67,7 @@ Now look
   steelyard view                   every case, attempt, test and reason in a browser
 
 Now try your own
-  steelyard init                   writes an eval set that runs with what is here, and says how
+  steelyard init                   writes an eval set that runs with the models you have, and says how
   steelyard doctor                 what is enforced on generated code, and which toolchains were found
 """
 

@@ -78,7 +78,7 @@ def _compare_options(sub: argparse.ArgumentParser) -> None:
         "--threshold", type=fraction, default=0.05, metavar="X", help="how far a mean score may change (default: 0.05)"
     )
     sub.add_argument(
-        "--fail-on-regression", action="store_true", help="exit with 1 when a score dropped by more than that"
+        "--fail-on-regression", action="store_true", help="exit with 1 when a score dropped by more than the threshold"
     )
     sub.add_argument("--rule", help="score both sides by this rule (default: their own)")
     sub.add_argument(
@@ -171,7 +171,7 @@ def _gate_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--fail-on-removed",
         action="store_true",
-        help="exit with 1 when cases of the baseline are gone or have other tests",
+        help="exit with 1 when cases of the baseline are gone or have different tests",
     )
     add_attempt_column_options(sub.add_argument_group("columns of attempts in Parquet"))
     add_counting_options(sub)

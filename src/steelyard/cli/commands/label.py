@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def label(options: argparse.Namespace) -> int:
-    """Mark answers of a run right or wrong in the browser, take labels in or out as CSV, or show what they come to."""
+    """Mark answers of a run right or wrong in the browser, import or export labels as CSV, or show the corrected rates."""
     from steelyard.engine.results.labels import LabelledRun, default_labeller, export_labels, import_labels
     from steelyard.store.files import write_file
     from steelyard.store.journal import StoredRun

@@ -124,7 +124,7 @@ def _show_options(sub: argparse.ArgumentParser) -> None:
 
 
 def report(options: argparse.Namespace) -> int:
-    """Write reports of a run; the format follows from the file's suffix."""
+    """Write reports of a run; the file's suffix chooses the format."""
     from contextlib import ExitStack
 
     from steelyard.engine.results.import_run import runs_of_recordings
@@ -242,7 +242,7 @@ def view(options: argparse.Namespace) -> int:
     if len(options.path) > 1 and not all(are_files):
         raise InputError("name one folder, or files of other tools; several folders are not shown together")
     if options.path and not any(are_files) and not root.is_dir():
-        raise InputError(f"{root}: no such folder; name one that holds runs, a run, or a file of another tool")
+        raise InputError(f"{root}: no such folder; name a folder of runs, a run, or a file of another tool")
     shown = ", ".join(options.path) if any(are_files) else f"the runs of {root}"
 
     def tell(url: str) -> None:

@@ -133,7 +133,7 @@ def repairs(options: argparse.Namespace) -> int:
     try:
         evaluation = evaluate(Path(options.evaluation), means)
     except KeyboardInterrupt:
-        print_to_stderr("\ninterrupted; what was judged is kept, and the same command goes on")
+        print_to_stderr("\ninterrupted; what was judged is kept, and the same command continues")
         return ExitCode.INTERRUPTED
     warn(evaluation.problems)
     if evaluation.levels:
@@ -274,12 +274,14 @@ def _import_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "-o", "--output", metavar="DIR", help="the folder of the run (default: a new one under steelyard-runs/)"
     )
-    sub.add_argument("--from", dest="reader", metavar="NAME", help="the reader, where a file does not say it by itself")
+    sub.add_argument(
+        "--from", dest="reader", metavar="NAME", help="the format, if it cannot be recognised from the file"
+    )
     add_settings_option(sub)
 
 
 IMPORT_EXAMPLES = """\
-A file is recognised by what it holds. Nothing is asked and nothing is run: verdicts are marked as recorded by the tool. Every command
+A file is recognised by its content. Nothing is asked and nothing is run: verdicts are marked as recorded by the tool. Every command
 takes the run like any other. steelyard verify RUN --eval-set FILE judges the replies again, where you have the tests.
 
 examples:

@@ -150,12 +150,12 @@ def _add_answer_options(ask: Any) -> None:
     ask.add_argument(
         "--reasoning-effort",
         choices=("none", "minimal", "low", "medium", "high", "xhigh", "max"),
-        help="how much a model thinks before it answers; refused where its provider has no such setting",
+        help="how much a model thinks before it answers; refused if its provider has no such setting",
     )
     ask.add_argument(
         "--response-format",
         metavar="json|SCHEMA",
-        help="hold replies to JSON, or to the JSON Schema in a file; refused where the provider cannot",
+        help="require replies in JSON, or by the JSON Schema in a file; refused if the provider does not support it",
     )
 
 
@@ -255,7 +255,7 @@ examples:
   steelyard run evals/ --models openai/gpt-5-mini --baseline main --until-decided --max-cost 2
   steelyard run evals/ --models openai/gpt-5-mini --samples 10 --shard 3/8 --output shards/3
 
-With --shard, --max-cost holds for each shard on its own.
+With --shard, --max-cost applies to each shard separately.
 """
 
 
@@ -288,7 +288,7 @@ def _resume_options(sub: argparse.ArgumentParser) -> None:
 
 
 def verify(options: argparse.Namespace) -> int:
-    """Verify the stored replies of a run again, with the tests as they are now; no model is asked."""
+    """Verify the stored replies of a run again with the current tests; no model is asked."""
     from steelyard.engine.results.report_files import check_report_paths
     from steelyard.engine.resume import verify_again
 

@@ -146,7 +146,7 @@ def _models_options(sub: argparse.ArgumentParser) -> None:
 
 
 def init(options: argparse.Namespace) -> int:
-    """Write an eval set and settings that run with what is here: a key, a server on this machine, or recorded replies."""
+    """Write an eval set and settings for what you have: a key, a server on this machine, or recorded replies."""
     import os
 
     from steelyard.engine.preflight.starting_point import starting_point
@@ -243,7 +243,7 @@ examples:
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Show what is enforced on generated code here, which toolchains were found, and how to get the missing ones."""
+    """Show what is enforced on generated code on this machine, which toolchains were found, and how to get the missing ones."""
     from steelyard.engine.preflight.doctor import examine_machine
     from steelyard.reports import lists
     from steelyard.reports.tables import json_report

@@ -56,9 +56,9 @@ def tiers(options: argparse.Namespace) -> int:
     if not options.runs_csv and (options.judges_csv or options.criteria_csv):
         raise InputError("--judges-csv and --criteria-csv belong to --runs-csv FILE")
     if options.shard and not (options.experiment or "").endswith(".toml"):
-        raise InputError("--shard is for running an experiment (.toml); what is recorded is analysed as a whole")
+        raise InputError("--shard is for running an experiment (.toml); recorded runs are analysed as a whole")
     if options.dry_run and not (options.experiment or "").endswith(".toml"):
-        raise InputError("--dry-run is for an experiment (.toml); what is recorded costs nothing to analyse")
+        raise InputError("--dry-run is for an experiment (.toml); analysing recorded runs costs nothing")
     if options.runs_csv:
         experiment, problems = tier_runs.from_files(options.runs_csv, options.judges_csv, options.criteria_csv)
         warn(problems)
@@ -128,13 +128,13 @@ def _tiers_options(sub: argparse.ArgumentParser) -> None:
         "--impl-rate",
         choices=["score", "points", "recorded"],
         help="take impl rates from the recorded weighted score, from the points that judges gave, or from the recorded "
-        "impl_rate (default: the first of them that there is; points for a run of ours)",
+        "impl_rate (default: the first that exists; points for a run of ours)",
     )
     sub.add_argument(
         "--tasks",
         choices=["fixed", "sampled"],
-        help="whether intervals speak of these tasks with other variants and runs, or of tasks like these (default: by "
-        "their number)",
+        help="whether intervals are about exactly these tasks, with other variants and runs, or about tasks like these "
+        "(default: depends on their number)",
     )
     sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
     add_shard_option(sub)

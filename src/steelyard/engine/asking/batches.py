@@ -126,7 +126,7 @@ class BatchRunner:
             return None
         request = None if attempt is None else await self._request(attempt)
         if provider is None or request is None or stored.begun.api not in BATCH_APIS:
-            self._hold(stored, "cannot be looked after: its provider is not there any more")
+            self._hold(stored, "cannot be followed: its provider is no longer configured")
             return None
         return _OpenBatch(stored, BATCH_APIS[stored.begun.api], request.endpoint, provider)
 

@@ -343,7 +343,9 @@ def _check_rule(rule: GateRule, policy: CasesPolicy) -> None:
 
 def _check_level(levels: GateLevels, look: int, alpha: float) -> None:
     if min(levels.alarm, levels.cleared) < MIN_LOOK_ALPHA_SHARE * alpha:
-        raise InputError(f"{look - 1} looks at this run have used up its error rate of {alpha:g}; decide by a new run")
+        raise InputError(
+            f"{look - 1} looks at this run have used up its error rate of {alpha:g}; decide with a new run"
+        )
 
 
 def _decided(
@@ -559,7 +561,7 @@ def _warnings(baseline: str, compared: _GateInputs, look: int, alpha: float, lev
     if fewest < THIN_BASELINE_ATTEMPTS and (flagged := unlucky_alarms(compared.sizes, alpha=alpha)) is not None:
         warnings.append(
             f"{baseline} has as few as {counted(fewest, 'attempt')} per case: one such baseline in ten, drawn too well, "
-            f"flags up to {flagged:.0%} of innocent changes, not {100 * alpha:.2g}%; pool several runs with steelyard bless"
+            f"flags up to {flagged:.0%} of harmless changes, not {100 * alpha:.2g}%; pool several runs with steelyard bless"
         )
     pairing = compared.pairing
     for what, names in (

@@ -53,7 +53,9 @@ def gate_corrected(
     earlier = [look for look in gate_looks(folder) if look.baseline == held_against]
     levels, look = look_levels(earlier, shown, alpha, None)
     if min(levels.alarm, levels.cleared) < MIN_LOOK_ALPHA_SHARE * alpha:
-        raise InputError(f"{look - 1} looks at this run have used up its error rate of {alpha:g}; decide by a new run")
+        raise InputError(
+            f"{look - 1} looks at this run have used up its error rate of {alpha:g}; decide with a new run"
+        )
     decision = decide_judged(
         models,
         alpha=levels.alarm,
@@ -103,8 +105,8 @@ def _check_panels(baseline: str, current: str, old: Panel | None, new: Panel | N
     difference = panel_difference(old, new)
     if difference:
         raise NotComparableError(
-            f"{baseline} and {current} were judged differently ({difference}), so a difference may be the judges'; "
-            "judge both alike with: steelyard judge RUN"
+            f"{baseline} and {current} were judged differently ({difference}), so the judges may cause a difference; "
+            "judge both in the same way with: steelyard judge RUN"
         )
 
 

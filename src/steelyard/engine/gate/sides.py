@@ -185,7 +185,7 @@ def bless(
     `cases` says what cases that got worse mean for gates on this baseline; by default the gate decides by the models.
     """
     if not label or label.startswith(".") or "@" in label or Path(label).name != label or not label.isprintable():
-        raise InputError(f'"{label}" cannot be the name of a baseline: it names a file, and may hold no slash and no @')
+        raise InputError(f'"{label}" cannot be the name of a baseline: it is a file name, without / and @')
     sides = [side(name, rule=rule, root=root) for name in names]
     rules = sorted({each.rule for each in sides})
     if len(rules) > 1:
@@ -298,7 +298,7 @@ def _side_of_baseline(path: Path, rule: str | None) -> Side:
         with path.open("rb") as file:
             content = file.read(MAX_REPORT_FILE_BYTES + 1)
         if len(content) > MAX_REPORT_FILE_BYTES:
-            raise InputError(f"{path}: larger than {MAX_REPORT_FILE_BYTES >> 30} GB, which is no baseline")
+            raise InputError(f"{path}: larger than {MAX_REPORT_FILE_BYTES >> 30} GB, which is too large for a baseline")
         check_format(str(path), format_number(content), BASELINE_FORMAT)
         found = _side.decode(content)
     except OSError as error:

@@ -230,7 +230,7 @@ class RepairReader:
         named = row.specific if problems.is_specific and row.specific else ""
         names = [named] if named in problems.cells else [] if named else problems.of_oid.get(row.oid, ())
         if len(names) > 1:
-            what = f"oid {short_quote(row.oid)} stands for several problems, and no specific_oid says which"
+            what = f"oid {short_quote(row.oid)} means several problems, and no specific_oid says which"
             self._complaints.add(fixes.file, "ambiguous", what, [row.line])
         elif not names:
             which = f"specific_oid {short_quote(named)}" if named else f"oid {short_quote(row.oid)}"

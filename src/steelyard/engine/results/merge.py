@@ -378,7 +378,7 @@ def _check_no_duplicate_replies(parts: Sequence[ShardRun], keys: Sequence[array[
     first, second = [part for part, own in zip(parts, distinct, strict=True) if twice[0] in own][:2]
     fact = next(fact for fact in second.stored.facts() if isinstance(fact, Reply) and hash(fact.key) == twice[0])
     raise InputError(
-        f"{first.folder} and {second.folder} hold replies with the same key, such as attempt {fact.number} at case "
+        f"{first.folder} and {second.folder} contain replies with the same key, such as attempt {fact.number} at case "
         f"{short_quote(fact.case)}; run one of them again"
     )
 

@@ -109,7 +109,7 @@ def _sources(
                 if not files:
                     raise InputError("; ".join(notes) or f"{printable(name)}: no runs here")
                 if elsewhere and any(run.place.is_relative_to(scratch) for run in runs):
-                    what = "its runs take no copies, which all machines must find"
+                    what = "its runs cannot hold copies, which all machines must find"
                     raise InputError(f"{printable(name)}: {what}; keep them in a folder that they share: --copies DIR")
                 _refuse_duplicates(name, {f"run {run.info.id}": str(run.shown) for run in runs}, known)
             _refuse_duplicates(name, {os.path.realpath(path): path for path in files}, known)

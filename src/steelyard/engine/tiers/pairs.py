@@ -97,9 +97,7 @@ def is_pairs_run(stored: StoredRun) -> bool:
 def pair_preferences(stored: StoredRun) -> list[JudgePreferences]:
     """What each judge of a run of pairs says; what is not there yet is counted as unusable."""
     if not is_pairs_run(stored):
-        raise InputError(
-            f"{stored.folder}: holds no judgments of pairs; `steelyard pairs RUN --judges MODEL` makes them"
-        )
+        raise InputError(f"{stored.folder}: has no judgments of pairs; `steelyard pairs RUN --judges MODEL` makes them")
     said: dict[str, dict[tuple[str, str], dict[str, str]]] = {}
     for one in attempt_texts(stored.info, stored.cases, stored.facts()):
         _, _, _, order, number = one.case.tags

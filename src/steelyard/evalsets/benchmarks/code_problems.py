@@ -241,7 +241,7 @@ def _evalplus(line: dict[str, Any]) -> dict[str, Any]:
         raise InputError("base_input and plus_input are empty, so nothing would be tested")
     tolerance = line.get("atol", 0)
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 <= tolerance < math.inf:
-        raise InputError("atol is no number from 0 up")
+        raise InputError("atol is not a number of at least 0")
     program = stub + solution
     task = str(line.get("task_id", ""))
     return {
@@ -365,12 +365,12 @@ def _text(line: dict[str, Any], key: str) -> str:
     if key not in line:
         raise InputError(f"{key} is missing")
     if not isinstance(line[key], str):
-        raise InputError(f"{key} is no text")
+        raise InputError(f"{key} is not a text")
     return str(line[key])
 
 
 def _texts(line: dict[str, Any], key: str) -> list[str]:
     given = line.get(key, [])
     if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
-        raise InputError(f"{key} is no list of texts")
+        raise InputError(f"{key} is not a list of texts")
     return given

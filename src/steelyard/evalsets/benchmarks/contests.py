@@ -69,7 +69,7 @@ def _tests(given: Any) -> list[dict[str, Any]]:
         isinstance(test, dict) and isinstance(test.get("input"), str) and isinstance(test.get("output"), str)
         for test in given
     ):
-        raise InputError("its test cases are no list of inputs and outputs")
+        raise InputError("its test cases are not a list of inputs and outputs")
     return given
 
 
@@ -149,7 +149,7 @@ def _of_calls(text: str, stub: str, function: str, calls: list[tuple[Any, Any]])
     if not function.isidentifier():
         raise InputError("the name of its function is missing")
     if not all(isinstance(given, list) for given, _ in calls):
-        raise InputError("the arguments of a call are no list")
+        raise InputError("the arguments of a call are not a list")
     case = {
         "prompt": FUNCTION_PROMPT.format(text=text, stub=stub),
         "language": "python",

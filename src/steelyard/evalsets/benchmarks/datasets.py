@@ -100,7 +100,7 @@ def _right_answer(answer: Any) -> dict[str, Any]:
             raise InputError("no right answer in this row")
         return {"checks": [{"contains_any": texts}]} if len(texts) > 1 else {"target": texts[0]}
     if not isinstance(answer, str):
-        raise InputError("its answer is no text, number or list of them")
+        raise InputError("its answer is not a text, a number or a list of them")
     if match := WORKED_ANSWER.search(answer):
         value = json.loads(_plain_number(match[1]))
         return {"checks": [{"type": "number", "value": value, "which": "last"}], "reference": answer}
@@ -120,12 +120,12 @@ def _multiple_choice(question: str, given: Any, answer: Any) -> dict[str, Any]:
         try:
             given = json.loads(given)
         except ValueError:
-            raise InputError("its choices are no list") from None
+            raise InputError("its choices are not a list") from None
     labels: list[Any] = list(LETTERS)
     if isinstance(given, dict):
         labels, given = given.get("label", labels), given.get("text")
     if not isinstance(given, list) or not 1 < len(given) <= len(LETTERS) or not isinstance(labels, list):
-        raise InputError(f"its choices are no list of 2 to {len(LETTERS)} texts")
+        raise InputError(f"its choices are not a list of 2 to {len(LETTERS)} texts")
     texts = [str(choice) for choice in given]
     right = sorted({_letter(one, texts, labels) for one in (answer if isinstance(answer, list) else [answer])})
     letters = LETTERS[: len(texts)]

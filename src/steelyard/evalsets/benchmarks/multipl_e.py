@@ -31,7 +31,7 @@ def multipl_e_table(row: dict[str, Any]) -> dict[str, Any] | None:
         return None
     name, language, prompt, tests = (row[key] for key in ("name", "language", "prompt", "tests"))
     if not all(isinstance(text, str) for text in (name, language, prompt, tests)):
-        raise InputError("its name, language, prompt and tests are no texts")
+        raise InputError("its name, language, prompt and tests are not texts")
     case = {
         "id": name if language == "py" else f"{name}-{language}",
         "prompt": "Complete this function. Answer with one code block that holds the whole function, with the imports and "

@@ -31,7 +31,7 @@ class LeftOutError(Exception):
 def assertion_checks(assertion: Any, schema_of: Callable[[str], Any]) -> Iterator[Check]:
     """The checks that stand for one assertion; `schema_of` reads a file of data."""
     if not isinstance(assertion, dict) or not isinstance(assertion.get("type"), str):
-        raise InputError("an assertion is no table with a type")
+        raise InputError("an assertion is not a table with a type")
     kind = assertion["type"]
     if kind == "assert-set":
         yield from _set_checks(assertion, schema_of)
@@ -47,7 +47,7 @@ def assertion_checks(assertion: Any, schema_of: Callable[[str], Any]) -> Iterato
     check = _CHECKS[base](assertion, schema_of)
     weight = assertion.get("weight", 1)
     if isinstance(weight, bool) or not isinstance(weight, int | float):
-        raise InputError(f"the weight of an assertion {kind} is no number")
+        raise InputError(f"the weight of an assertion {kind} is not a number")
     yield {**check, **({"not": True} if is_negated else {}), **({"weight": weight} if weight != 1 else {})}
 
 

@@ -117,7 +117,7 @@ class _ConfigReader:
             except LeftOutError as left_out:
                 self._left_out[str(left_out)] += 1
             except UnicodeEncodeError:
-                what = f"test {number + 1}: holds half of a surrogate pair, which is not text"
+                what = f"test {number + 1}: contains half of a surrogate pair, which is not text"
                 self._problems.error(self._path, self._line(("tests", number)), what)
             except InputError as error:
                 self._problems.error(self._path, self._line(("tests", number)), f"test {number + 1}: {error}")
@@ -188,11 +188,11 @@ class _ConfigReader:
     def _scenario_tests(self, scenario: Any) -> Iterator[dict[str, Any]]:
         """Every test of a scenario with every of its configurations."""
         if not isinstance(scenario, dict):
-            raise InputError("a scenario is no table")
+            raise InputError("a scenario is not a table")
         tests = self._scenario_tables(scenario.get("tests")) or [{}]
         for config in self._scenario_tables(scenario.get("config")):
             if not isinstance(config, dict):
-                raise InputError("a config of a scenario is no table")
+                raise InputError("a config of a scenario is not a table")
             yield from (_merged(config, test) for test in tests)
 
     def _scenario_tables(self, given: Any) -> list[Any]:
@@ -259,7 +259,7 @@ class _ConfigReader:
         if isinstance(given, str):
             given = self._files.data(self._files.found(given)[0])
         if not isinstance(given, dict):
-            raise InputError("vars is no table")
+            raise InputError("vars is not a table")
         choices = []
         for name, value in given.items():
             values = value if _is_expanded(value, options) else [value]
@@ -303,7 +303,7 @@ class _ConfigReader:
         if isinstance(given, str):
             given = assertion_from_text(given)
         if not isinstance(given, dict):
-            raise InputError("an assertion is no table")
+            raise InputError("an assertion is not a table")
         if "assert" in given:
             return {**given, "assert": [self._assertion(one, values) for one in _listed(given["assert"])]}
         if "value" not in given:
@@ -372,7 +372,7 @@ def _filled(value: Any, values: dict[str, Any]) -> Any:
 def _merged(default: dict[str, Any], test: Any) -> dict[str, Any]:
     """A test with what the config says for all of them."""
     if not isinstance(test, dict):
-        raise InputError("a test is no table")
+        raise InputError("a test is not a table")
     options = {**_plain_table(default.get("options")), **_plain_table(test.get("options"))}
     asserts = [] if options.get("disableDefaultAsserts") else _listed(default.get("assert"))
     return {
@@ -388,7 +388,7 @@ def _merged(default: dict[str, Any], test: Any) -> dict[str, Any]:
 def _variables(test: dict[str, Any]) -> dict[str, Any]:
     given = test.get("vars")
     if given is not None and not isinstance(given, dict):
-        raise InputError("vars is no table")
+        raise InputError("vars is not a table")
     return given or {}
 
 
@@ -421,7 +421,7 @@ def _number(cell: str) -> float:
     try:
         return float(cell)
     except ValueError:
-        raise InputError(f"{short_quote(cell)} is no number") from None
+        raise InputError(f"{short_quote(cell)} is not a number") from None
 
 
 def _is_expanded(value: Any, options: dict[str, Any]) -> bool:

@@ -31,7 +31,7 @@ GIT_TIMEOUT_SECONDS = 60
 GIT_MODE_FILE, GIT_MODE_EXECUTABLE, GIT_MODE_SYMLINK = "100644", "100755", "120000"
 """What a file is, in the words of git."""
 EXCLUDED_FOLDERS = frozenset({".git", "__pycache__"})
-"""Folders that are no part of a workspace: neither the history of the files nor what Python remembers of them."""
+"""Folders that are not part of a workspace: neither the history of the files nor what Python remembers of them."""
 GIT_MISSING_MESSAGE = "git is not installed; get it with: apt install git, brew install git, or your system's package (see steelyard doctor)"
 GIT_ENVIRONMENT = {
     "HOME": "/nonexistent",
@@ -73,11 +73,11 @@ def resolve_workspace(workspace: str, beside: Path) -> str:
     """The same workspace with an absolute path, and its commit by its full name; raises InputError when it is not there."""
     folder, commit = _split_commit(str(beside / workspace))
     if not folder.is_dir():
-        raise InputError(f"{printable(str(folder))} is no folder; name one beside the file, or FOLDER@COMMIT")
+        raise InputError(f"{printable(str(folder))} is not a folder; name one beside the file, or FOLDER@COMMIT")
     if not commit:
         return os.path.abspath(folder)  # noqa: PTH100  not resolve: the user's own names for things stay
     if commit.startswith("-"):
-        raise InputError(f"{printable(commit)} is no name of a commit")
+        raise InputError(f"{printable(commit)} is not the name of a commit")
     if not _is_in_repository(folder):
         raise InputError(f"{printable(str(folder))} is in no git repository, so it has no commit {printable(commit)}")
     try:
@@ -113,7 +113,7 @@ def workspace_files(workspace: str) -> dict[str, GitFile]:
         return {}
     folder, commit = _split_commit(workspace)
     if not folder.is_dir():
-        raise InputError(f"{printable(str(folder))} is no folder any more")
+        raise InputError(f"{printable(str(folder))} is no longer a folder")
     found = dict(sorted(_committed(folder, commit) if commit else _in_folder(folder)))
     for path in found:
         above = next((str(parent) for parent in Path(path).parents if str(parent) in found), "")
@@ -314,9 +314,9 @@ def check_path(path: str) -> None:
     """Raise InputError when a path does not lead to a file below a folder."""
     plain = Path(path)
     if str(plain) != path or path == "." or plain.is_absolute() or ".." in plain.parts or not path.isprintable():
-        raise InputError(f"{path!r:.200} is no plain path below the folder; write it like docs/style.md")
+        raise InputError(f"{path!r:.200} is not a plain path below the folder; write it like docs/style.md")
     if EXCLUDED_FOLDERS & {part.lower() for part in plain.parts}:
-        raise InputError(f"{path!r:.200}: {' and '.join(sorted(EXCLUDED_FOLDERS))} are no part of a workspace")
+        raise InputError(f"{path!r:.200}: {' and '.join(sorted(EXCLUDED_FOLDERS))} are not part of a workspace")
 
 
 def tar_archive(found: WorkspaceFiles) -> bytes:

@@ -88,7 +88,7 @@ class AnthropicProvider(HttpModel):
         if parameters.get("reasoning_effort") == "minimal":
             return "has no reasoning effort minimal; it has none, low, medium, high, xhigh and max"
         if "response_format" in parameters and not schema_of(parameters["response_format"])[1]:
-            return "holds replies to a JSON Schema only; name a file with one: --response-format schema.json"
+            return "supports only a JSON Schema; name a file with one: --response-format schema.json"
         return ""
 
     def may_be_long(self, sent: Mapping[str, Any]) -> bool:

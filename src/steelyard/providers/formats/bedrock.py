@@ -88,7 +88,7 @@ class BedrockProvider(HttpModel):
         if parameters.get("reasoning_effort") in ("none", "minimal"):
             return "has the reasoning efforts low, medium, high, xhigh and max"
         if "response_format" in parameters and not schema_of(parameters["response_format"])[1]:
-            return "holds replies to a JSON Schema only; name a file with one: --response-format schema.json"
+            return "supports only a JSON Schema; name a file with one: --response-format schema.json"
         return ""
 
     def answer(self, response: dict[str, Any], sent: Any) -> Answer:  # noqa: ARG002  errors are looked for before

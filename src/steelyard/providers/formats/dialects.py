@@ -62,5 +62,5 @@ def unsupported_in(dialect: ChatDialect, parameters: Mapping[str, Any]) -> str:
         return "has no reasoning effort"
     given = parameters.get("response_format")
     if not dialect.schemas and isinstance(given, dict) and given.get("type") == "json_schema":
-        return "holds replies to JSON, but to no schema; use --response-format json"
+        return "supports JSON, but no schema; use --response-format json"
     return ""

@@ -59,7 +59,7 @@ class AllowedHosts:
             self._names.append(_AllowedName(found["name"], _ports(found["port"], entry)))
         else:
             raise InputError(
-                f'hosts: "{printable(entry)}" is no host; write one like api.example.com, *.example.com or 127.0.0.1:8080, '
+                f'hosts: "{printable(entry)}" is not a host; write one like api.example.com, *.example.com or 127.0.0.1:8080, '
                 "without http:// and path"
             )
 

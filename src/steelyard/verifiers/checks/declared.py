@@ -131,7 +131,7 @@ def _weighted(
 
 def _which(table: CheckTable, keys: list[str]) -> str:
     if keys:
-        return f"{' and '.join(keys)} are two checks; write each in a table of its own"
+        return f"{' and '.join(keys)} are two checks; write each in a separate table"
     given = next(iter(table.rest()), "")
     return f"unknown check {short_quote(str(given))} ({did_you_mean(str(given)[:80], CHECK_KEYS)})"
 

@@ -55,7 +55,7 @@ class MeasuredCheck:
         if self.what == "latency":
             if answer.latency is None:
                 raise VerifierError(
-                    f"{self.name}: nobody measured how long this answer took; ask again without a recording"
+                    f"{self.name}: the latency of this answer was not recorded; ask again without a recording"
                 )
             return plain_outcome(f"the answer took {answer.latency:g} s", passed=answer.latency <= self.limit)
         if answer.cost is None:

@@ -326,7 +326,7 @@ def parse_results(output: bytes, kind: str) -> list[Test]:
     for name, count in Counter(test.name for test in tests).items():
         if count > 1:
             raise ForgedResultsError(
-                f'{count} results for the test "{name[:MAX_TEST_NAME_CHARS]}"; every test needs a name of its own'
+                f'{count} results for the test "{name[:MAX_TEST_NAME_CHARS]}"; every test needs a unique name'
             )
     return [
         Test(

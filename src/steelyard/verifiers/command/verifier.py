@@ -227,7 +227,7 @@ def _check_names(case: Case) -> None:
             raise VerifierError(f"{name!r:.200} is not a plain path below the folder; write it like tests/sum.c")
         # names that differ only in case are one file on macOS
         if name.casefold() in taken:
-            raise VerifierError(f'two files are called "{name}"; give each a name of its own')
+            raise VerifierError(f'two files are called "{name}"; give each a different name')
         taken[name.casefold()] = name
     for folded, name in taken.items():
         above = next((taken[str(path)] for path in PurePosixPath(folded).parents if str(path) in taken), None)

@@ -52,7 +52,7 @@ def _check_names(case: Case) -> None:
     for name in filter(None, expected):
         if not all(part.isidentifier() and not keyword.iskeyword(part) for part in name.split(".")):
             raise VerifierError(
-                f"it expects {short_quote(name)}, which is no name in Python; write it without its arguments"
+                f"it expects {short_quote(name)}, which is not a name in Python; write it without its arguments"
             )
 
 

@@ -237,7 +237,7 @@ def refusal_rules() -> RefusalRules:
         except (re.error, KeyError, RecursionError, OverflowError) as error:
             raise InputError(f"the rule {short_quote(rule.id)} cannot be used: {printable(str(error))[:200]}") from None
         if found.search(""):
-            raise InputError(f"the rule {short_quote(rule.id)} matches everything; say what a refusal must hold")
+            raise InputError(f"the rule {short_quote(rule.id)} matches everything; say what a refusal must contain")
     return rules
 
 

@@ -198,7 +198,9 @@ def case_check(case: Case) -> ResponseCheck:
     if style not in ("", *TARGET_STYLES):
         raise VerifierError(f"unknown style {short_quote(style)} ({did_you_mean(style[:80], TARGET_STYLES)})")
     if not case.target:
-        raise VerifierError('nothing to hold the reply against; give the case a target, or verify.expect with a "type"')
+        raise VerifierError(
+            'nothing to check the reply against; give the case a target, or verify.expect with a "type"'
+        )
     if style == "regex":
         return expected_response_check(case.target)
     if style == "exact":

@@ -335,7 +335,9 @@ def with_block_replaced(source: str, line_start: int, line_end: int, text: str) 
     """
     lines = re.findall(r"[^\n]*\n|[^\n]+", source)
     if line_start < 1 or line_end < line_start:
-        raise ValueError(f"lines {line_start} to {line_end} are no range; lines count from 1 and the last is included")
+        raise ValueError(
+            f"lines {line_start} to {line_end} are not a range; lines count from 1 and the last is included"
+        )
     if line_end > len(lines):
         raise ValueError(
             f"lines {line_start} to {line_end} cannot be replaced in a file of {counted(len(lines), 'line')}"
