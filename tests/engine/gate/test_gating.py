@@ -190,7 +190,7 @@ def test_models_of_one_side_only_are_told() -> None:
 def test_a_thin_baseline_is_warned_of() -> None:
     (thin,) = gate_sides(side(*[(5, 5)] * 40, name="main"), side(*[(5, 5)] * 40)).warnings
     assert thin == (
-        "main has as few as 5 attempts per case: one such baseline in ten is luckily high and flags up to 29% of innocent "
+        "main has as few as 5 attempts per case: one such baseline in ten is luckily high and flags up to 29% of harmless "
         "changes, not 5%; pool several runs with steelyard bless"
     )
     (one_case,) = gate_sides(side((3, 3), *[(30, 30)] * 39, name="main"), side(*[(5, 5)] * 40)).warnings

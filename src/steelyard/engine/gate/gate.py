@@ -560,8 +560,8 @@ def _warnings(baseline: str, compared: _GateInputs, look: int, alpha: float, lev
     fewest = min((before for before, _ in compared.sizes), default=0)
     if fewest < THIN_BASELINE_ATTEMPTS and (flagged := unlucky_alarms(compared.sizes, alpha=alpha)) is not None:
         warnings.append(
-            f"{baseline} has as few as {counted(fewest, 'attempt')} per case: one such baseline in ten, drawn too well, "
-            f"flags up to {flagged:.0%} of harmless changes, not {100 * alpha:.2g}%; pool several runs with steelyard bless"
+            f"{baseline} has as few as {counted(fewest, 'attempt')} per case: one such baseline in ten is luckily "
+            f"high and flags up to {flagged:.0%} of harmless changes, not {100 * alpha:.2g}%; pool several runs with steelyard bless"
         )
     pairing = compared.pairing
     for what, names in (
