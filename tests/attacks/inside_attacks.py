@@ -82,6 +82,17 @@ FORGERIES: dict[str, str] = {
         f"import sys, types\nfake = types.ModuleType('test_answer')\nexec({FAKE_TESTS!r}, vars(fake))\nsys.modules['test_answer'] = fake\n"
         + WRONG
     ),
+    "compiles syntax trees under the name of the tests": (
+        "import ast, builtins\n"
+        "tree = ast.parse('def add(a, b):\\n    import sys\\n    for c in sys._getframe(1).f_code.co_consts:\\n        if c == 3: return c\\n    return 7')\n"
+        "ways = [builtins.compile, *(cell.cell_contents for cell in getattr(builtins.compile, '__closure__', None) or ())]\n"
+        "for way in ways:\n"
+        "    for name in ('test_answer.py', 'steelyard.x', '<frozen sys>'):\n"
+        "        for given in ((tree, name, 'exec', 0, True, -1), ((tree, name, 'exec', 0, -1),)):\n"
+        "            try: exec(way(*given))\n"
+        "            except BaseException: pass\n"
+        "if 'add' not in globals(): add = lambda a, b: 7\n"
+    ),
     "finds modules first": (
         "import importlib.abc, importlib.util, sys\n"
         "class Loader(importlib.abc.Loader):\n"

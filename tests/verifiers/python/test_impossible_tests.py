@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from steelyard.cli.main import main
 from steelyard.errors import ExitCode, MissingToolError, VerifierError
 from steelyard.records import Case, Expectations, Verify
-from steelyard.verifiers.python.impossible_tests import check_tests
+from steelyard.verifiers.python.impossible_tests import check_defined, check_tests
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,3 +109,7 @@ def test_validate_names_such_cases_without_any_reference(tmp_path: Path, capsys:
     assert 'case "broken": its tests are not Python' in said
     assert 'case "untold": its tests could not be tried: its tests use helper' in said
     assert '"fine"' not in said
+
+
+def test_examples_whose_name_an_answer_missed_are_no_file_to_be_read() -> None:
+    check_defined(case(">>> add(1, 2)\n3\n", style="doctest"), ["add"])

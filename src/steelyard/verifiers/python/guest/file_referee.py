@@ -83,8 +83,9 @@ class AnswerModule(types.ModuleType):
         if name in ("__path__", "__wrapped__"):
             raise missing  # what imports and runners ask of every module
         peer.requests += 1
-        outcome, held, *_ = peer.ask("globals", [name], [])
+        outcome, held, _, narrowed, *_ = peer.ask("globals", [name], [])
         if outcome != "ok":
+            peer.crossed &= not narrowed  # it may be there, and too large
             raise missing
         was, value = self.__dict__["_fetched"].get(name, (None, None))
         if was != held:

@@ -5,9 +5,13 @@ code with such a name: compiled, unmarshalled, renamed, or loaded from a file th
 """
 
 from __future__ import annotations
+import __future__
 
+import ast
+import functools
 import io
 import marshal
+import operator
 import os
 import types
 
@@ -15,11 +19,15 @@ from steelyard.verifiers.python.guest.fairness import LIBRARY_FOLDERS, TESTS_FIL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Generator, Iterator
     from typing import Any
 
 PYC_HEADER_BYTES = 16
 IMPORT_SYSTEM = "<frozen importlib"
+FUTURE_FLAGS = functools.reduce(
+    operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+)
+"""What a text that is compiled inherits from the code that compiles it."""
 _open, _loads, _realpath = io.FileIO, marshal.loads, os.path.realpath
 
 
@@ -37,10 +45,53 @@ def is_library_file(path: object) -> bool:
 
 def is_forged_source(source: object, file: object, caller: Any) -> bool:
     """Whether a text that is compiled is given a name that it has no right to."""
-    if not is_trusted_name(file):
+    if caller.f_code is compiled_trees.__code__ or not is_trusted_name(file):
         return False
     is_import = caller.f_code.co_filename.startswith(IMPORT_SYSTEM)
     return not (is_import and is_library_file(file) and _content(file) == source)
+
+
+def compiled_trees(compile_source: Callable[..., Any]) -> Generator[Any, Any, None]:
+    """Compiles syntax trees under names that are no one else's: of a tree an audit hook is not told the name."""
+    given = yield
+    while True:
+        source, file, mode, *numbers = given
+        try:
+            # what is not plain could run code of the answer's while this frame is the one that asks
+            if [type(file), type(mode), *map(type, numbers)] != [str, str, int, int] or is_trusted_name(file):
+                result: Any = RuntimeError("a syntax tree cannot be compiled under this name here")
+            else:
+                result = compile_source(source, file, mode, numbers[0], True, numbers[1])
+        except BaseException as error:
+            result = error.with_traceback(None)
+        given = source = None
+        given = yield result
+
+
+def checking_compile(compile_source: Any, compile_tree: Any, see: Any, decoded: Any) -> Any:
+    """What answers and tests find as `compile`: it hands trees to whoever may compile them, and texts to the original."""
+    tree_kind, future_flags = ast.AST, FUTURE_FLAGS
+
+    def compile(  # noqa: A001  answers know it by this name
+        source: Any,
+        filename: Any,
+        mode: Any,
+        flags: int = 0,
+        dont_inherit: bool = False,
+        optimize: int = -1,
+        *,
+        _feature_version: int = -1,
+    ) -> Any:
+        if not dont_inherit:
+            flags |= see(0).f_code.co_flags & future_flags
+        if not isinstance(source, tree_kind):
+            return compile_source(source, filename, mode, flags, True, optimize, _feature_version=_feature_version)
+        result = compile_tree((source, decoded(filename), mode, flags, optimize))
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    return compile
 
 
 def is_forged_bytecode(data: bytes, caller: Any) -> bool:

@@ -14,6 +14,7 @@ import builtins
 import gc
 import importlib
 import inspect
+import os
 import re
 import sys
 import traceback
@@ -21,6 +22,8 @@ import types
 
 from steelyard.verifiers.python.guest.fairness import LIBRARY_FOLDERS, TESTS_FILE, ComparisonJudge
 from steelyard.verifiers.python.guest.genuine_code import (
+    checking_compile,
+    compiled_trees,
     is_forged_bytecode,
     is_forged_name,
     is_forged_source,
@@ -127,6 +130,7 @@ class IntrospectionGuard:
         self._ours = {id(_frame_source.__code__), id(ComparisonJudge.enter.__code__)}
         self._ours.add(id(IntrospectionGuard._rename.__code__))
         self._rename_code = vars(_imp)["_fix_co_filename"]
+        self._compile_wrapper: types.CodeType | None = None
 
     def begin(self) -> None:
         """From now on answers may run."""
@@ -141,6 +145,9 @@ class IntrospectionGuard:
         _imp.create_builtin = _handed_out(_create_builtin, _started(_calls(_imp.create_builtin)))
         vars(_imp)["_fix_co_filename"] = _handed_out(_fix_filename, _started(_calls(self._rename)))
         vars(_imp)["get_frozen_object"] = _handed_out(_frozen_object, _started(_calls(vars(_imp)["get_frozen_object"])))
+        compile_source, compile_tree = builtins.compile, _started(compiled_trees(builtins.compile))
+        builtins.compile = _handed_out(checking_compile, compile_source, compile_tree, see, os.fsdecode)
+        self._compile_wrapper = builtins.compile.__code__  # it is a function now
         # what it keeps of garbage has frames in it
         gc.set_debug = _handed_out(_ignored)
         if not self._allows_memory:
@@ -165,7 +172,9 @@ class IntrospectionGuard:
             raise (ImportError if event == "import" else RuntimeError)(problem)
 
     def _problem(self, event: str, arguments: tuple[Any, ...]) -> str:
-        caller = self._getframe(2)
+        caller: Any = self._getframe(2)
+        if event == "compile" and caller.f_code is self._compile_wrapper:
+            caller = caller.f_back
         if event in ("code.__new__", "marshal.loads") and caller.f_code.co_filename.startswith("steelyard."):
             return ""
         if event == "sys._getframe":
@@ -180,7 +189,7 @@ class IntrospectionGuard:
         if event == "open":
             return "/proc is not available here" if str(arguments[0]).startswith("/proc") else ""
         if event == "compile" and not is_forged_source(arguments[0], arguments[1], caller):
-            return ""
+            return ""  # a tree has no name here: whoever compiles those has looked at it
         if event == "marshal.loads":
             if not is_forged_bytecode(arguments[0], caller):
                 return ""
@@ -348,7 +357,9 @@ def _handed_out(function: Any, *asking: Any) -> Any:
     inner = function(*asking)
     scope = {"__name__": "sys", "__builtins__": vars(builtins)}
     code = _renamed(inner.__code__)
-    return types.FunctionType(code, scope, inner.__name__, inner.__defaults__, inner.__closure__)
+    made = types.FunctionType(code, scope, inner.__name__, inner.__defaults__, inner.__closure__)
+    made.__kwdefaults__ = inner.__kwdefaults__
+    return made
 
 
 def _renamed(code: types.CodeType) -> types.CodeType:

@@ -165,7 +165,8 @@ class ObjectPeer(RpcPeer):
     def refused(self, why: str) -> list[Any]:
         self._described.difference_update(self._fresh)
         held = {"x": [{"X": "ValueError"}, [str(why)], [], f"ValueError: {why}", None, None, False]}
-        return ["raised", held, self.printed(), False, []]
+        # in one process it would have arrived
+        return ["raised", held, self.printed(), True, []]
 
     def described(self, kind: type, describe: Callable[[], list[Any]]) -> dict[str, Any]:
         """A class of ours, with what the other side must know of it the first time."""

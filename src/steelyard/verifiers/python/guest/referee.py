@@ -269,11 +269,12 @@ def judge(referee: RefereePeer, code: str, tests: RefereeTests) -> dict[str, Any
             wrong, seconds = run_step(referee, step, known, candidate)
         except UnusableTestsError as error:
             return {**result, "unable": str(error)}
-        if wrong.undefined:
+        misses_constant = not referee.too_large.isdisjoint(step.names)
+        if wrong.undefined and not misses_constant:
             result.setdefault("undefined", []).append(wrong.undefined)
         crossed = referee.crossed and not shares_process and constants.names.isdisjoint(step.names)
         # a generator that was made from a list of the tests' changes its own copy when it runs
-        crossed &= not referee.keeps_arguments
+        crossed &= not referee.keeps_arguments and not misses_constant
         # in one process it would look like the end of what there is to test
         crossed |= referee.stopped
         # which of its objects is which is the answer's word, too
@@ -352,6 +353,7 @@ def load_candidate(referee: RefereePeer, code: str, names: list[str], result: di
         # nothing but what was asked for: a name of the language would mean what the answer wants it to mean
         decoder = ValueDecoder(referee.borrow)
         found = {name: decoder.decode(reply[1][name]) for name in names if name in reply[1]}
+        referee.too_large.update(map(str, reply[3]))
     except (PeerGone, Exception) as error:
         result["gone"] = exception_text(error)
         return None
@@ -428,7 +430,7 @@ def rehearse() -> None:
         ours, answers = (side.detach() for side in socket.socketpair())
         answering = MessageSocket(answers)
         answering.send(["compiled", 0.0])
-        answering.send(["loaded", {"double": function}, ""])
+        answering.send(["loaded", {"double": function}, "", []])
         answering.send(["reply", 0, "ok", [2, 4], "", False, []])
         judge(RefereePeer(ours), "", tests)
         os.close(ours)

@@ -59,6 +59,8 @@ class RefereePeer(ObjectPeer):
         self._may_keep = False
         """Whether a call neither changed nor returned anything: what it was given may be kept for a later one."""
         self.requests = 0
+        self.too_large: set[str] = set()
+        """Names of the answer's constants that do not fit into a message."""
         self.changed: dict[int, tuple[Any, Any]] = {}
         """What the answer changed in place, by address, with what it held before."""
 
@@ -168,6 +170,10 @@ class RefereePeer(ObjectPeer):
             return self.serve(self._kept[number], given, by_name)
         raise self.gone("asked for something that it was not given")
 
+    def refused(self, why: str) -> list[Any]:
+        self.crossed = False
+        return super().refused(why)
+
     def do(self, deed: str, /, *operands: Any, **named: Any) -> Any:
         """Have the answer's side do something, and take what comes of it."""
         self.requests += 1
@@ -179,6 +185,9 @@ class RefereePeer(ObjectPeer):
             released, self._released = [list(self._released)], set()
         try:
             value = self.request(deed, operands, named, *released)
+        except OversizedValueError:
+            self.crossed = False
+            raise
         except StopIteration:
             self.stopped |= deed not in ITERATION and not about(operands[0], "_helps")
             raise
