@@ -41,6 +41,8 @@ class ProviderSettings(Record, frozen=True, kw_only=True):
     dialect: str = ""
     """Whose chat completions a server speaks, such as `mistral` or `llama.cpp`; by default those of the provider's name."""
     stream: StreamMode = "auto"
+    region: str = ""
+    """For `bedrock`: the region that requests are signed for, where the address does not name it; by default AWS_REGION."""
     headers: dict[str, str] = {}
     body: str = ""
     """For `http`: the JSON body, with `{{prompt}}`, `{{system}}`, `{{model}}` and parameters filled in."""

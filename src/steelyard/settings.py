@@ -69,6 +69,8 @@ class _BuiltInProvider(Record, frozen=True, kw_only=True):
     """The environment's name for the api-version, which becomes the query of the address."""
 
 
+AWS_REGION = "AWS_REGION|AWS_DEFAULT_REGION"
+"""The environment's names for a region of AWS."""
 BUILT_IN_PROVIDERS = {
     "openai": _BuiltInProvider(
         url="https://api.openai.com/v1", key="OPENAI_API_KEY", urls=("OPENAI_BASE_URL", "OPENAI_API_BASE")
@@ -93,7 +95,7 @@ BUILT_IN_PROVIDERS = {
     ),
     "bedrock": _BuiltInProvider(
         type="bedrock",
-        url="https://bedrock-runtime.{AWS_REGION|AWS_DEFAULT_REGION}.amazonaws.com",
+        url=f"https://bedrock-runtime.{{{AWS_REGION}}}.amazonaws.com",
         key="AWS_BEARER_TOKEN_BEDROCK|AWS_ACCESS_KEY_ID+AWS_SECRET_ACCESS_KEY+AWS_SESSION_TOKEN",
         urls=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME",),
     ),
@@ -258,7 +260,8 @@ def _completed_provider_settings(
 ) -> ProviderSettings:
     """What the settings leave open, from the environment, then from the built-in table; a key goes only to its own address."""
     built_in = BUILT_IN_PROVIDERS.get(name) or BUILT_IN_PROVIDERS.get(given.type) or _BuiltInProvider()
-    built_in_url = _filled_url(built_in.url, environment)
+    region = given.region or (environment_value(AWS_REGION, environment) if given.type == "bedrock" else "")
+    built_in_url = _filled_url(built_in.url, {**environment, "AWS_REGION": region} if region else environment)
     environment_url = next((environment[url] for url in built_in.urls if environment.get(url)), "")
     if environment_url and "?" not in environment_url and environment.get(built_in.version or "-"):
         environment_url += f"?api-version={environment[built_in.version]}"
@@ -276,7 +279,9 @@ def _completed_provider_settings(
     headers = given.headers if url == settings_url else {}
     # openai is what every server calls itself
     dialect = given.dialect or (name if name in BUILT_IN_PROVIDERS and name != "openai" else "")
-    return msgspec.structs.replace(given, base_url=url, api_key=api_key, headers=headers, dialect=dialect)
+    return msgspec.structs.replace(
+        given, base_url=url, api_key=api_key, headers=headers, dialect=dialect, region=region
+    )
 
 
 def environment_value(names: str, environment: Mapping[str, str]) -> str:

@@ -6,8 +6,10 @@ import asyncio
 import errno
 import json
 import os
+import socket
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,6 +19,7 @@ from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import LocalPool
 from steelyard.engine.verifier_processes import service
 from steelyard.engine.verifier_processes.service import VerifierProcesses, verification_service
+from steelyard.engine.verifier_processes.wire import FrameConnection
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.records import Answer, Case, Expectations, Failure, Reply, Verdict, Verify
 from steelyard.sandbox import processors
@@ -112,6 +115,30 @@ def test_a_case_may_hold_numbers_of_any_size(tmp_path: Path) -> None:
     fact = asyncio.run(verdicts([case], [reply("a", 1, "right")], ApartSet, 1))["a-1"]
     assert isinstance(fact, Verdict)
     assert fact.found.passed
+
+
+def test_whoever_waits_for_a_frame_that_cannot_be_written_hears_that_it_is_lost() -> None:
+    async def sent(content: Any) -> list[str]:
+        ours, theirs = socket.socketpair()
+        heard: list[str] = []
+        gone = asyncio.Event()
+
+        loop = asyncio.get_running_loop()
+        sender: FrameConnection[Any] = FrameConnection(Any, heard.append, lambda: None)
+        receiver: FrameConnection[Any] = FrameConnection(Any, lambda frame: heard.append(str(frame)), gone.set)
+        await loop.create_unix_connection(lambda: sender, sock=ours)
+        await loop.create_unix_connection(lambda: receiver, sock=theirs)
+        sender.send(content)
+        await asyncio.sleep(0)
+        if sender.transport is not None:
+            sender.close()
+        async with asyncio.timeout(10):
+            await gone.wait()
+        receiver.close()
+        return heard
+
+    assert asyncio.run(sent(10**30)) == [f"[{10**30}]"]
+    assert asyncio.run(sent(object())) == []
 
 
 def test_a_process_that_cannot_be_started_is_a_failure_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

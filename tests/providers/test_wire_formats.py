@@ -12,10 +12,12 @@ import msgspec
 import pytest
 
 from steelyard.errors import FilteredInput, InputError, ProviderError, Rejected, Unavailable
-from steelyard.protocols import Delivery
+from steelyard.plugins import load_plugin
+from steelyard.protocols import Delivery, ProviderSettings
 from steelyard.providers.faults import FINISH_REASONS, FaultKind
 from steelyard.providers.formats.sigv4 import AwsCredentials, signed_headers
 from steelyard.records import Answer, Attempt, Case, ContentPart, Message, Tool, ToolCall
+from steelyard.settings import Settings, resolve_provider
 from support.asking import KEY, answer, attempt
 from support.fault_server import Exchange, FaultServer, in_turn, refuses, sends
 from support.wire_bodies import BODIES, FORMATS, STREAM_TYPE, chat, converse, frames, provider, responses, sse
@@ -461,3 +463,19 @@ def test_a_key_of_bedrock_signs_and_its_secret_is_sent_nowhere(server: FaultServ
     assert request.headers["authorization"].startswith("AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/")
     assert request.headers["x-amz-security-token"] == "the-session"
     assert "very-secret-key" not in json.dumps([request.headers, request.body])
+
+
+def test_the_region_of_bedrock_is_that_of_its_address_then_that_of_the_settings_and_the_environment(
+    server: FaultServer,
+) -> None:
+    environment = {"AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret-key"}
+    for given, settings in (("", "eu-west-1"), ("ap-south-2", "ap-south-2")):
+        chosen = Settings(providers={"bedrock": ProviderSettings(type="bedrock", region=given)})
+        usual = resolve_provider("bedrock/m", chosen, environment)[2]
+        assert usual.base_url == f"https://bedrock-runtime.{settings}.amazonaws.com"
+        own = {**environment, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": server.url}
+        reached = resolve_provider("bedrock/m", chosen, own)[2]
+        server.script = in_turn(sends(converse()[0]))
+        connect: Any = load_plugin("providers", "bedrock")
+        answer(connect("m", reached)["m"])
+        assert f"/{settings}/bedrock/aws4_request" in server.requests[-1].headers["authorization"]

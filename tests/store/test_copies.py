@@ -57,6 +57,19 @@ def asked(sql: str, root: Path, **how: Any) -> list[tuple[Any, ...]]:
         return rows
 
 
+def test_what_a_kill_left_of_a_copy_is_taken_away_with_the_next_one(tmp_path: Path) -> None:
+    folder = run(tmp_path / "one")
+    left, written = folder / ".attempts.old", folder / ".attempts.new"
+    for half in (left, written):
+        (half / "part=0").mkdir(parents=True)
+        (half / "part=0" / "0.parquet").write_bytes(b"PAR1")
+    for path in (*left.rglob("*"), left):
+        os.utime(path, (0, 0))
+    assert asked("SELECT count(*) FROM attempts", tmp_path) == [(1,)]
+    # another process may still be writing the newer one
+    assert (left.exists(), written.exists()) == (False, True)
+
+
 def parts(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder / "attempts")) for path in folder.glob("attempts/*/*/*"))
 

@@ -16,8 +16,10 @@ from steelyard.protocols import RateLimitHeadroom
 from steelyard.records import Attempt, Tier
 from steelyard.text import line
 
-DEFAULT_MAX_OUTPUT_TOKENS = 8192
-"""Output tokens that a reply is taken to have at most, where the user sets no limit."""
+DEFAULT_MAX_OUTPUT_TOKENS = 128_000
+"""Output tokens that a reply can have at most, where the user sets no limit: what models of today write at most."""
+OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
+"""What formats call the limit on a reply."""
 MAX_FILE_TOKENS = 16_384
 """Input tokens that an image, a recording or a document is taken to have at most."""
 
@@ -26,9 +28,12 @@ def max_request_tokens(attempt: Attempt) -> tuple[int, int]:
     """Input and output tokens that a request can come to at most: no tokenizer makes two tokens of one byte."""
     files = sum(part.type != "text" for message in attempt.messages for part in message.parts)
     written = sum(len(message.text.encode()) + 16 for message in attempt.messages) + files * MAX_FILE_TOKENS
-    if attempt.tools:
-        written += len(msgspec.json.encode([attempt.tools, [(m.tool_calls, m.native) for m in attempt.messages]]))
-    return written, int(attempt.parameters.get("max_tokens", DEFAULT_MAX_OUTPUT_TOKENS))
+    shape = attempt.parameters.get("response_format")
+    if attempt.tools or shape is not None:
+        calls = [(message.tool_calls, message.native) for message in attempt.messages]
+        written += len(msgspec.json.encode([attempt.tools, calls, shape]))
+    limits = [attempt.parameters[name] for name in OUTPUT_LIMITS if name in attempt.parameters]
+    return written, max(map(int, limits), default=DEFAULT_MAX_OUTPUT_TOKENS)
 
 
 class Budget:

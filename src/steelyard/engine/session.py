@@ -11,6 +11,8 @@ from steelyard.engine.asking.conversation import Conversations, FactKeeper
 from steelyard.engine.asking.users import AskedModel, UserModels
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pace import (
+    DEFAULT_MAX_OUTPUT_TOKENS,
+    OUTPUT_LIMITS,
     Budget,
     CircuitBreaker,
     ConcurrencyLimiter,
@@ -381,10 +383,16 @@ class Session:
         if self._means.watch is not None:
             self._means.watch(self.progress)
 
+    def _limit_hint(self) -> str:
+        """The way out where most of a reservation is for a reply that nobody limits."""
+        if self._info.experiment is not None or any(name in self._info.parameters for name in OUTPUT_LIMITS):
+            return ""
+        return f": its reply may have {DEFAULT_MAX_OUTPUT_TOKENS:,} tokens; --max-tokens makes it reserve less"
+
     def _still_owed(self) -> tuple[str, ...]:
         why = [f"{model} {breaker.outcome}" for model, breaker in self._breakers.items() if breaker.broken]
         if self._budget.exhausted:
-            why.append(f"the budget of ${self._means.max_cost:g} does not cover another request")
+            why.append(f"the budget of ${self._means.max_cost:g} does not cover another request{self._limit_hint()}")
         why += [*self._tier_budgets.exhausted(), *self._held.reasons]
         if self._pool.given_up:
             why.append(self._pool.given_up)

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -129,6 +130,8 @@ FactScorer = Callable[[RunInfo, Sequence[Case], Iterable[Fact]], Sequence[FactSc
 
 COPY_FOLDER = "attempts"
 """The folder with the copy of a run's facts."""
+LEFTOVER_SECONDS = 3600
+"""Seconds after which half a copy that nobody writes to is taken away."""
 LEGACY_COPY_FILE = "attempts.parquet"
 """What the copy was called as long as it was one file."""
 COPY_SCHEMA_VERSION = 3
@@ -184,6 +187,7 @@ def copy_to_parquet(folder: Path, opinions: FactScorer, target: Path | None = No
     try:
         target.mkdir(parents=True, exist_ok=True)
         # other machines may be writing here as well
+        _remove_leftovers(target)
         fresh = Path(tempfile.mkdtemp(prefix=f".{COPY_FOLDER}.", dir=target))
         # a copy needs not every core, and however long the run is, little memory
         with tempfile.TemporaryDirectory() as scratch, open_database(scratch, "512MB", threads=1) as database:
@@ -210,6 +214,15 @@ def copy_to_parquet(folder: Path, opinions: FactScorer, target: Path | None = No
         if fresh:
             shutil.rmtree(fresh, ignore_errors=True)
     return copy
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Take away what killed processes left of copies; one that is being written was touched a moment ago."""
+    for left in target.glob(f".{COPY_FOLDER}.*"):
+        with suppress(OSError):
+            touched = max(path.stat(follow_symlinks=False).st_mtime for path in (left, *left.rglob("*")))
+            if time.time() - touched > LEFTOVER_SECONDS and not left.is_symlink():
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def _install_files(target: Path, copy: CopyManifest, files: Sequence[Path]) -> None:

@@ -385,13 +385,14 @@ def test_every_case_is_found_in_the_bundle_that_it_travels_in(tmp_path: Path) ->
         for number in range(300)
     ]
     cases.insert(50, Case(id="opinion", prompt="?", verify=Verify(kind="judge")))
+    cases[0] = msgspec.structs.replace(cases[0], metadata={"larger than 64 bits": 10**30})
     bundles = Bundles(cases, verifying(cases))
     sizes = set()
     for case in cases:
         if case.by_judges:
             continue
         place = bundles.place(case)
-        bundle = msgspec.msgpack.decode(bundles.packed(place.bundle), type=Bundle)
+        bundle = msgspec.json.decode(bundles.packed(place.bundle), type=Bundle)
         assert bundle.cases[place.place] == case
         assert not case.workspace or len(bundle.cases) == 1
         sizes.add(len(bundle.cases))
@@ -512,12 +513,12 @@ class Worked:
                 case=each.case,
                 bundle=7,
                 place=places[each.case],
-                reply=msgspec.msgpack.encode(each),
+                reply=msgspec.json.encode(each),
             )
             for number, each in enumerate(replies)
         ]
         assert self.worker.missing([7]) == [7]
-        return await self.worker.verify(items, {7: msgspec.msgpack.encode(self._bundle)})
+        return await self.worker.verify(items, {7: msgspec.json.encode(self._bundle)})
 
 
 async def capability(cases: Sequence[Case], **terms: Any) -> Capability:
@@ -558,7 +559,7 @@ def test_a_node_reaches_the_verdicts_of_this_machine_and_says_each_once() -> Non
     for result, fact in zip(found, wanted, strict=True):
         assert isinstance(fact, Verdict)
         assert result.failure == ""
-        assert bare(msgspec.msgpack.decode(result.fact, type=Verdict)) == bare(fact)
+        assert bare(msgspec.json.decode(result.fact, type=Verdict)) == bare(fact)
 
 
 def test_workers_of_a_node_try_a_witness_once_for_all_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -191,7 +191,7 @@ class Gateway:
     def __init__(self, ray: RayTasks, terms: Terms, writer: asyncio.StreamWriter) -> None:
         self._ray = ray
         self._terms = terms
-        self._terms_reference = ray.put(msgspec.msgpack.encode(terms))
+        self._terms_reference = ray.put(msgspec.json.encode(terms))
         self._writer = writer
         self._nodes: dict[str, ClusterNode] = {}
         self._backlog = Backlog()

@@ -92,7 +92,7 @@ class NodeWorker:
     async def verify(self, items: Sequence[WorkItem], fetched: Mapping[int, bytes]) -> list[WorkResult]:
         """What becomes of each item; `fetched` has the bundles that were missing."""
         for bundle, content in fetched.items():
-            self._bundles[bundle] = self._unpacked(msgspec.msgpack.decode(content, type=Bundle))
+            self._bundles[bundle] = self._unpacked(msgspec.json.decode(content, type=Bundle))
         results = await asyncio.gather(*map(self._verify, items))
         used = {item.bundle for item in items}
         for bundle in [bundle for bundle in self._bundles if bundle not in used]:
@@ -112,7 +112,7 @@ class NodeWorker:
         if unable:
             return WorkResult(number=item.number, unable=unable)
         loop = asyncio.get_running_loop()
-        reply = msgspec.msgpack.decode(item.reply, type=Reply)
+        reply = msgspec.json.decode(item.reply, type=Reply)
         began = loop.time()
         try:
             async with self._verifiers.turn(case):
@@ -122,7 +122,7 @@ class NodeWorker:
             fact = failure(reply, VerifierError(f"{type(error).__name__}: {error}"))
         return WorkResult(
             number=item.number,
-            fact=msgspec.msgpack.encode(fact),
+            fact=msgspec.json.encode(fact),
             failure=fact.message if isinstance(fact, Failure) else "",
             seconds=loop.time() - began,
             witnesses=self._new_witnesses(),
@@ -171,7 +171,7 @@ def _own_worker(terms: Any) -> tuple[NodeWorker, asyncio.AbstractEventLoop]:
 
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
-    return NodeWorker(msgspec.msgpack.decode(ray.get(terms), type=Terms)), loop
+    return NodeWorker(msgspec.json.decode(ray.get(terms), type=Terms)), loop
 
 
 def probe_node(theirs: bytes, terms: Sequence[Any]) -> bytes:

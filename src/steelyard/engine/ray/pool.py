@@ -73,7 +73,7 @@ class Bundles:
     def packed(self, bundle: int) -> bytes:
         """A bundle as it travels; raises InputError when a file that its cases name is gone."""
         start, *rest = self._starts[bundle : bundle + 2]
-        return msgspec.msgpack.encode(self.bundle(self._cases[start : rest[0] if rest else None]))
+        return msgspec.json.encode(self.bundle(self._cases[start : rest[0] if rest else None]))
 
     def bundle(self, cases: Iterable[Case]) -> Bundle:
         """Some cases with the files that they name."""
@@ -288,7 +288,7 @@ class RayPool:
                     case=pending.case.id,
                     bundle=at.bundle,
                     place=at.place,
-                    reply=msgspec.msgpack.encode(pending.reply),
+                    reply=msgspec.json.encode(pending.reply),
                     alone=self._alone,
                 )
             )
@@ -316,7 +316,7 @@ class RayPool:
         if not settled.fact:
             self._settle(settled.number, failure(pending.reply, VerifierError(settled.problem)))
             return
-        fact: Verdict | Failure = msgspec.msgpack.decode(settled.fact, type=Verdict | Failure)
+        fact: Verdict | Failure = msgspec.json.decode(settled.fact, type=Verdict | Failure)
         self._settle(settled.number, replace(fact, node=settled.node) if isinstance(fact, Verdict) else fact)
 
     def _settle(self, number: int, fact: Verdict | Failure) -> None:

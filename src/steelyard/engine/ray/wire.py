@@ -208,13 +208,14 @@ async def receive(reader: asyncio.StreamReader) -> GatewayMessage | None:
         content = await reader.readexactly(length)
     except (asyncio.IncompleteReadError, OSError):
         return None
-    message: GatewayMessage = msgspec.msgpack.decode(content, type=GatewayMessage)
+    message: GatewayMessage = msgspec.json.decode(content, type=GatewayMessage)
     return message
 
 
 def send(writer: asyncio.StreamWriter, message: GatewayMessage) -> None:
     """Write a message; a sender of many waits for `writer.drain()`."""
-    content = msgspec.msgpack.encode(message)
+    # JSON has numbers of any size, and cases may have them
+    content = msgspec.json.encode(message)
     writer.write(LENGTH.pack(len(content)) + content)
 
 

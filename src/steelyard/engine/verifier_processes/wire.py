@@ -22,7 +22,7 @@ class VerifierTerms(Record, frozen=True, kw_only=True):
     run: str
     """A name that all processes of a run have in common, and nobody else."""
     cases: bytes
-    """The cases as JSON, which has numbers of any size and leaves defaults out, as a journal does."""
+    """The cases as JSON, which leaves defaults out, as a journal does."""
     level: str
     """The isolation level that the run found; a weaker one will not do."""
     allow_weak_sandbox: bool
@@ -53,7 +53,7 @@ class FrameConnection(asyncio.Protocol, Generic[Received]):
 
     def __init__(self, kind: Any, take_in: Callable[[Received], None], lost: Callable[[], None]) -> None:
         """`kind` is the type of a frame that is received."""
-        self._decoder: msgspec.msgpack.Decoder[Received] = msgspec.msgpack.Decoder(kind)
+        self._decoder: msgspec.json.Decoder[Received] = msgspec.json.Decoder(kind)
         self._take_in, self._lost = take_in, lost
         self._received = bytearray()
         self._waiting: list[Record] = []
@@ -89,8 +89,15 @@ class FrameConnection(asyncio.Protocol, Generic[Received]):
     def send_frame(self, content: Any) -> None:
         """Send a frame of its own at once."""
         if self.transport is not None:
-            frame = msgspec.msgpack.encode(content)
-            self.transport.write(LENGTH.pack(len(frame)) + frame)
+            try:
+                # JSON has numbers of any size, and what it cannot hold could not be stored either
+                frame = msgspec.json.encode(content)
+                length = LENGTH.pack(len(frame))
+            except (TypeError, ValueError, OverflowError, RecursionError, struct.error):
+                # the other side must not wait for what never comes: it hears that we are lost
+                self.transport.abort()
+                return
+            self.transport.write(length + frame)
 
     def _flush(self) -> None:
         waiting, self._waiting = self._waiting, []

@@ -163,7 +163,7 @@ def _authentication(settings: ProviderSettings) -> tuple[dict[str, str], Request
         )
     credentials = AwsCredentials(*pieces)
     found = REGION_PATTERN.search(settings.base_url)
-    region = found[1] if found else DEFAULT_REGION
+    region = found[1] if found else settings.region or DEFAULT_REGION
 
     def sign(method: str, url: str, body: bytes) -> Mapping[str, str]:
         return signed_headers(credentials, method, url, body, region=region, service="bedrock", at=datetime.now(UTC))
