@@ -317,7 +317,11 @@ def _full_url(url: str, provider_type: str) -> str:
 def read_env_file(path: Path, environment: MutableMapping[str, str]) -> None:
     """Take NAME=value lines over into the environment; what is set there already stays."""
     try:
-        lines = path.read_text("utf-8").splitlines()
+        with path.open("rb") as file:
+            content = file.read(MAX_SETTINGS_BYTES + 1)
+        if len(content) > MAX_SETTINGS_BYTES:
+            raise InputError(f"{path}: larger than {MAX_SETTINGS_BYTES >> 20} MB, which is no file of NAME=value lines")
+        lines = content.decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {getattr(error, 'strerror', None) or 'not a text file'}") from None
     for number, line in enumerate(lines, 1):

@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
+from steelyard.engine.repairs.config import read_config
+from steelyard.errors import InputError
 from steelyard.records import Answer, Cost
+from steelyard.settings import load, read_env_file
 from support.command_line import steelyard
 from support.facts import facts
 
@@ -129,6 +132,13 @@ def test_an_option_that_cannot_be_kept_is_refused_before_anybody_is_asked(
     ran = steelyard(place, "run", "evals.toml", "-m", "python:models.py:right", "--output", "refused", *options)
     assert (ran.returncode, says in ran.stderr) == (2, True), ran.stderr
     assert not (place / "refused").exists()
+
+
+def test_a_small_file_that_has_no_end_is_refused_before_it_takes_all_memory() -> None:
+    endless = Path("/dev/zero")
+    for read in (lambda: read_env_file(endless, {}), lambda: read_config(endless), lambda: load(endless, {})):
+        with pytest.raises(InputError, match=r"^/dev/zero: larger than \d+ MB, which is no "):
+            read()
 
 
 def test_huge_costs_in_a_table_are_no_costs(place: Path) -> None:

@@ -62,11 +62,19 @@ EXPECTED_VALUES = {
 }
 
 
+MAX_CONFIG_BYTES = 16 << 20
+"""Bytes of a configuration that are read at most."""
+
+
 def read_config(path: Path) -> tuple[EvaluationConfig, list[Problem]]:
     """The config, with warnings about keys that are not known."""
     where = printable(str(path))
     try:
-        table = json.loads(path.read_bytes().decode("utf-8-sig"))
+        with path.open("rb") as file:
+            content = file.read(MAX_CONFIG_BYTES + 1)
+        if len(content) > MAX_CONFIG_BYTES:
+            raise InputError(f"{where}: larger than {MAX_CONFIG_BYTES >> 20} MB, which is no configuration file")
+        table = json.loads(content.decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"{where}: {error.strerror}; name the configuration file with --config") from None
     except json.JSONDecodeError as error:

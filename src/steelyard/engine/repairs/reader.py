@@ -413,13 +413,20 @@ def recorded_outcomes(path: Path, number: int, complaints: OutcomeProblemCollect
     return RecordedOutcomes(path, exact, of_oid)
 
 
+MAX_OLD_JOURNAL_BYTES = 256 << 20
+"""Bytes of a journal of version 0.1.0 that are read at most; what comes after them counts as not written."""
+
+
 def old_journal_outcomes(path: Path) -> Iterator[OutcomeCells]:
     """The outcomes that version 0.1.0 wrote down before it was killed; what cannot be read counts as not written."""
+    if path.is_symlink():
+        return
     try:
-        lines = b"" if path.is_symlink() else path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(MAX_OLD_JOURNAL_BYTES)
     except OSError:
         return
-    for line in lines.split(b"\n"):
+    for line in content.split(b"\n"):
         try:
             outcome = json.loads(line)
             yield {**outcome["cells"], FIX: outcome["fix"], MODULE: outcome["module"]}

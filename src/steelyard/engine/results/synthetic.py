@@ -100,13 +100,18 @@ def synthesize(
     return SyntheticOutcomes(rates=rates, written=tuple(folder / name for name in (*files, SYNTHETIC_MANIFEST_FILE)))
 
 
+MAX_MANIFEST_BYTES = 16 << 20
+
+
 def unchanged_files(folder: Path) -> dict[str, str]:
     """The files of a folder that are as `synthesize` wrote them, each with its digest; empty where it never wrote."""
     found = _digest(folder / SYNTHETIC_MANIFEST_FILE)
     if found is None:
         return {}
     try:
-        manifest = msgspec.json.decode((folder / SYNTHETIC_MANIFEST_FILE).read_bytes(), type=_SyntheticManifest)
+        with (folder / SYNTHETIC_MANIFEST_FILE).open("rb") as file:
+            # what is longer is no manifest of ours, and cut off it is no JSON
+            manifest = msgspec.json.decode(file.read(MAX_MANIFEST_BYTES), type=_SyntheticManifest)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return {}
     ours = {SYNTHETIC_MANIFEST_FILE: found}
