@@ -118,7 +118,7 @@ def messages(finish: str = "tool_use", text: str = "hi") -> tuple[Any, bytes]:
 def gemini(finish: str = "STOP", text: str = "hi") -> tuple[Any, bytes]:
     parts = [
         {"text": "hm", "thought": True},
-        *({"text": each} for each in text),
+        {"text": text},
         {"functionCall": {"id": "c1", "name": "look", "args": {"at": 1}}},
     ]
     usage = {
@@ -130,7 +130,8 @@ def gemini(finish: str = "STOP", text: str = "hi") -> tuple[Any, bytes]:
     content = {"role": "model", "parts": parts}
     candidate = {"content": content, "finishReason": finish, "index": 0}
     whole = {"candidates": [candidate], "usageMetadata": usage, "responseId": "r1"}
-    events = [{"candidates": [{"content": {"role": "model", "parts": [part]}}], "responseId": "r1"} for part in parts]
+    pieces = [parts[0], *({"text": each} for each in text), parts[2]]
+    events = [{"candidates": [{"content": {"role": "model", "parts": [part]}}], "responseId": "r1"} for part in pieces]
     return whole, sse(*events, {"candidates": [{"finishReason": finish}], "usageMetadata": usage, "responseId": "r1"})
 
 
