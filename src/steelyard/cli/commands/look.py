@@ -256,7 +256,22 @@ def view(options: argparse.Namespace) -> int:
             for each in done:
                 warn_of(each.notes)
             root = done[0].folder if len(done) == 1 else done[0].folder.parent
+        if options.export:
+            return _export(root, Path(options.export))
         serve(root, port=options.port, key=key, tell=tell, browser=sys.stdout.isatty() and not options.no_browser)
+    return ExitCode.OK
+
+
+def _export(root: Path, target: Path) -> int:
+    from steelyard.text import counted
+    from steelyard.viewer.export import export
+
+    written = export(root, target)
+    warn_of([f"{problem}; its page says so" for problem in written.problems])
+    print(target / "index.html")
+    print_to_stderr(
+        f"{counted(written.pages, 'page')}, {written.bytes / 10**6:.1f} MB; open it as a file, or serve the folder"
+    )
     return ExitCode.OK
 
 
@@ -275,6 +290,9 @@ def _view_options(sub: argparse.ArgumentParser) -> None:
         help=f"the port to listen on; 0 takes any free one (default: {DEFAULT_VIEWER_PORT})",
     )
     sub.add_argument("--no-browser", action="store_true", help="only print the address")
+    sub.add_argument(
+        "--export", metavar="DIR", help="write the pages to a new folder instead, for any web server or browser"
+    )
     add_settings_option(sub)
 
 
@@ -285,7 +303,8 @@ the port as well: open it as it is printed, and the browser keeps the key. With 
 examples:
   steelyard view
   steelyard view evals/steelyard-runs --port 0 --no-browser
-  steelyard view logs/monday.eval logs/tuesday.eval"""
+  steelyard view logs/monday.eval logs/tuesday.eval
+  steelyard view --export pages"""
 
 DEFAULT_VIEWER_PORT = 7373
 

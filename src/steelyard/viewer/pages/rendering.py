@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -147,6 +149,11 @@ def loading_page(name: str) -> str:
     return rendered("being_read.html.j2", name=name)
 
 
+def comparisons_page(comparisons: Sequence[tuple[str, str, str]]) -> str:
+    """The page that lists the comparisons of an export: baseline, current side, and where they are compared."""
+    return rendered("comparisons.html.j2", comparisons=comparisons)
+
+
 def login_page() -> str:
     """The page that asks for the key."""
     return rendered("locked.html.j2")
@@ -227,7 +234,21 @@ def compile_templates() -> None:
         environment.get_template(name)
 
 
+_IS_EXPORTED: ContextVar[bool] = ContextVar("is_exported", default=False)
+
+
+@contextmanager
+def exported_pages() -> Iterator[None]:
+    """Pages that are made meanwhile are files: without forms, scripts and what only a server can answer."""
+    before = _IS_EXPORTED.set(True)
+    try:
+        yield
+    finally:
+        _IS_EXPORTED.reset(before)
+
+
 def rendered(template: str, **context: Any) -> str:
     """A page from its template."""
+    page = _environment().get_template(template).render(exported=_IS_EXPORTED.get(), **context)
     # half of a surrogate pair is no text, and a name on disk may hold one
-    return _environment().get_template(template).render(**context).encode("utf-8", "replace").decode()
+    return page.encode("utf-8", "replace").decode()

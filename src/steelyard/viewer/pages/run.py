@@ -296,6 +296,15 @@ def attempt(run_cache: RunCache, name: str, asked: QueryParameters) -> str:
     )
 
 
+def number_to_read(run_cache: RunCache, name: str, asked: QueryParameters) -> int:
+    """The number of the attempt that an address names, or of the one that is shown where it names none."""
+    opened = run_cache.run(name)
+    reading = _reading_pane(opened, run_cache.table(opened), MatrixQuery(), asked)
+    if reading is None:
+        raise ViewerRequestError(404, "no attempt is named")
+    return reading.row.number
+
+
 class AttemptLink(NamedTuple):
     """Another attempt of the run."""
 
