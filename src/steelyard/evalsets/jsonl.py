@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from difflib import get_close_matches
 from typing import Any, Protocol
 
 import msgspec
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from steelyard.errors import InputError
 from steelyard.evalsets.benchmarks import code_problems
 from steelyard.evalsets.benchmarks.contests import contest_table
-from steelyard.evalsets.benchmarks.datasets import dataset_table, with_columns
+from steelyard.evalsets.benchmarks.datasets import DATASET_COLUMNS, dataset_table, with_columns
 from steelyard.evalsets.benchmarks.multipl_e import multipl_e_table
 from steelyard.evalsets.schema import Draft, Header, ProblemCollector
 from steelyard.records import JUDGE_ONLY_KIND, Case, Verify, digest
@@ -45,6 +46,18 @@ KNOWN_CASE_FIELDS = {
     CHECKS_FIELD,
     *(word for words in CASE_FIELD_SYNONYMS.values() for word in words),
 }
+
+MAPPED_FIELDS = KNOWN_CASE_FIELDS | {*DATASET_COLUMNS}
+"""What a column can be mapped to."""
+
+
+def check_mapped_fields(columns: Mapping[str, str]) -> None:
+    """Raise an InputError where a column is mapped to a name that nothing here reads."""
+    for ours, theirs in columns.items():
+        if ours not in MAPPED_FIELDS:
+            close = get_close_matches(ours[:80], MAPPED_FIELDS, 1)
+            way_out = f"did you mean {short_quote(close[0])}?" if close else "such as prompt, target, id or choices"
+            raise InputError(f"--map {ours}={theirs}: cases have no field {short_quote(ours)} ({way_out})")
 
 
 class JsonlByteSource(Protocol):

@@ -21,6 +21,9 @@ from steelyard.evalsets import toml
 from steelyard.evalsets.benchmarks.datasets import column_map
 from steelyard.evalsets.check_lists import with_check_list
 from steelyard.evalsets.companions import CompanionFiles, rendered_prompt, system_error_reason
+from steelyard.evalsets.hub.local import folder_tables
+from steelyard.evalsets.hub.remote import HUB_PREFIX, hub_files
+from steelyard.evalsets.jsonl import check_mapped_fields
 from steelyard.evalsets.schema import (
     Draft,
     ProblemCollector,
@@ -114,8 +117,10 @@ def _files(paths: Iterable[str | Path], problems: ProblemCollector) -> Iterator[
                 path, columns = split_columns(given)
                 inside = [given]
                 if columns:
-                    column_map(columns)
-                if stat.S_ISDIR(Path(path).stat().st_mode):
+                    check_mapped_fields(column_map(columns))
+                if path.startswith(HUB_PREFIX):
+                    inside = [f"{file}#{columns}" if columns else file for file in hub_files(path)]
+                elif stat.S_ISDIR(Path(path).stat().st_mode):
                     end = f"#{columns}" if columns else ""
                     inside = [f"{file}{end}" for file in _files_in_folder(path, problems)]
         except InputError as error:
@@ -128,7 +133,7 @@ def _files(paths: Iterable[str | Path], problems: ProblemCollector) -> Iterator[
             problems.error(
                 given,
                 0,
-                "no eval sets in this folder; it needs .toml or .jsonl files, or name files of other kinds one by one",
+                "no eval sets in this folder; it needs .toml, .jsonl, .parquet, .arrow or .csv files, or name others one by one",
             )
         for path in inside:
             if os.path.realpath(path) not in seen:
@@ -137,7 +142,7 @@ def _files(paths: Iterable[str | Path], problems: ProblemCollector) -> Iterator[
 
 
 def _files_in_folder(folder: str, problems: ProblemCollector) -> list[str]:
-    """The TOML files below a folder, or the JSONL files when there are none."""
+    """The TOML files below a folder, or the JSONL files when there are none, or else its tables."""
 
     def refused(error: OSError) -> None:
         problems.error(str(error.filename), 0, f"cannot be read: {system_error_reason(error)}")
@@ -147,7 +152,8 @@ def _files_in_folder(folder: str, problems: ProblemCollector) -> list[str]:
     below = sorted(Path(root, name) for root, name in walked if name != SETTINGS_FILE_NAME)
     kinds = [".toml"], [".jsonl", ".jsonl.gz"]
     toml_files, jsonl_files = ([str(path) for path in below if _suffix(path.name) in kind] for kind in kinds)
-    return [path for path in toml_files if not _holds_experiment(path)] or jsonl_files
+    found = [path for path in toml_files if not _holds_experiment(path)] or jsonl_files
+    return found or folder_tables([*map(str, below)], folder, problems.left_out)
 
 
 def _holds_experiment(path: str) -> bool:

@@ -23,6 +23,17 @@ MULTIPLE_CHOICE_PROMPT = (
     "Answer the following multiple choice question. The last line of your response should be of the form "
     "'ANSWER: LETTER', where LETTER is one of {letters}.\n\n{question}\n\n{choices}"
 )
+CONTEST_COLUMNS = (
+    *("input_output", "public_tests", "private_tests", "generated_tests", "public_test_cases", "private_test_cases"),
+    *("starter_code", "solutions", "question_content", "question_id", "question_title", "problem_id"),
+    *("instruct_prompt", "complete_prompt", "base_input", "plus_input", "assertion", "code_prompt", "stop_tokens"),
+    *("declaration", "example_test", "test_setup", "import", "language", "metadata", "difficulty", "context", "model"),
+)
+DATASET_COLUMNS = (
+    *(*PROMPT_COLUMNS, *USUAL_PROMPT_COLUMNS, *ANSWER_COLUMNS, *VERIFICATION_COLUMNS, *CHOICE_COLUMNS),
+    *("target", "ideal", *CONTEST_COLUMNS),
+)
+"""All names of columns that some reader here looks for."""
 COLUMN_PAIR = re.compile(r"[A-Za-z_]\w*=[^=,#\0]+(?:,[A-Za-z_]\w*=[^=,#\0]+)*")
 
 
