@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from steelyard.errors import InputError
-from steelyard.evalsets.hub.splits import chosen, files_by_split, table_files
+from steelyard.evalsets.benchmarks.hub.splits import chosen, files_by_split, table_files
 
 MAX_CACHED_FILES = 100_000
 """Files of a cache that are looked at."""

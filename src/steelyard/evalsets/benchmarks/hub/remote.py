@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from steelyard.errors import InputError
-from steelyard.evalsets.hub.local import cached_files, hub_home
-from steelyard.evalsets.hub.splits import chosen
+from steelyard.evalsets.benchmarks.hub.local import cached_files, hub_home
+from steelyard.evalsets.benchmarks.hub.splits import chosen
 from steelyard.text import printable, short_quote
 
 HUB_PREFIX = "hf:"
 DEFAULT_ENDPOINT = "https://huggingface.co"
-DATASET_NAME = re.compile(r"[\w.-]+(?:/[\w.-]+)?(?:@[\w./-]+)?(?::[\w. -]+){0,2}")
+DATASET_NAME = re.compile(r"[\w.-]+(?:/[\w.-]+)?(?::[\w. -]+){0,2}")
 PART_NAME = re.compile(r"[\w][\w. -]*")
 HUB_TIMEOUT_SECONDS = 30
 MAX_LISTING_BYTES = 16 << 20
@@ -36,7 +36,6 @@ class HubName(NamedTuple):
     """A dataset, and which part of it is meant."""
 
     repository: str
-    revision: str
     parts: tuple[str, ...]
     """Nothing, a configuration or a split, or both."""
 
@@ -49,14 +48,13 @@ def hub_name(given: str) -> HubName:
     """The parts of a name such as `hf:openai/gsm8k:main:test`.
 
     >>> hub_name("hf:openai/gsm8k:main:test")
-    HubName(repository='openai/gsm8k', revision='main', parts=('main', 'test'))
+    HubName(repository='openai/gsm8k', parts=('main', 'test'))
     """
     text = given.removeprefix(HUB_PREFIX)
     if not DATASET_NAME.fullmatch(text) or ".." in text:
         raise InputError("write it as hf:OWNER/NAME, hf:OWNER/NAME:CONFIG or hf:OWNER/NAME:CONFIG:SPLIT")
     repository, *parts = text.split(":")
-    repository, _, revision = repository.partition("@")
-    return HubName(repository, revision or "main", tuple(parts))
+    return HubName(repository, tuple(parts))
 
 
 def hub_files(given: str, environment: Mapping[str, str] = os.environ) -> list[str]:
@@ -103,7 +101,7 @@ class Hub:
     def files(self, name: HubName) -> list[str]:
         """The files with the rows that a name stands for, on this machine."""
         about = f"{self._address}/api/datasets/{name.repository}"
-        commit = self._json(f"{about}/revision/{urllib.parse.quote(name.revision, safe='')}").get("sha")
+        commit = self._json(f"{about}/revision/main").get("sha")
         if not isinstance(commit, str) or not re.fullmatch(r"[0-9a-f]{7,64}", commit):
             raise InputError(f"{self._address} does not say which commit the dataset has")
         listing = _listing(self._json(f"{about}/parquet"))
