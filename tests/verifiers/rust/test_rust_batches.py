@@ -300,23 +300,33 @@ def timeless(finding: Finding) -> Finding:
     return replace(finding, tests=tests, compile_seconds=0, test_seconds=0)
 
 
-def test_each_answer_gets_the_verdict_it_deserves_alone_and_in_a_mixed_batch() -> None:
-    alone, _ = asyncio.run(judged(ATTEMPTS, together=False))
-    for name, finding in alone.items():
-        assert finding.label == ATTEMPTS[name].label, (name, finding)
-        assert is_correct(CASE, finding) == (not ATTEMPTS[name].label), name
-        assert bool(finding.tampered) == (finding.label == "tampered"), name
+def deserves(name: str, finding: Finding) -> None:
+    assert finding.label == ATTEMPTS[name].label, (name, finding)
+    assert is_correct(CASE, finding) == (not ATTEMPTS[name].label), name
+    assert bool(finding.tampered) == (finding.label == "tampered"), name
+
+
+def test_each_answer_gets_the_verdict_it_deserves_in_a_mixed_batch() -> None:
     attempts = {name: attempt for name, attempt in ATTEMPTS.items() if name not in ENDLESS}
     together, compiled = asyncio.run(judged(attempts, together=True))
     for name, finding in together.items():
-        assert timeless(finding) == timeless(alone[name]), name
+        deserves(name, finding)
     # two calls for each answer would mean that nothing was judged together
     assert compiled < len(attempts)
     # those that never end take no neighbour along
     attempts = {"right": HONEST["right"], **ENDLESS, "wrong": HONEST["wrong"]}
     together, _ = asyncio.run(judged(attempts, together=True))
     for name, finding in together.items():
-        assert timeless(finding) == timeless(alone[name]), name
+        deserves(name, finding)
+
+
+@pytest.mark.slow
+def test_each_answer_gets_the_same_verdict_alone_and_in_a_mixed_batch() -> None:
+    alone, _ = asyncio.run(judged(ATTEMPTS, together=False))
+    together, _ = asyncio.run(judged(ATTEMPTS, together=True))
+    for name, finding in alone.items():
+        deserves(name, finding)
+        assert timeless(finding) == timeless(together[name]), name
 
 
 def test_an_answer_that_sleeps_keeps_no_neighbour_waiting_and_is_ended_once() -> None:
