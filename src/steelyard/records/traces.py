@@ -77,6 +77,11 @@ class Turn(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Drop numbers that make no sense, wherever they come from."""
+        # most turns are sound, and each is made several times
+        numbers = (self.input_tokens, self.output_tokens, self.cached_tokens, self.cache_write_tokens, self.latency)
+        rest = (self.cache_write_1h_tokens, self.reasoning_tokens, self.first_token)
+        if all(is_bounded(number) for number in numbers + rest if number is not None):
+            return
         for name in (*TOKEN_COUNT_FIELDS, "latency", "first_token"):
             number = getattr(self, name)
             if number is not None and not is_bounded(number):

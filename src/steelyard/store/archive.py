@@ -267,6 +267,15 @@ CREATE VIEW attempts AS
     any_value(failure) FILTER (counts) AS failure
   FROM stored.facts WHERE counts IS NOT NULL
   GROUP BY run, "case", suite, model, tier, number;
+CREATE VIEW turns AS
+  SELECT run, "case", suite, model, tier, number, turn, said.role IS NOT DISTINCT FROM 'user' AS is_user,
+    coalesce(said.text, '') AS text, coalesce(said.tool_calls, []) AS tool_calls, coalesce(said.results, []) AS results,
+    len(list_filter(coalesce(said.results, []), lambda result: coalesce(result.is_error, false))) AS tool_errors,
+    coalesce(said.finish, 'stop') AS finish, try_cast(said."at" AS TIMESTAMP) AS "at",
+    said.input_tokens, said.output_tokens, said.cached_tokens, said.reasoning_tokens, said.cost.usd AS cost_usd, said.latency
+  FROM (
+    SELECT run, "case", suite, model, tier, number, unnest(turns) AS said, unnest(range(1, len(turns) + 1)) AS turn
+    FROM stored.facts WHERE counts AND kind = 'reply' AND turns IS NOT NULL);
 CREATE VIEW verdicts AS
   SELECT run, "case", suite, model, tier, number, "at", key, ask, verifier, tests, counts, correct, score, code, compiled,
     tests_passed, tests_failed, warnings, passed, own_score, label, reason, trust, isolation, tampered, rechecked,
@@ -278,7 +287,7 @@ CREATE VIEW failures AS
 """
 """The tables; of the facts of an attempt that count there is at most one of each kind."""
 
-_TABLES_HINT = "the tables are runs, cases, attempts, verdicts and failures"
+_TABLES_HINT = "the tables are runs, cases, attempts, turns, verdicts and failures"
 
 
 def _resolved_output_path(path: Path) -> Path:

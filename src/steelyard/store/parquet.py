@@ -134,7 +134,7 @@ LEFTOVER_SECONDS = 3600
 """Seconds after which half a copy that nobody writes to is taken away."""
 LEGACY_COPY_FILE = "attempts.parquet"
 """What the copy was called as long as it was one file."""
-COPY_SCHEMA_VERSION = 3
+COPY_SCHEMA_VERSION = 4
 """Goes up when the columns of the copy change, so that older copies are rebuilt."""
 MAX_COPY_PARTITIONS = 256
 """With more pairs of a model and a suite all facts of a run are in one file: files that small are no help to anybody."""
@@ -277,7 +277,7 @@ SELECT $run AS run, kind, key, ask, try_cast("at" AS TIMESTAMP) AS "at", "case",
   number, counts,
   answer.text AS reply, if(kind = 'reply', coalesce(answer.finish, 'stop'), NULL) AS finish,
   answer.input_tokens, answer.output_tokens, answer.cached_tokens, answer.reasoning_tokens,
-  answer.cost.usd AS cost_usd, answer.latency,
+  answer.cost.usd AS cost_usd, answer.latency, answer.turns,
   verifier, tests, correct, opinion.score AS score, found.code, found.compiled,
   len(list_filter(found.tests, lambda test: test.outcome = 'passed')) AS tests_passed,
   len(list_filter(found.tests, lambda test: test.outcome = 'failed')) AS tests_failed,
@@ -290,7 +290,10 @@ FROM read_json($journal, format = 'newline_delimited', ignore_errors = true, max
     kind: 'VARCHAR', key: 'VARCHAR', ask: 'VARCHAR', "at": 'VARCHAR', "case": 'VARCHAR', model: 'VARCHAR',
     number: 'BIGINT', tier: 'VARCHAR', tests: 'VARCHAR', verifier: 'VARCHAR', stage: 'VARCHAR', message: 'VARCHAR',
     answer: 'STRUCT(text VARCHAR, finish VARCHAR, input_tokens BIGINT, output_tokens BIGINT, cached_tokens BIGINT,
-      reasoning_tokens BIGINT, cost STRUCT(usd DOUBLE), latency DOUBLE)',
+      reasoning_tokens BIGINT, cost STRUCT(usd DOUBLE), latency DOUBLE, turns STRUCT(role VARCHAR, text VARCHAR, "at" VARCHAR,
+      tool_calls STRUCT(name VARCHAR, arguments VARCHAR)[], results STRUCT(name VARCHAR, content VARCHAR, is_error BOOLEAN,
+      seconds DOUBLE)[], finish VARCHAR, model VARCHAR, input_tokens BIGINT, output_tokens BIGINT, cached_tokens BIGINT,
+      reasoning_tokens BIGINT, cost STRUCT(usd DOUBLE), latency DOUBLE)[])',
     found: 'STRUCT(code VARCHAR, compiled BOOLEAN, tests STRUCT(outcome VARCHAR)[], warnings BIGINT, passed BOOLEAN,
       score DOUBLE, label VARCHAR, reason VARCHAR, trust VARCHAR, isolation VARCHAR, tampered VARCHAR,
       rechecked BIGINT, disagreed BIGINT)'})

@@ -28,10 +28,10 @@ class StoredTurn(Record, frozen=True, kw_only=True):
     turn: Turn
 
 
-def stored_turn(attempt: Attempt, index: int, turn: Turn) -> StoredTurn:
-    """A turn of an attempt as it is stored."""
+def stored_turn(attempt: Attempt, key: str, index: int, turn: Turn) -> StoredTurn:
+    """A turn of an attempt with this key as it is stored."""
     return StoredTurn(
-        key=attempt.key,
+        key=key,
         case=attempt.case.id,
         model=attempt.model,
         number=attempt.number,

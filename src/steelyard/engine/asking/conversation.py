@@ -130,13 +130,13 @@ class Conversations:
                     fact = failure(attempt, error)
                     self._journal.append(fact)
                     return fact
-                self._journal.keep_turn(stored_turn(attempt, len(turns) - 1, turns[-1]))
+                self._journal.keep_turn(stored_turn(attempt, key, len(turns) - 1, turns[-1]))
                 continue
             seat, turn_attempt = asked, model_attempt(attempt, turns, key)
             if step is NextStep.USER and case.user is not None:
                 name, seat = self._users.asked(case.user.model)
                 turn_attempt = user_attempt(attempt, replace(case.user, model=name), turns, key)
-            outcome = await paid(turn_attempt, seat, self._keeper(attempt, turns, step))
+            outcome = await paid(turn_attempt, seat, self._keeper(attempt, key, turns, step))
             if not isinstance(outcome, Reply):
                 return outcome
             if step is NextStep.USER and not turns[-1].text:
@@ -157,7 +157,7 @@ class Conversations:
         self._journal.append(reply)
         return reply
 
-    def _keeper(self, attempt: Attempt, turns: list[Turn], step: NextStep) -> FactKeeper:
+    def _keeper(self, attempt: Attempt, key: str, turns: list[Turn], step: NextStep) -> FactKeeper:
         def keep(fact: Reply | Failure) -> None:
             if isinstance(fact, Failure):
                 said_by = f"{fact.model}, which plays the user: " if step is NextStep.USER else ""
@@ -166,7 +166,7 @@ class Conversations:
             turn = turn_of(fact.answer, len(turns))
             if step is NextStep.USER:
                 turn = replace(turn, role="user", model=fact.model, text=turn.text.strip(), tool_calls=(), native=())
-            self._journal.keep_turn(stored_turn(attempt, len(turns), turn))
+            self._journal.keep_turn(stored_turn(attempt, key, len(turns), turn))
             turns.append(turn)
 
         return keep
@@ -223,20 +223,33 @@ def turn_messages(turn: Turn) -> Iterator[Message]:
         )
 
 
-SHARED_TURN_FIELDS = (
-    *("text", "reasoning", "finish", "cost", "latency", "first_token", "request_id", "native", "note"),
-    *TOKEN_COUNT_FIELDS,
-)
-"""What a turn has of the answer that it is."""
-
-
 def turn_of(answer: Answer, index: int) -> Turn:
     """An answer as a turn; a call without an id gets one, by which its result is known."""
-    calls = tuple(
-        call if call.id else ToolCall(name=call.name, arguments=call.arguments, id=f"call_{index}_{place}")
-        for place, call in enumerate(answer.tool_calls)
+    calls = answer.tool_calls
+    if not all(call.id for call in calls):
+        calls = tuple(
+            call if call.id else ToolCall(name=call.name, arguments=call.arguments, id=f"call_{index}_{place}")
+            for place, call in enumerate(calls)
+        )
+    return Turn(
+        at=now(),
+        text=answer.text,
+        reasoning=answer.reasoning,
+        tool_calls=calls,
+        finish=answer.finish,
+        input_tokens=answer.input_tokens,
+        output_tokens=answer.output_tokens,
+        cached_tokens=answer.cached_tokens,
+        cache_write_tokens=answer.cache_write_tokens,
+        cache_write_1h_tokens=answer.cache_write_1h_tokens,
+        reasoning_tokens=answer.reasoning_tokens,
+        cost=answer.cost,
+        latency=answer.latency,
+        first_token=answer.first_token,
+        request_id=answer.request_id,
+        native=answer.native,
+        note=answer.note,
     )
-    return Turn(at=now(), tool_calls=calls, **{name: getattr(answer, name) for name in SHARED_TURN_FIELDS})
 
 
 def conversation_answer(case: Case, turns: Sequence[Turn]) -> Answer:
@@ -254,10 +267,11 @@ def conversation_answer(case: Case, turns: Sequence[Turn]) -> Answer:
         first_token=own[0].first_token,
         request_id=last.request_id,
         tool_calls=last.tool_calls if not last.results else (),
-        turns=tuple(replace(turn, native=()) for turn in turns),
+        turns=tuple(replace(turn, native=()) if turn.native else turn for turn in turns),
         note="; ".join(dict.fromkeys(turn.note for turn in own if turn.note)),
     )
-    return replace(answer, **{name: total_tokens(own, name) for name in TOKEN_COUNT_FIELDS})
+    counts = {name: total_tokens(own, name) for name in TOKEN_COUNT_FIELDS}
+    return replace(answer, **{name: count for name, count in counts.items() if count is not None})
 
 
 def total_tokens(turns: Iterable[Turn], name: str) -> int | None:

@@ -30,6 +30,7 @@ from steelyard.providers.agent import workspaces
 from steelyard.providers.agent.contained import run_contained
 from steelyard.providers.agent.containment import AgentContainment
 from steelyard.providers.agent.keeper import remove_folder
+from steelyard.providers.agent.trace import agent_turns
 from steelyard.providers.agent.usage import told_usage
 from steelyard.records import AgentSettings, Answer, Attempt, Cost, Finish, is_secret
 from steelyard.sandbox.processors import processor_count
@@ -181,6 +182,7 @@ class AgentProvider:
             finish=result["exceeded"] or ("stop" if result["in_time"] else Finish.TIMEOUT),
             error=f"left out of the patch: {', '.join(left_out[:3])}{more}" if left_out else "",
             transcript=result["transcript"],
+            turns=agent_turns(result["transcript"]),
             exit_code=result["exit_code"],
             latency=result["seconds"],
             **usage(result["usage"] or told_usage(result["output"])),
