@@ -12,7 +12,7 @@ CORE_TESTS := tests/test_architecture.py tests/test_plugins.py tests/evalsets/te
 	tests/store/test_store.py tests/analysis/test_scoring.py tests/analysis/test_summary.py tests/stats/test_passk.py \
 	tests/reports/test_terminal.py
 
-.PHONY: release check demo test test-slow bench chaos chaos-kills chaos-fuzz chaos-machines format pins docs clean
+.PHONY: release site check demo test test-slow bench chaos chaos-kills chaos-fuzz chaos-machines format pins docs clean
 
 demo: .venv/core
 	$(BIN)/steelyard demo
@@ -114,5 +114,14 @@ release: .venv/release/ready
 	.venv/release/bin/pip install --quiet --disable-pip-version-check --requirement tools/release.txt
 	@touch $@
 
+# The documentation site; a dead link, or a page that the menu does not have, is an error.
+site: .venv/site/ready
+	NO_MKDOCS_2_WARNING=1 .venv/site/bin/mkdocs build --strict --quiet
+
+.venv/site/ready: tools/site.txt
+	$(PYTHON) -m venv .venv/site
+	.venv/site/bin/pip install --quiet --disable-pip-version-check --requirement tools/site.txt
+	@touch $@
+
 clean:
-	rm -rf .venv build dist src/*.egg-info
+	rm -rf .venv build dist site src/*.egg-info

@@ -21,7 +21,9 @@ from support.toolchains import needs
 ROOT = Path(__file__).parents[1]
 ACTION = ROOT / "action.yml"
 GITHUB, GITLAB = (ROOT / "examples" / "ci" / name for name in ("github.yml", "gitlab.yml"))
-CHAOS, TESTS, RELEASE = (ROOT / ".github" / "workflows" / name for name in ("chaos.yml", "test.yml", "release.yml"))
+CHAOS, TESTS, RELEASE, DOCS = (
+    ROOT / ".github" / "workflows" / name for name in ("chaos.yml", "test.yml", "release.yml", "docs.yml")
+)
 JENKINS = ROOT / "examples" / "ci" / "Jenkinsfile"
 PAGE = ROOT / "docs" / "ci.md"
 SHARDS = ROOT / "docs" / "shards.md"
@@ -50,6 +52,7 @@ def scripts() -> dict[str, str]:
         (CHAOS, ["github-workflows"]),
         (TESTS, ["github-workflows"]),
         (RELEASE, ["github-workflows"]),
+        (DOCS, ["github-workflows"]),
         (GITLAB, ["gitlab-ci", "--data-transform=gitlab-ci"]),
     ],
     ids=lambda value: value.name if isinstance(value, Path) else "",
