@@ -109,6 +109,8 @@ class JsonErrorLocation(NamedTuple):
     column: int
     """From 1, in characters."""
     what: str
+    has_extra_value: bool = False
+    """Whether the text is whole and something follows it."""
 
 
 def json_error_location(raw: bytes, error: Exception) -> JsonErrorLocation:
@@ -120,13 +122,14 @@ def json_error_location(raw: bytes, error: Exception) -> JsonErrorLocation:
     ...         msgspec.json.decode(raw)
     ...     except msgspec.DecodeError as error:
     ...         print(json_error_location(raw, error))
-    JsonErrorLocation(line=0, column=10, what='a second value after the first; put each on its own line')
-    JsonErrorLocation(line=1, column=1, what='a second value after the first; put each on its own line')
-    JsonErrorLocation(line=0, column=3, what='half of a surrogate pair, which is not text')
+    JsonErrorLocation(line=0, column=10, what='a second value after the first; put each on its own line', has_extra_value=True)
+    JsonErrorLocation(line=1, column=1, what='a second value after the first; put each on its own line', has_extra_value=True)
+    JsonErrorLocation(line=0, column=3, what='half of a surrogate pair, which is not text', has_extra_value=False)
     """
     import msgspec
 
     at, what = 0, f"{str(error).partition(' - at ')[0]}; write such a number as text"
+    has_extra_value = False
     if isinstance(error, UnicodeDecodeError):
         what = "not UTF-8 text; save the file as UTF-8"
         try:
@@ -139,14 +142,14 @@ def json_error_location(raw: bytes, error: Exception) -> JsonErrorLocation:
         place = re.search(r"\(byte (\d+)\)", str(error))
         at = int(place[1]) if place else len(raw)
         what = str(error).partition(" (byte ")[0]
-        if "trailing characters" in what:
+        if has_extra_value := "trailing characters" in what:
             at, what = at - 1, "a second value after the first; put each on its own line"
         elif half := next((match for match in JSON_ESCAPE_PATTERN.finditer(raw) if match[1]), None):
             at, what = half.start(), "half of a surrogate pair, which is not text"
         elif re.match(rb"-?(?:NaN|Infinity)", raw[at : at + 9]):
             what = "NaN and Infinity are not JSON; write null, or leave the key out"
     column = len(raw[raw.rfind(b"\n", 0, at) + 1 : at].decode(errors="replace")) + 1
-    return JsonErrorLocation(raw.count(b"\n", 0, at), column, what)
+    return JsonErrorLocation(raw.count(b"\n", 0, at), column, what, has_extra_value)
 
 
 # Code in a reply that is judged as it stands.

@@ -14,6 +14,7 @@ from steelyard.analysis.summary import summarise
 from steelyard.errors import InputError
 from steelyard.evalsets.experiments import case_under_tier
 from steelyard.records import Attempt, Case, Expectations, RunInfo, Shard, Verify, digest
+from steelyard.text import counted
 
 if TYPE_CHECKING:
     import numpy
@@ -297,6 +298,6 @@ def select_cases(
     if not chosen:
         known = ", ".join(sorted({tag for case in cases for tag in case.tags}))
         raise InputError(
-            f"none of the {len(cases)} cases is left by --filter, --case, --exclude and --failed-in (tags: {known})"
+            f"none of {counted(len(cases), 'case')} is left by --filter, --case, --exclude and --failed-in (tags: {known})"
         )
     return chosen[:limit]

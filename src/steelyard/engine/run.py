@@ -52,6 +52,7 @@ from steelyard.reports.figures import metric_rows, model_label
 from steelyard.reports.tables import html_table
 from steelyard.store.journal import Journal, create_run, make_run_folder
 from steelyard.store.witnesses import witness_counts, witness_results
+from steelyard.text import counted
 
 
 class Run(NamedTuple):
@@ -182,7 +183,7 @@ def run(
             sets = sets._replace(cases=tuple(case for case in sets.cases if case.id not in skipped))
             if not sets.cases:
                 why = next(iter(skipped.values()))
-                raise InputError(f"none of the {len(skipped)} cases can be verified here: {why}")
+                raise InputError(f"none of {counted(len(skipped), 'case')} can be verified here: {why}")
         dealt = shard_cases_of(sets.cases, plan.shard)
         check_verifiers(dealt, means)
         providers = connect(given, means, plan.base_url)

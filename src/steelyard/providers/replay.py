@@ -338,7 +338,7 @@ def _parse_recording_line(line: bytes) -> _RecordingLine | None:
         raise InputError(f"not a recorded reply: {_shape_problem(line, error)}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         fault = json_error_location(line, error)
-        if not line.endswith(b"\n") and "second value" not in fault.what:
+        if not line.endswith(b"\n") and not fault.has_extra_value:
             return None  # cut off while it was recorded
         raise InputError(f"not a recorded reply: column {fault.column}: {fault.what}") from None
     if recorded.is_sample or not recorded.is_result:

@@ -461,7 +461,7 @@ def _headline(plan: ComparisonPlan) -> str:
 def _reasons(model: ModelPlan, plan: ComparisonPlan) -> Iterator[str]:
     """What each answer takes."""
     each = f"{model.fewest}" if model.fewest == model.most else f"{model.fewest} to {model.most}"
-    yield f"baseline: {counted(model.cases, 'case')} with {each} attempts each, mean pass rate {model.rate:.1%}"
+    yield f"baseline: {counted(model.cases, 'case')} with {each} {'attempt' if model.most == 1 else 'attempts'} each, mean pass rate {model.rate:.1%}"
     for verdict, as_it_is, with_more in (
         ("REGRESSED after such a drop", model.seen, model.seen_with_more),
         ("NOT REGRESSED by as much, if nothing changed", model.cleared, model.cleared_with_more),

@@ -29,8 +29,8 @@ from steelyard.engine.ray.wire import (
     Bundle,
     Capability,
     CodeVersion,
+    ItemResult,
     Phase,
-    Settled,
     State,
     StoreBundle,
     Terms,
@@ -192,7 +192,7 @@ class Driver:
         self.ray = ray
         groups = Bundle(cases=(PYTHON, TEXT), surroundings=((), ()))
         self._terms = Terms(run="r", kinds={}, groups=groups, wait_seconds=wait_seconds)
-        self.settled: list[Settled] = []
+        self.settled: list[ItemResult] = []
         self.notes: list[str] = []
 
     async def __aenter__(self) -> Driver:
@@ -215,7 +215,7 @@ class Driver:
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         while (message := await receive(reader)) is not None:
-            if isinstance(message, Settled):
+            if isinstance(message, ItemResult):
                 self.settled.append(message)
             elif isinstance(message, State):
                 self.notes += message.notes
@@ -232,7 +232,7 @@ class Driver:
         assert len(self.ray.tasks) == count
         return list(self.ray.tasks)
 
-    async def facts(self, count: int) -> list[Settled]:
+    async def facts(self, count: int) -> list[ItemResult]:
         while len(self.settled) < count:  # noqa: ASYNC110  what is waited for happens in the gateway
             await asyncio.sleep(0.01)
         return self.settled

@@ -15,7 +15,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steelyard.engine.ray.wire import AUTH_HINT, LOCAL, GatewayMessage, Join, Joined, Terms, receive, send, short_line
+from steelyard.engine.ray.wire import (
+    AUTH_HINT,
+    LOCAL,
+    GatewayMessage,
+    Join,
+    JoinResult,
+    Terms,
+    receive,
+    send,
+    short_line,
+)
 from steelyard.errors import InputError
 from steelyard.text import printable
 
@@ -103,7 +113,7 @@ class GatewayProcess:
         self._writer = writer
 
     @classmethod
-    async def start(cls, place: str, terms: Terms) -> tuple[GatewayProcess, Joined]:
+    async def start(cls, place: str, terms: Terms) -> tuple[GatewayProcess, JoinResult]:
         """Join the cluster at an address; raises InputError when that fails."""
         if importlib.util.find_spec("ray") is None:
             raise InputError("--backend ray needs the package ray; get it with: pip install 'steelyard[ray]'")
@@ -127,13 +137,13 @@ class GatewayProcess:
             gateway.send(Join(address=place, folder=folder, terms=terms))
             async with asyncio.timeout(limit):
                 joined = await gateway.receive()
-            problem = joined.problem if isinstance(joined, Joined) else "the process that talks to Ray has ended"
+            problem = joined.problem if isinstance(joined, JoinResult) else "the process that talks to Ray has ended"
         except TimeoutError:
             joined, problem = None, f"no answer within {limit} s"
         except BaseException:
             await gateway.close()
             raise
-        if not isinstance(joined, Joined) or problem:
+        if not isinstance(joined, JoinResult) or problem:
             problem = short_line(problem) + gateway._hint(is_ended=joined is None)
             await gateway.close()
             raise InputError(f"Ray at {place}: {problem}")

@@ -31,15 +31,15 @@ import msgspec
 from steelyard.engine.ray.wire import (
     LOCAL,
     Capability,
+    ItemResult,
     Join,
-    Joined,
+    JoinResult,
     NodeReport,
     Phase,
-    Settled,
     State,
     StoreBundle,
     Terms,
-    Witnessed,
+    WitnessReport,
     WorkItem,
     WorkResult,
     code_version,
@@ -206,7 +206,7 @@ class Gateway:
         self._state = State(nodes=-1, in_hand=0)
         self._notes: list[str] = []
 
-    async def connect(self) -> Joined:
+    async def connect(self) -> JoinResult:
         """Ask the nodes what they can do."""
         deadline = time.monotonic() + FIRST_NODE_SECONDS
         while True:
@@ -217,7 +217,7 @@ class Gateway:
                 break
             await asyncio.sleep(1)
         found = [(node.name, node.capability or Capability(refused=node.problem)) for node in self._nodes.values()]
-        return Joined(nodes=tuple(NodeReport(name=name, capability=capability) for name, capability in found))
+        return JoinResult(nodes=tuple(NodeReport(name=name, capability=capability) for name, capability in found))
 
     async def serve(self, reader: asyncio.StreamReader) -> None:
         """Take work until the run hangs up."""
@@ -398,7 +398,7 @@ class Gateway:
         node = self._nodes.get(node_id)
         name = node.name if node else node_id[:6]
         if result.witnesses:
-            send(self._writer, Witnessed(node=name, results=result.witnesses))
+            send(self._writer, WitnessReport(node=name, results=result.witnesses))
         if result.unable:
             if node is not None and group not in node.unable:
                 node.unable[group] = result.unable
@@ -420,7 +420,7 @@ class Gateway:
                         self._note(f"{other.name} takes no more {kind} work: {failed.failure}")
             if node is not None:
                 node.lone_failures.pop(group, None)
-        send(self._writer, Settled(number=queued.item.number, fact=result.fact, node=name))
+        send(self._writer, ItemResult(number=queued.item.number, fact=result.fact, node=name))
 
     def _wait_for_a_node(self, key: Key) -> None:
         """Settle what no node can verify, unless one that can may still come."""
@@ -434,12 +434,12 @@ class Gateway:
         for queued in self._backlog.take(key, self._backlog.count(key), sys.maxsize):
             if queued.failures:
                 last = list(queued.failures.values())[-1]
-                send(self._writer, Settled(number=queued.item.number, fact=last.fact))
+                send(self._writer, ItemResult(number=queued.item.number, fact=last.fact))
             else:
                 self._settle(queued, f"no node of the cluster can verify it: {reasons}")
 
     def _settle(self, queued: QueuedItem, problem: str) -> None:
-        send(self._writer, Settled(number=queued.item.number, problem=problem))
+        send(self._writer, ItemResult(number=queued.item.number, problem=problem))
 
     def _note(self, text: str) -> None:
         self._notes.append(text)
@@ -503,7 +503,7 @@ async def _serve(connection: socket.socket) -> None:
             gateway = Gateway(RayTasks(join.address, join.folder), join.terms, writer)
             answer = await gateway.connect()
         except Exception as error:  # noqa: BLE001  the run hears of whatever Ray raises
-            answer = Joined(problem=exception_line(error))
+            answer = JoinResult(problem=exception_line(error))
         send(writer, answer)
         await writer.drain()
         if not answer.problem:

@@ -20,14 +20,14 @@ from steelyard.engine.ray.cluster import GatewayProcess, address
 from steelyard.engine.ray.node import surroundings
 from steelyard.engine.ray.wire import (
     Bundle,
+    ItemResult,
     Needs,
     NodeReport,
     Phase,
-    Settled,
     State,
     StoreBundle,
     Terms,
-    Witnessed,
+    WitnessReport,
     WorkItem,
     needs,
 )
@@ -300,16 +300,16 @@ class RayPool:
             message = None if self._gateway is None else await self._gateway.receive()
             if message is None:
                 await self._rejoin()
-            elif isinstance(message, Settled):
+            elif isinstance(message, ItemResult):
                 self._take_in(message)
-            elif isinstance(message, Witnessed):
+            elif isinstance(message, WitnessReport):
                 self._witness_results += (replace(result, node=message.node) for result in message.results)
             elif isinstance(message, State):
                 self._state = message
                 self._notes.update(dict.fromkeys(message.notes))
                 self._changed.set()
 
-    def _take_in(self, settled: Settled) -> None:
+    def _take_in(self, settled: ItemResult) -> None:
         pending = self._pending.get(settled.number)
         if pending is None:
             return

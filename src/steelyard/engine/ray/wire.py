@@ -163,7 +163,7 @@ class Phase(Record, frozen=True, kw_only=True, tag=True):
     """Each on a machine of its own."""
 
 
-class Joined(Record, frozen=True, kw_only=True, tag=True):
+class JoinResult(Record, frozen=True, kw_only=True, tag=True):
     """The gateway's answer to `Join`: why it failed, or the nodes that it found."""
 
     problem: str = ""
@@ -181,7 +181,7 @@ class State(Record, frozen=True, kw_only=True, tag=True):
     """New notes for the user."""
 
 
-class Settled(Record, frozen=True, kw_only=True, tag=True):
+class ItemResult(Record, frozen=True, kw_only=True, tag=True):
     """The fact that an item became."""
 
     number: int
@@ -191,14 +191,14 @@ class Settled(Record, frozen=True, kw_only=True, tag=True):
     """Why it cannot be verified, in place of a fact."""
 
 
-class Witnessed(Record, frozen=True, kw_only=True, tag=True):
+class WitnessReport(Record, frozen=True, kw_only=True, tag=True):
     """Results of witnesses on a node."""
 
     node: str
     results: tuple[WitnessResult, ...]
 
 
-GatewayMessage = Join | StoreBundle | Phase | WorkItem | Joined | State | Settled | Witnessed
+GatewayMessage = Join | StoreBundle | Phase | WorkItem | JoinResult | State | ItemResult | WitnessReport
 
 
 async def receive(reader: asyncio.StreamReader) -> GatewayMessage | None:
