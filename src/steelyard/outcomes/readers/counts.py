@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from steelyard.errors import Problem
 from steelyard.outcomes.files import LineChunks, UnreadableOutcomesError, bare_file_name, open_unpacked
-from steelyard.outcomes.readers.sources import first_object, json_lines, text
+from steelyard.outcomes.readers.sources import beginning, first_object, json_lines, text
 from steelyard.protocols import ForeignFile
 from steelyard.records import RecordedAttempt
 from steelyard.records.bounds import MAX_ATTEMPTS_PER_CASE
@@ -20,6 +20,12 @@ CASE_COLUMNS = ("case", "case_id", "task", "task_id", "problem", "id")
 TRIED_COLUMNS = ("n", "attempts", "tried", "total", "samples", "num_samples")
 CORRECT_COLUMNS = ("correct", "c", "passes", "num_correct", "solved")
 PARQUET_MAGIC = b"PAR1"
+ARROW_MAGICS = (b"ARROW1", b"\xff\xff\xff\xff")
+"""How Arrow files begin, and Arrow streams."""
+TABLE_SUFFIXES = (".parquet", ".arrow", ".csv", ".jsonl")
+MAX_FOLDER_ENTRIES = 10_000
+MAX_SUBFOLDERS = 20
+"""Folders in a folder in which tables are looked for."""
 
 
 def _columns(names: Iterable[str]) -> tuple[str, str, str] | None:
@@ -34,9 +40,16 @@ def _columns(names: Iterable[str]) -> tuple[str, str, str] | None:
 
 
 class CountTableReader:
-    """Reads tables with a case, the number of attempts and the number of correct ones in a row: CSV, JSON lines, Parquet."""
+    """Reads tables with a case, the number of attempts and the number of correct ones in a row: CSV, JSON lines, Parquet, Arrow.
+
+    A folder of such tables is one table, as libraries leave it that write in shards.
+    """
 
     def recognises(self, file: ForeignFile) -> bool:
+        if tables := _tables_in(file.path):
+            return self.recognises(ForeignFile(tables[0], beginning(tables[0])))
+        if file.beginning.startswith(ARROW_MAGICS):
+            return _columns(_arrow_columns(file.path)) is not None
         if file.beginning.startswith(PARQUET_MAGIC):
             return _columns(_parquet_columns(file.path)) is not None
         if file.beginning.startswith(b"{"):
@@ -46,6 +59,10 @@ class CountTableReader:
 
     def attempts(self, path: Path) -> Iterator[RecordedAttempt | Problem]:
         model = bare_file_name(path)
+        for table in _tables_in(path) or [path]:
+            yield from self._table_attempts(table, model)
+
+    def _table_attempts(self, path: Path, model: str) -> Iterator[RecordedAttempt]:
         columns = None
         for line, row in _rows(path):
             columns = columns or _columns(row)
@@ -81,9 +98,11 @@ def _count(value: Any, column: str, line: int) -> int:
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     with open_unpacked(path) as file:
-        head = file.read(4)
-    if head == PARQUET_MAGIC:
+        head = file.read(6)
+    if head.startswith(PARQUET_MAGIC):
         yield from _parquet_rows(path)
+    elif head.startswith(ARROW_MAGICS):
+        yield from _arrow_rows(path)
     elif head.lstrip().startswith(b"{"):
         yield from json_lines(path, dict[str, Any], "a row of counts")
     else:
@@ -97,6 +116,53 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                     yield number, dict(zip(header, row, strict=False))
         except csv.Error as error:
             raise UnreadableOutcomesError(f"not CSV: {error}") from None
+
+
+def _tables_in(path: Path) -> list[Path]:
+    """The tables in a folder, or in the folders that it has; none for a file."""
+    if not path.is_dir():
+        return []
+    own = sorted(path.iterdir())[:MAX_FOLDER_ENTRIES]
+    for suffix in TABLE_SUFFIXES:
+        below = [inner for one in own[:MAX_SUBFOLDERS] if one.is_dir() for inner in one.glob(f"*{suffix}")]
+        found = [one for one in own if one.suffix == suffix and one.is_file()] or sorted(below)
+        # what the library `datasets` keeps of transformed rows
+        if found := [one for one in found if not (suffix == ".arrow" and one.name.startswith("cache-"))]:
+            return found
+    return []
+
+
+def _arrow_reader(file: Any) -> tuple[list[str], Iterator[Any]]:
+    """The columns and the batches of an Arrow file or stream."""
+    import pyarrow as pa
+
+    is_file = file.read(6) == ARROW_MAGICS[0]
+    file.seek(0)
+    reader: Any = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
+    batches = (reader.get_batch(place) for place in range(reader.num_record_batches)) if is_file else iter(reader)
+    return list(reader.schema.names), batches
+
+
+def _arrow_columns(path: Path) -> list[str]:
+    try:
+        with path.open("rb") as file:
+            return _arrow_reader(file)[0]
+    except (ImportError, OSError, ValueError):
+        return []
+
+
+def _arrow_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    number = 0
+    try:
+        with path.open("rb") as file:
+            for batch in _arrow_reader(file)[1]:
+                # of damaged offsets, pyarrow would read memory that is not the file's
+                batch.validate(full=True)
+                for row in batch.to_pylist():
+                    number += 1
+                    yield number, row
+    except (OSError, ValueError, OverflowError) as error:
+        raise UnreadableOutcomesError(f"not Arrow: {str(error)[:200]}") from None
 
 
 def _parquet_columns(path: Path) -> list[str]:
