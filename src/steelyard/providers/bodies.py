@@ -268,5 +268,5 @@ def sound_answer(returned: Any, note: str = "") -> Answer:
         # they would make the rest of the input cost less than nothing
         numbers.notes.append("cached_tokens are more than the input tokens that they are part of")
         sound = msgspec.structs.replace(sound, cached_tokens=None, cache_write_tokens=None, cache_write_1h_tokens=None)
-    note = "; ".join(filter(None, (returned.note, note, numbers.note)))
-    return msgspec.structs.replace(sound, note=note)
+    whole_note = "; ".join(filter(None, (returned.note, note, numbers.note)))
+    return sound if whole_note == sound.note else msgspec.structs.replace(sound, note=whole_note)

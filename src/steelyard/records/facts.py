@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from msgspec.structs import force_setattr
 
 from steelyard.records.base import Record
-from steelyard.records.bounds import Amount, AttemptIndex, AttemptNumber, Count, SignedNumber, is_bounded
+from steelyard.records.bounds import MAX_NUMBER, Amount, AttemptIndex, AttemptNumber, Count, SignedNumber, is_bounded
 from steelyard.records.messages import ToolCall
 from steelyard.records.traces import TOKEN_COUNT_FIELDS, Cost, Turn
 
@@ -102,16 +102,20 @@ class Answer(Record, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Drop numbers that make no sense, wherever they come from: the text beside them was paid for all the same."""
-        for name in TOKEN_COUNT_FIELDS:
-            tokens = getattr(self, name)
-            if tokens is not None and not is_bounded(tokens):
+        # most answers are sound, and each is made several times
+        counts = (self.input_tokens, self.output_tokens, self.cached_tokens, self.cache_write_tokens)
+        rest = (self.cache_write_1h_tokens, self.reasoning_tokens, self.latency, self.first_token)
+        for number in counts + rest:
+            if number is not None and not 0 <= number <= MAX_NUMBER:
+                break
+        else:
+            if self.cost is None or 0 <= self.cost.usd <= MAX_NUMBER:
+                return
+        for name in (*TOKEN_COUNT_FIELDS, "latency", "first_token"):
+            if getattr(self, name) is not None and not is_bounded(getattr(self, name)):
                 force_setattr(self, name, None)
         if self.cost is not None and not is_bounded(self.cost.usd):
             force_setattr(self, "cost", None)
-        for name in ("latency", "first_token"):
-            seconds = getattr(self, name)
-            if seconds is not None and not is_bounded(seconds):
-                force_setattr(self, name, None)
 
     @property
     def all_tool_calls(self) -> tuple[ToolCall, ...]:

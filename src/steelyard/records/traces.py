@@ -7,7 +7,7 @@ from typing import Any, Literal
 from msgspec.structs import force_setattr
 
 from steelyard.records.base import Record
-from steelyard.records.bounds import is_bounded
+from steelyard.records.bounds import MAX_NUMBER, is_bounded
 from steelyard.records.messages import ToolCall
 
 TurnRole = Literal["assistant", "user"]
@@ -78,13 +78,15 @@ class Turn(Record, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Drop numbers that make no sense, wherever they come from."""
         # most turns are sound, and each is made several times
-        numbers = (self.input_tokens, self.output_tokens, self.cached_tokens, self.cache_write_tokens, self.latency)
-        rest = (self.cache_write_1h_tokens, self.reasoning_tokens, self.first_token)
-        if all(is_bounded(number) for number in numbers + rest if number is not None):
+        counts = (self.input_tokens, self.output_tokens, self.cached_tokens, self.cache_write_tokens)
+        rest = (self.cache_write_1h_tokens, self.reasoning_tokens, self.latency, self.first_token)
+        for number in counts + rest:
+            if number is not None and not 0 <= number <= MAX_NUMBER:
+                break
+        else:
             return
         for name in (*TOKEN_COUNT_FIELDS, "latency", "first_token"):
-            number = getattr(self, name)
-            if number is not None and not is_bounded(number):
+            if getattr(self, name) is not None and not is_bounded(getattr(self, name)):
                 force_setattr(self, name, None)
 
     @property

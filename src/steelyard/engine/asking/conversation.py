@@ -87,7 +87,8 @@ def next_step(case: Case, turns: Sequence[Turn]) -> NextStep:
     if not turns:
         return NextStep.MODEL
     last = turns[-1]
-    has_turns_left = sum(turn.role == "assistant" for turn in turns) < case.turn_limit
+    users = [turn for turn in turns if turn.role == "user"] if case.user is not None else []
+    has_turns_left = len(turns) - len(users) < case.turn_limit
     if last.role == "user":
         is_over = case.user is None or case.user.stop in last.text
         return NextStep.MODEL if has_turns_left and not is_over else NextStep.END
@@ -97,8 +98,7 @@ def next_step(case: Case, turns: Sequence[Turn]) -> NextStep:
         if not has_turns_left or not are_called(case, last.tool_calls):
             return NextStep.END
         return NextStep.MODEL if last.results else NextStep.TOOLS
-    asked_users = sum(turn.role == "user" for turn in turns)
-    has_user = case.user is not None and asked_users < case.user.max_turns
+    has_user = case.user is not None and len(users) < case.user.max_turns
     return NextStep.USER if has_user and has_turns_left else NextStep.END
 
 
