@@ -1,8 +1,9 @@
-"""Where the replies of a run lie, by their ask keys."""
+"""Where the replies of a run lie, and what single fields of them say, without decoding the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
@@ -64,3 +65,31 @@ def reply_places(stored: StoredRun, wanted: Container[str]) -> Iterator[ReplyPla
                         at = found.answer.recorded_at or found.at
                         yield ReplyPlace(found.key, at, cost, found.cached_from, begin)
                 begin += len(line)
+
+
+class _AnswerText(msgspec.Struct, frozen=True):
+    text: str = ""
+
+
+class _TextLine(msgspec.Struct):
+    answer: _AnswerText = _AnswerText()
+
+
+_text_line = msgspec.json.Decoder(_TextLine)
+
+
+def reply_texts(stored: StoredRun, places: Container[int], journals: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """The texts of the replies at these places, which count the journals as named; what cannot be read is left out."""
+    for number, name in enumerate(journals):
+        try:
+            lines = stored.open(stored.folder / name)
+        except OSError:
+            # gone meanwhile, or a link that leads elsewhere
+            continue
+        place = fact_offset(number, 0)
+        with lines:
+            while line := lines.readline(stored.largest):
+                if place in places:
+                    with suppress(*DECODE_ERRORS):
+                        yield place, _text_line.decode(line).answer.text
+                place += len(line)

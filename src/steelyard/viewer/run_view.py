@@ -34,6 +34,7 @@ from steelyard.engine.tiers.tier_runs import judgments_by_reply
 from steelyard.errors import BoundedProblemList, InputError, StoreError
 from steelyard.records import Case, Judgment, RunInfo
 from steelyard.store.journal import JournalFact, JournalReader, fact_offset
+from steelyard.store.reply_places import reply_texts
 from steelyard.store.run_folders import (
     ATTEMPT_INDEX_FILE,
     RunFolderSnapshot,
@@ -369,53 +370,9 @@ def _culprits_first(change: ComparedCase) -> tuple[int, float, str, str]:
     return [*CaseChangeState].index(change.state), order, change.case, change.model
 
 
-class _ReplyText(msgspec.Struct):
-    text: str = ""
-
-
-class _JournalReplyLine(msgspec.Struct):
-    """What is looked at of a line of the journal; the rest of it is not even decoded."""
-
-    kind: str
-    case: str
-    model: str
-    number: int
-    tier: str = ""
-    answer: _ReplyText | None = None
-
-
-_decoder = msgspec.json.Decoder(_JournalReplyLine)
-
-
 def rows_with_text(opened: RunView, text: str) -> frozenset[int]:
-    """The places of the rows whose last reply holds a text, whatever the case of its letters; reads the journal once."""
+    """The places of the rows whose reply holds a text, whatever the case of its letters; reads the journals once."""
     wanted = text.casefold()
-    cases = {case.id: place for place, case in enumerate(opened.cases)}
-    columns = {(column.model, column.tier): place for place, column in enumerate(opened.columns)}
-    rows = {row[:3]: place for place, row in enumerate(opened.rows)}
-    found: dict[int, bool] = {}
-    stored = UntrustedRun(opened.folder)
-    for path in stored.journals():
-        for entry in _lines(stored, path):
-            key = cases.get(entry.case, -1), columns.get((entry.model, entry.tier), -1), entry.number
-            if entry.answer is not None and entry.kind == "reply" and key in rows:
-                # of several replies to one asking the last counts
-                found[rows[key]] = wanted in entry.answer.text.casefold()
-    return frozenset(place for place, holds in found.items() if holds)
-
-
-def _lines(stored: UntrustedRun, path: Path) -> Iterator[_JournalReplyLine]:
-    try:
-        lines = stored.open(path)
-    except OSError:
-        # gone meanwhile, or a link that leads elsewhere
-        return
-    with lines:
-        for line in iter(lambda: lines.readline(stored.largest), b""):
-            # a verdict is longer than its reply, and holds nothing that is looked for here
-            if b'"reply"' not in line[:40]:
-                continue
-            try:
-                yield _decoder.decode(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                continue
+    rows = {row.reply_place: number for number, row in enumerate(opened.rows) if row.reply_place != NO_PLACE}
+    texts = reply_texts(UntrustedRun(opened.folder), rows, opened.table.journals)
+    return frozenset(rows[place] for place, reply in texts if wanted in reply.casefold())

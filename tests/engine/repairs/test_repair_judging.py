@@ -24,13 +24,16 @@ from steelyard.engine.options import RunOptions
 from steelyard.engine.repairs.evaluate import RepairEvaluation, evaluate
 from steelyard.engine.repairs.reader import OUTCOME_COLUMNS
 from steelyard.engine.results.headline_cache import summarise_and_cache
+from steelyard.engine.results.query import run_query
 from steelyard.errors import ExitCode, InputError
 from steelyard.protocols import ProcessResult
-from steelyard.records import Reply
+from steelyard.records import Reply, Verdict
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import SandboxWorkspace, ZygoteSandbox
 from steelyard.store.journal import Journal, StoredRun
 from steelyard.verifiers.terraform.program import TERRAFORM_PROGRAM_VARIABLE
+from steelyard.viewer.run_view import RunView, rows_with_text
+from support.ray_nodes import needs_ray
 from support.toolchains import needs_terraform, terraform
 
 ROOT = Path(__file__).parents[3]
@@ -947,6 +950,36 @@ def test_repairs_are_judged_in_an_ordinary_run_that_every_command_takes(
     before = (run / "attempts.jsonl").read_bytes()
     assert cli.main(["resume", str(run)]) == 0
     assert (run / "attempts.jsonl").read_bytes() == before
+    capsys.readouterr()
+    sql = "SELECT model, count(*), count(*) FILTER (correct) FROM attempts GROUP BY ALL ORDER BY ALL"
+    with run_query(sql, scene.out) as found:
+        assert list(found.rows) == [("m", 4, 2), ("n", 1, 1)]
+    assert cli.main(["gate", f"{run}@m", f"{run}@n"]) == 0
+    assert "cannot tell, +50.0 points over 1 case" in capsys.readouterr().out
+    opened = RunView(run)
+    assert [(opened.columns[row.column].model, row.outcome) for row in opened.rows] == [
+        *(("m", "correct"), ("m", "wrong"), ("m", "correct"), ("m", "wrong")),
+        ("n", "correct"),
+    ]
+    assert rows_with_text(opened, "# WRONG") == {1}
+
+
+@pytest.mark.slow
+@needs_ray()
+def test_the_nodes_of_a_cluster_judge_repairs_as_this_machine_does(scene: Scene) -> None:
+    scene.propose(RIGHT, MAIN + "# wrong\n", "")
+    scene.judge()
+    here = tables(scene.out)
+    shutil.rmtree(scene.out)
+    command = [sys.executable, "-m", "steelyard.cli", "repairs", "--config", str(scene.config), "--allow-weak-sandbox"]
+    ended = subprocess.run(
+        [*command, "--backend", "ray", "--ray-address", "local"], cwd=scene.folder, capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert tables(scene.out) == here
+    nodes = {fact.node for fact in StoredRun(scene.out / "run").facts() if isinstance(fact, Verdict)}
+    assert nodes
+    assert "" not in nodes
 
 
 def test_a_run_of_repairs_goes_on_from_any_folder(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from steelyard.cli.console import (
 from steelyard.cli.options import (
     Command,
     add_attempt_column_options,
+    add_backend_options,
     add_counting_options,
     add_isolation_options,
     add_settings_option,
@@ -128,6 +129,8 @@ def repairs(options: argparse.Namespace) -> int:
         parallelism=options.parallelism,
         require_isolation=options.require_isolation or "",
         allow_weak_sandbox=options.allow_weak_sandbox,
+        backend=options.backend or "local",
+        ray_address=options.ray_address,
         watch=ProgressDisplay(),
     )
     try:
@@ -160,6 +163,7 @@ def _repairs_options(sub: argparse.ArgumentParser) -> None:
         metavar="N",
         help="validations at once (default: one per processor)",
     )
+    add_backend_options(sub, "validate")
     add_isolation_options(sub)
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from steelyard.analysis.attempt_texts import attempt_texts
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plan import parameters
 from steelyard.engine.repairs.reader import (
@@ -27,7 +28,7 @@ from steelyard.engine.run import run_id, tool_versions
 from steelyard.engine.steps import now
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import DiskFullError, InputError, StoreError, VerifierError, wrap_exceptions
-from steelyard.records import Answer, Attempt, Case, Failure, Reply, RunInfo, Verdict, Verify, digest
+from steelyard.records import Answer, Attempt, Case, Reply, RunInfo, Verdict, Verify, digest
 from steelyard.store.assembled_runs import replace_run
 from steelyard.store.journal import StoredRun
 from steelyard.text import printable, short_quote, verbatim_reply
@@ -272,19 +273,19 @@ class _Judging:
                 )
 
     def _collect(self, replies: Sequence[tuple[_PlannedReply, Reply]]) -> None:
-        verdicts, failures = {}, {}
-        for fact in StoredRun(self._folder).facts():
-            if isinstance(fact, Verdict):
-                verdicts[fact.ask] = fact
-            elif isinstance(fact, Failure):
-                failures[fact.key] = fact.message
+        stored = StoredRun(self._folder)
+        found = {
+            (one.case.id, one.model, one.number): one
+            for one in attempt_texts(stored.info, stored.cases, stored.facts())
+        }
         for (job, repair, case, _, _), reply in replies:
-            verdict = verdicts.get(reply.key)
-            module = case.verify.workspace_digest
-            cells = None if verdict is None else verdict_cells(verdict, repair.filename, repair.fix, module)
-            self._settle(
-                job, repair, cells, failures.get(reply.key, "the run was stopped before this repair was judged")
-            )
+            one = found.get((reply.case, reply.model, reply.number))
+            cells, reason = None, "the run was stopped before this repair was judged"
+            if one is not None and one.verdict is not None:
+                cells = verdict_cells(one.verdict, repair.filename, repair.fix, case.verify.workspace_digest)
+            elif one is not None and one.failure is not None:
+                reason = one.failure.message
+            self._settle(job, repair, cells, reason)
 
     def outcomes(self) -> RepairOutcomes:
         """All that is known, in the order of the files."""
