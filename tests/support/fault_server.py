@@ -1,4 +1,4 @@
-"""A model server on loopback that speaks both wire formats, and fails on request."""
+"""A model server on loopback that speaks every wire format, and fails on request."""
 
 from __future__ import annotations
 
@@ -49,9 +49,28 @@ class Exchange:
     ) -> bytes:
         """An answer in the wire format of the request."""
         count = {**USAGE, **(usage or {})}
-        if self.request.path.endswith("/messages"):
-            words = {"stop": "end_turn", "length": "max_tokens"}
+        path = self.request.path.partition("?")[0]
+        if path.endswith("/responses"):
             answer: dict[str, Any] = {
+                "status": "completed" if finish == "stop" else "incomplete",
+                "incomplete_details": None if finish == "stop" else {"reason": finish},
+                "output": [{"type": "message", "content": [{"type": "output_text", "text": text}]}],
+                "usage": {"input_tokens": count["input"], "output_tokens": count["output"]},
+            }
+        elif path.endswith(":generateContent"):
+            answer = {
+                "candidates": [{"content": {"parts": [{"text": text}]}, "finishReason": finish.upper()}],
+                "usageMetadata": {"promptTokenCount": count["input"], "candidatesTokenCount": count["output"]},
+            }
+        elif path.endswith("/converse"):
+            answer = {
+                "output": {"message": {"role": "assistant", "content": [{"text": text}]}},
+                "stopReason": {"stop": "end_turn", "length": "max_tokens"}.get(finish, finish),
+                "usage": {"inputTokens": count["input"], "outputTokens": count["output"]},
+            }
+        elif path.endswith("/messages"):
+            words = {"stop": "end_turn", "length": "max_tokens"}
+            answer = {
                 "id": "msg_1",
                 "type": "message",
                 "role": "assistant",
@@ -314,8 +333,9 @@ class FaultServer:
     def _received(self, method: str, path: str, headers: dict[str, str], content: bytes) -> Request:
         body = json.loads(content) if content else None
         prompt = ""
-        if isinstance(body, dict) and body.get("messages"):
-            said = body["messages"][-1]["content"]
+        turns = (body.get("messages") or body.get("contents") or body.get("input")) if isinstance(body, dict) else None
+        if isinstance(turns, list):
+            said = turns[-1].get("content") or turns[-1].get("parts") or ""
             prompt = said if isinstance(said, str) else "".join(part.get("text", "") for part in said)
         self._seen[path, prompt] += 1
         return Request(method, path, headers, body, prompt, self._seen[path, prompt] - 1, time.monotonic())

@@ -166,7 +166,9 @@ FINISH_REASON_KEYS = ("finish_reason", "finishReason", "stop_reason", "stopReaso
 
 
 def names_finish(value: Any) -> bool:
-    """Whether a response says anywhere why the model stopped."""
+    """Whether a response says anywhere why the model stopped; OpenAI's Responses only say that it did."""
+    if isinstance(value, dict) and value.get("status") in ("completed", "incomplete"):
+        return True
     waiting = [value]
     while waiting:
         found = waiting.pop()
