@@ -13,6 +13,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,9 +32,10 @@ from support.facts import facts
 
 PRICE = Price(input=1, output=1, batch_discount=0.5)
 MODELS = {"openai": "openai/m", "anthropic": "anthropic/m", "mistral": "mistral/m"}
+OTHERS = ("gemini/m", "azure/m", "openai-responses/m")
 MEANS = Means(
     settings=Settings(
-        max_retries=0, retry_delay_ms=1, max_wait_secs=5, prices=dict.fromkeys((*MODELS.values(), "gemini/m"), PRICE)
+        max_retries=0, retry_delay_ms=1, max_wait_secs=5, prices=dict.fromkeys((*MODELS.values(), *OTHERS), PRICE)
     ),
     environment=dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "MISTRAL_API_KEY", "GEMINI_API_KEY"), "k"),
     batch=True,
@@ -59,7 +61,7 @@ def asked(url: str, folder: Path, model: str = "openai/m", means: Means = MEANS,
     return steelyard.run(cases(count), models=model, samples=2, base_url=url, output=folder, means=means)
 
 
-@pytest.mark.parametrize("model", [*MODELS.values(), "gemini/m"])
+@pytest.mark.parametrize("model", [*MODELS.values(), *OTHERS])
 def test_a_batch_brings_every_answer_at_the_batch_rate(
     batches: BatchServer, url: str, tmp_path: Path, model: str
 ) -> None:
@@ -84,6 +86,34 @@ def test_what_expires_in_a_batch_is_asked_by_itself(batches: BatchServer, url: s
     assert batches.singles == ["prompt 1"] * 2
     assert len(facts(done.folder).replies) == 6
     assert done.complete
+
+
+FAILED = {"index": 0, "message": {"content": "half an ans"}, "finish_reason": "error"}
+NO_ANSWER: dict[str, Any] = {
+    "prompt 0": {"status_code": 200, "body": {"choices": [FAILED]}},
+    "prompt 1": {"status_code": 500, "body": {"error": {"message": "died"}}},
+    "prompt 2": {"status_code": 200, "body": {"error": {"message": "overloaded"}}},
+    "prompt 3": {"status_code": 200, "body": "<html>"},
+    "prompt 4": {"status_code": 200},
+    "prompt 5": ["no response"],
+}
+
+
+def test_an_outage_inside_a_batch_is_asked_again_and_odd_accounting_costs_no_answer(
+    batches: BatchServer, url: str, tmp_path: Path
+) -> None:
+    def changed(prompt: str, response: dict[str, Any]) -> Any:
+        odd = {"prompt_tokens": -5, "completion_tokens": "abc", "cost": 1e308}
+        return NO_ANSWER.get(prompt) or (response | {"body": response["body"] | {"usage": odd}})
+
+    batches.changed = changed
+    done = asked(url, tmp_path / "run", count=8)
+    found = facts(done.folder)
+    assert not any("half" in reply.answer.text or "html" in reply.answer.text for reply in found.replies)
+    assert Counter(batches.singles) == Counter({prompt: 2 for prompt in NO_ANSWER})
+    assert found.texts == sorted(f"answer to prompt {number}" for number in range(8) for _ in range(2))
+    by_batch = [reply.answer for reply in found.replies if reply.answer.is_batch]
+    assert [(answer.input_tokens, "no count of tokens" in answer.note) for answer in by_batch] == [(None, True)] * 4
 
 
 def test_a_provider_that_refuses_the_batch_is_asked_one_by_one(batches: BatchServer, url: str, tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ class BatchServer:
         """How often a batch is looked at before it has ended."""
         self.fails: Callable[[str], bool] = lambda _: False
         """Whether the request with this prompt fails in a batch."""
+        self.changed: Callable[[str, dict[str, Any]], Any] = lambda _, response: response
+        """What becomes of the response to a prompt in a file of results."""
         self.status = "completed"
         self.refusal: tuple[str, int] | None = None
         """Calls that begin with this text get this status."""
@@ -171,7 +173,8 @@ class BatchServer:
                 continue
             error = {"code": "batch_expired", "message": "This request could not be executed before the window ended."}
             response = {"status_code": 200, "request_id": f"req-{custom_id}", "body": completion(body, prompt)}
-            told = {"response": None, "error": error} if kind == "err" else {"response": response, "error": None}
+            told = {"response": None if kind == "err" else self.changed(prompt, response)}
+            told |= {"error": error if kind == "err" else None}
             lines.append({"id": f"batch_req_{custom_id}", "custom_id": custom_id} | told)
         return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
@@ -306,12 +309,12 @@ class BatchServer:
 
 
 ROUTES = (
-    (r"POST /(?:v1/)?files", "upload"),
-    (r"POST /(?:v1/)?batches", "create_batch"),
-    (r"GET /(?:v1/)?batches(\?limit.*)?", "list_batches"),
-    (r"GET /(?:v1/)?batches/(batch_\d+)", "one_batch"),
-    (r"GET /(?:v1/)?files/(out|err)-(\w+)/content", "file_content"),
-    (r"POST /(?:v1/)?chat/completions", "chat"),
+    (r"POST /(?:openai/)?(?:v1/)?files", "upload"),
+    (r"POST /(?:openai/)?(?:v1/)?batches", "create_batch"),
+    (r"GET /(?:openai/)?(?:v1/)?batches(\?limit.*)?", "list_batches"),
+    (r"GET /(?:openai/)?(?:v1/)?batches/(batch_\d+)", "one_batch"),
+    (r"GET /(?:openai/)?(?:v1/)?files/(out|err)-(\w+)/content", "file_content"),
+    (r"POST /(?:openai/)?(?:v1/)?chat/completions", "chat"),
     (r"POST /v1/messages/batches", "create_message_batch"),
     (r"GET /v1/messages/batches(\?.*)?", "list_message_batches"),
     (r"GET /v1/messages/batches/(msgbatch_\d+)", "one_message_batch"),
@@ -333,19 +336,22 @@ def _custom_id(line: dict[str, Any]) -> str:
 def _prompt(body: dict[str, Any]) -> str:
     if "contents" in body:
         return str(body["contents"][-1]["parts"][-1]["text"])
-    content = body["messages"][-1]["content"]
+    content = (body.get("messages") or body["input"])[-1]["content"]
     return content if isinstance(content, str) else str(content[-1]["text"])
 
 
 def completion(body: dict[str, Any], prompt: str) -> dict[str, Any]:
-    """A chat completion."""
-    said = {"role": "assistant", "content": f"answer to {prompt}", "refusal": None}
+    """A chat completion, or a response where that was asked for."""
+    if "input" in body:
+        said = {"type": "message", "content": [{"type": "output_text", "text": f"answer to {prompt}"}]}
+        return {"status": "completed", "output": [said], "usage": {"input_tokens": 1000, "output_tokens": 100}}
+    message = {"role": "assistant", "content": f"answer to {prompt}", "refusal": None}
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1,
         "model": body.get("model", "m"),
-        "choices": [{"index": 0, "message": said, "finish_reason": "stop", "logprobs": None}],
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
         "usage": {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100},
     }
 
