@@ -110,7 +110,7 @@ def test_an_outage_inside_a_batch_is_asked_again_and_odd_accounting_costs_no_ans
     done = asked(url, tmp_path / "run", count=8)
     found = facts(done.folder)
     assert not any("half" in reply.answer.text or "html" in reply.answer.text for reply in found.replies)
-    assert Counter(batches.singles) == Counter({prompt: 2 for prompt in NO_ANSWER})
+    assert Counter(batches.singles) == Counter(dict.fromkeys(NO_ANSWER, 2))
     assert found.texts == sorted(f"answer to prompt {number}" for number in range(8) for _ in range(2))
     by_batch = [reply.answer for reply in found.replies if reply.answer.is_batch]
     assert [(answer.input_tokens, "no count of tokens" in answer.note) for answer in by_batch] == [(None, True)] * 4
