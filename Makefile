@@ -64,7 +64,8 @@ chaos-fuzz: .venv/ready
 	$(BIN)/python -m benchmarks.nightly.fuzz --minutes $(MINUTES) --seed $(SEED) --jobs $(JOBS)
 
 chaos-machines: .venv/ready .venv/system
-	$(BIN)/pytest -q tests/engine/test_faults.py tests/engine/test_broken_machines.py tests/engine/test_crash.py \
+	$(BIN)/pytest -q tests/engine/test_faults.py tests/engine/test_faults_of_formats.py tests/providers/test_odd_responses.py \
+		tests/engine/test_broken_machines.py tests/engine/test_crash.py \
 		tests/cli/test_streams_and_exits.py tests/store/test_numbers_at_the_door.py
 
 format: .venv/ready
