@@ -296,9 +296,7 @@ def _concluded(arguments: list[str], is_stopped: Callable[[], bool]) -> int:
         return code
     except KeyboardInterrupt as interrupt:
         folder = getattr(interrupt, "folder", None)
-        print_to_stderr(
-            "\ninterrupted" + (f"; what arrived is stored, continue with: steelyard resume {folder}" if folder else "")
-        )
+        print_to_stderr(f"\ninterrupted{_way_on(folder) if folder else ''}")
         return ExitCode.INTERRUPTED
     except SteelyardError as error:
         print_to_stderr(f"steelyard: {error}")
@@ -309,6 +307,13 @@ def _concluded(arguments: list[str], is_stopped: Callable[[], bool]) -> int:
             print_to_stderr("\ninterrupted")
             return ExitCode.INTERRUPTED
         return _conclude_unexpected(error)
+
+
+def _way_on(folder: Path) -> str:
+    """How a run that was interrupted goes on, as a shell takes it."""
+    import shlex
+
+    return f"; what arrived is stored, continue with: steelyard resume {shlex.quote(str(folder))}"
 
 
 def _conclude_unexpected(error: BaseException) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import warnings
 from contextlib import contextmanager
@@ -160,7 +161,7 @@ class Steelyard:
                     [
                         "CANNOT TELL: attempts are missing, which is not the model's fault",
                         *(f"  {reason}" for reason in reasons),
-                        f"Continue with: steelyard resume {done.folder}",
+                        f"Continue with: steelyard resume {shlex.quote(str(done.folder))}",
                     ]
                 )
             )
@@ -256,7 +257,9 @@ def _run_once(session: Path, cases: Any, asked: dict[str, Any]) -> Run:
             try:
                 done = engine.run(cases, **(asked | {"means": asked["means"]._replace(say=_say)}))
             except engine.RunInterrupted as interrupt:
-                pytest.exit(f"what arrived is stored, continue with: steelyard resume {interrupt.folder}", 2)
+                pytest.exit(
+                    f"what arrived is stored, continue with: steelyard resume {shlex.quote(str(interrupt.folder))}", 2
+                )
             json.dump([str(done.folder), done.stopped, done.notes], file)
             return done
     folder, stopped, notes = json.loads(recorded)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -361,7 +362,9 @@ def make_run_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / "run.json").exists():
-            raise InputError(f"{folder}: already contains a run; continue it with: steelyard resume {folder}")
+            raise InputError(
+                f"{folder}: already contains a run; continue it with: steelyard resume {shlex.quote(str(folder))}"
+            )
     except OSError as error:
         raise StoreError(f"{folder}: {error.strerror}") from None
 
@@ -415,10 +418,12 @@ def write_error(folder: Path, error: OSError, *, is_begun: bool = False) -> Stor
     """The error of ours for one of the disk, with the way to go on."""
     if error.errno in DISK_FULL_ERRNOS:
         return DiskFullError(
-            f"{folder}: no space left ({error.strerror}); free some space, then: steelyard resume {folder}"
+            f"{folder}: no space left ({error.strerror}); free some space, then: steelyard resume {shlex.quote(str(folder))}"
         )
     if isinstance(error, FileNotFoundError):
         return DiskError(f"{folder}: {RUN_GONE_MESSAGE}")
     if is_begun or error.errno in DISK_BROKEN_ERRNOS:
-        return DiskError(f"{folder}: {error.strerror}; check the disk, then: steelyard resume {folder}")
+        return DiskError(
+            f"{folder}: {error.strerror}; check the disk, then: steelyard resume {shlex.quote(str(folder))}"
+        )
     return StoreError(f"{folder}: {error.strerror}")

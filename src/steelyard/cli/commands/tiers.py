@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,7 +107,7 @@ def tiers(options: argparse.Namespace) -> int:
     )
     if found.analysis is not None:
         _print_tiers(found.analysis, options)
-    return conclude(found.conclusion(f"steelyard resume {folder}"))
+    return conclude(found.conclusion(f"steelyard resume {shlex.quote(str(folder))}"))
 
 
 def _tiers_options(sub: argparse.ArgumentParser) -> None:
@@ -249,7 +250,7 @@ def pairs(options: argparse.Namespace) -> int:
     shown = preferences_text(found, color=is_color_wanted())
     print(json_report({"judges": found}) if options.format == "json" else shown, end="")
     for reason in stopped:
-        print_to_stderr(f"steelyard: {reason}; continue with: steelyard resume {stored.folder}")
+        print_to_stderr(f"steelyard: {reason}; continue with: steelyard resume {shlex.quote(str(stored.folder))}")
     # a judge of whom more than a twentieth is missing says nothing certain
     broken = [each for each in found if each.unusable > 0.05 * (each.pairs + each.unusable)]
     for each in broken:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -242,7 +243,9 @@ def _check_no_open_batches(parts: Sequence[ShardRun]) -> None:
     """Refuse a shard that waits for a batch: the merged run would ask for the same again."""
     waiting = [part for part in parts if any(not batch.is_settled for batch in stored_batches(part.stored))]
     if waiting:
-        raise InputError(f"{waiting[0].name} waits for a batch: first steelyard resume {waiting[0].folder}")
+        raise InputError(
+            f"{waiting[0].name} waits for a batch: first steelyard resume {shlex.quote(str(waiting[0].folder))}"
+        )
 
 
 def _missing_shards(parts: Sequence[ShardRun]) -> list[int]:
@@ -395,7 +398,7 @@ def _notes(parts: Sequence[ShardRun], missing: Sequence[int], folder: Path) -> I
             if len(unfinished) > MAX_LISTED_MERGE_PROBLEMS
             else ""
         )
-        yield f"{names}{more} {_is_or_are(unfinished)} unfinished; continue with: steelyard resume {folder}"
+        yield f"{names}{more} {_is_or_are(unfinished)} unfinished; continue with: steelyard resume {shlex.quote(str(folder))}"
     for name in ("steelyard", "python"):
         versions = dict.fromkeys(part.info.versions.get(name, "unknown") for part in parts)
         if len(versions) > 1:

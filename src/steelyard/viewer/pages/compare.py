@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
 from steelyard.analysis.summary import AttemptText
+from steelyard.comparison.gate import NOT_REGRESSED, REGRESSED, ModelDecision
 from steelyard.comparison.sides import Trials
 from steelyard.reports import figures as reports
 from steelyard.reports.comparison import VERDICT_WORDS, reasons
-from steelyard.text import plain
+from steelyard.text import counted, plain
 from steelyard.viewer.matrix import PAGE_SIZES, page_slice
 from steelyard.viewer.pages.rendering import PageUrl, rendered
 from steelyard.viewer.query_params import QueryParameters
@@ -169,6 +170,7 @@ def compare(run_cache: RunCache, asked: QueryParameters) -> str:
         values |= {"case": beside.change.case, "of": beside.change.model}
         values |= {"left": str(beside.left.number)} if beside.left else {}
         values |= {"right": str(beside.right.number)} if beside.right else {}
+    means = {one.name: _means(one.cases) for one in found.gated.pairing.models}
     counts = {one: sum(change.state == one for change in found.changes) for one in CaseChangeState}
     return rendered(
         "compare.html.j2",
@@ -185,13 +187,33 @@ def compare(run_cache: RunCache, asked: QueryParameters) -> str:
             "baseline": baseline,
             "current": current,
             "counts": counts,
-            "means": {one.name: _means(one.cases) for one in found.gated.pairing.models},
+            "means": means,
+            "sentence": verdict_sentence(found.gated.decision.models, means),
             "alpha": found.gated.alpha,
             "page": here,
             "changes": [wanted[place] for place in here.cases],
             "beside": beside,
         },
     )
+
+
+def verdict_sentence(models: Sequence[ModelDecision], means: Mapping[str, tuple[float, float] | None]) -> str:
+    """What a reader wants to know first, in one sentence."""
+    if len(models) == 1:
+        (model,) = models
+        claim = {
+            REGRESSED: f"{model.model} got worse",
+            NOT_REGRESSED: f"{model.model} did not get worse",
+        }.get(model.verdict, f"It cannot be told yet whether {model.model} got worse")
+        mean = means.get(model.model)
+        shares = f": {100 * mean[0]:.1f}% passed before, {100 * mean[1]:.1f}% now" if mean else ""
+        return f"{claim}{shares}, on {counted(model.cases, 'case')}."
+    worse = [model.model for model in models if model.verdict == REGRESSED]
+    unsure = [model.model for model in models if model.verdict not in (REGRESSED, NOT_REGRESSED)]
+    named = f": {', '.join(worse)}" if worse else ""
+    claim = f"{len(worse) or 'None'} of {counted(len(models), 'model')} got worse{named}"
+    rest = f"; it cannot be told yet of {', '.join(unsure)}" if unsure else ""
+    return f"{claim}{rest}."
 
 
 def _sides(runs: Sequence[ListedRun], asked: QueryParameters) -> tuple[tuple[str, str], str]:

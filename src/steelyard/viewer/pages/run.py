@@ -12,7 +12,7 @@ from steelyard.records import Case
 from steelyard.reports import figures as reports
 from steelyard.reports.suite_tables import suite_tables
 from steelyard.reports.tiers import tier_tables
-from steelyard.text import line
+from steelyard.text import line, plain
 from steelyard.tiers.rubrics import JudgingResult
 from steelyard.viewer.matrix import (
     MATRIX_SORTS,
@@ -24,6 +24,7 @@ from steelyard.viewer.matrix import (
     page_slice,
 )
 from steelyard.viewer.pages import rendering
+from steelyard.viewer.pages.compare import TextDiffRow, is_comparable, side_by_side
 from steelyard.viewer.pages.rendering import PageUrl, rendered
 from steelyard.viewer.pages.runs import run_row
 from steelyard.viewer.query_params import QueryParameters, ViewerRequestError, url_path
@@ -293,7 +294,32 @@ def attempt(run_cache: RunCache, name: str, asked: QueryParameters) -> str:
         before=_attempt_link(opened, place, -1),
         after=_attempt_link(opened, place, 1),
         next_wrong=_next_wrong(opened, place),
+        against=_other_attempt(opened, reading, asked),
     )
+
+
+class OtherAttempt(NamedTuple):
+    """Another attempt of the same cell, and how its reply differs."""
+
+    number: int
+    outcome: str
+    pairs: Sequence[TextDiffRow] | None
+    """None where the texts are too long to be compared."""
+
+
+def _other_attempt(opened: RunView, reading: ReadingPane, asked: QueryParameters) -> OtherAttempt | None:
+    """The attempt that the address names as `against`; None where it names none."""
+    number = asked.whole("against", 0, least=1, most=1_000_000)
+    if not number:
+        return None
+    tried = reading.tried
+    other = opened.attempt(tried.case.id, tried.model, tried.tier, number)
+    row = next((row for row in reading.attempts if row.number == number), None)
+    if other is None or row is None:
+        raise ViewerRequestError(404, f"no attempt {number} of this model at this case to compare with")
+    left, right = (plain(each.reply.answer.text) if each.reply else "" for each in (other, tried))
+    pairs = side_by_side(left, right) if is_comparable(left, right) else None
+    return OtherAttempt(number, row.outcome, pairs)
 
 
 def number_to_read(run_cache: RunCache, name: str, asked: QueryParameters) -> int:
