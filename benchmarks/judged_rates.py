@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
-from steelyard.comparison.judged import CAUTION
+from steelyard.comparison.judged import CORRECTED_LEVEL_SHARE
 from steelyard.stats.intervals import mean_interval
 from steelyard.stats.judged import JudgedAnswer, corrected_difference, corrected_rate, transferred_rate
 
@@ -247,7 +247,7 @@ UNCHANGED_RATES = (0.3, 0.5, 0.8, 0.95)
 def false_alarms(setting: Setting, repeats: int, seed: int) -> float:
     """How often `gate --corrected` calls a model worse that is as good as before, judged by the same judges."""
     draws = drawn(setting, repeats, np.random.default_rng(seed), UNCHANGED_JUDGES)
-    _, high = difference(*(corrected(each, 1 - CAUTION * LOOK) for each in draws))
+    _, high = difference(*(corrected(each, 1 - CORRECTED_LEVEL_SHARE * LOOK) for each in draws))
     return float((high < 0).mean())
 
 

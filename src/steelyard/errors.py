@@ -97,7 +97,7 @@ class NotComparableError(SteelyardError):
 
 
 def check_format(where: str, number: int, newest: int) -> None:
-    """Raise an InputError where a file of ours has a format that this version does not read."""
+    """Raises an InputError if a file of ours has a format that this version does not read."""
     if number > newest:
         raise InputError(
             f"{where}: written by a newer version of steelyard (format {number}; this one reads up to {newest}); "

@@ -75,7 +75,7 @@ class RateLimitHeadroom(NamedTuple):
     reset: float
     """Seconds until the count starts again."""
     tokens: int | None = None
-    """Tokens that may still be used before their own reset; None where the server does not say."""
+    """Tokens that may still be used before their own reset; None if the server does not say."""
     tokens_reset: float = 0.0
     """Seconds until the tokens are counted again."""
 
@@ -347,7 +347,7 @@ class HasStub(Protocol):
     """An optional method of a verifier, so that `validate` finds tests that no answer fits, where a case has no reference."""
 
     def stub(self, case: Case) -> str:
-        """An answer that has the signatures of the prompt and does nothing; empty where the prompt states none.
+        """An answer that has the signatures of the prompt and does nothing; empty if the prompt states none.
 
         The tests have to accept it as code, not to pass with it.
         """
@@ -401,7 +401,7 @@ class Pool(Protocol):
 
     @property
     def nodes(self) -> int | None:
-        """How many machines work on it; None where it is this one alone."""
+        """How many machines work on it; None if it is this one alone."""
         ...
 
     @property

@@ -243,7 +243,7 @@ def resolve_provider(
 
 
 def _check_expanded(name: str, table: dict[str, Any], environment: Mapping[str, str]) -> None:
-    """Raise an InputError where a provider asks for a variable that the environment does not have."""
+    """Raises an InputError if a provider asks for a variable that the environment does not have."""
     for key, value in table.items():
         if isinstance(value, dict):
             _check_expanded(f"{name}: {key}", value, environment)
@@ -298,7 +298,7 @@ def environment_value(names: str, environment: Mapping[str, str]) -> str:
 
 
 def _filled_url(url: str, environment: Mapping[str, str]) -> str:
-    """A built-in address with what the environment says in its braces; empty where it says nothing."""
+    """A built-in address with what the environment says in its braces; empty if it says nothing."""
     before, brace, rest = url.partition("{")
     names, _, after = rest.partition("}")
     value = environment_value(names, environment)

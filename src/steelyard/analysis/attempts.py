@@ -84,14 +84,14 @@ class AttemptRow(NamedTuple):
     reason: str
     """Why it is not correct, at most 200 characters on one line; empty when it is."""
     finish: str
-    """Why the model stopped; empty where it has not replied."""
+    """Why the model stopped; empty if it has not replied."""
     latency: FiniteFloat | None
     """None where the model has not replied, or nobody measured it."""
     cost_usd: FiniteFloat | None
     input_tokens: int | None
     output_tokens: int | None
     at: str
-    """When the reply came, or else when something failed; empty where neither happened."""
+    """When the reply came, or else when something failed; empty if neither happened."""
     is_empty: bool = False
     """Whether the reply has no text."""
     cached_from: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class AttemptRow(NamedTuple):
 
     @property
     def correct(self) -> bool | None:
-        """Whether it is correct; None where that is not known."""
+        """Whether it is correct; None if that is not known."""
         return None if self.outcome == "missing" else self.outcome == "correct"
 
     @property
@@ -115,7 +115,7 @@ class AttemptRow(NamedTuple):
 
     @property
     def wait(self) -> float | None:
-        """Seconds until an answer, infinity where it timed out; None where the time is not known."""
+        """Seconds until an answer, infinity where it timed out; None if the time is not known."""
         if self.finish == "timeout":
             return math.inf
         return self.latency if self.finish not in ("crash", "error") else None
@@ -139,7 +139,7 @@ class AttemptTable(msgspec.Struct, frozen=True, array_like=True):
     """What could not be read, in sentences."""
 
     def row(self, case: int, column: int, number: int) -> AttemptRow | None:
-        """One attempt; None where the run has no such attempt."""
+        """One attempt; None if the run has no such attempt."""
         index = bisect_left(self.rows, (case, column, number))
         if index == len(self.rows) or self.rows[index][:3] != (case, column, number):
             return None

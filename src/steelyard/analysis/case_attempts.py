@@ -37,7 +37,7 @@ class CaseAttempts:
 
     @property
     def cost(self) -> float | None:
-        """What the judged attempts cost; None where a price is unknown."""
+        """What the judged attempts cost; None if a price is unknown."""
         known = [row.cost_usd for row in self.judged if row.cost_usd is not None]
         return math.fsum(known) if len(known) == len(self.judged) else None
 

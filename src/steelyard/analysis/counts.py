@@ -34,7 +34,7 @@ class Tally(NamedTuple):
     costs: Sequence[float] | None = None
     """US dollars for all attempts of a case together; None unless every attempt has its price."""
     scores: Sequence[float | None] | None = None
-    """The mean score of a case, in [0, 1]; None where scores were not asked for."""
+    """The mean score of a case, in [0, 1]; None if scores were not asked for."""
 
 
 class OutcomeTallies(NamedTuple):

@@ -111,7 +111,7 @@ def _tested(votes: Sequence[JudgeVote]) -> Iterator[JudgeBias]:
 
 
 def _slope(votes: Sequence[JudgeVote], values: Sequence[float]) -> tuple[Estimate, float] | None:
-    """The slope of the errors with its interval and p-value; None where the values or the errors do not vary."""
+    """The slope of the errors with its interval and p-value; None if the values or the errors do not vary."""
     centred = _within_labels(votes, values)
     errors = _within_labels(votes, [vote.passed - vote.label for vote in votes])
     rows = list(zip(votes, centred, errors, strict=True))

@@ -43,7 +43,7 @@ class LabelledAnswer(NamedTuple):
 
     identity: AnswerIdentity
     passed: bool | None
-    """What the panel says; None where it says nothing."""
+    """What the panel says; None if it says nothing."""
     is_sure: bool = True
     labels: Mapping[str, bool] = {}
     """What each person says."""
@@ -244,7 +244,7 @@ def label_order(answers: Sequence[LabelledAnswer], person: str) -> Iterator[Answ
 
 
 def labels_for_width(answers: Sequence[LabelledAnswer], width: float) -> dict[tuple[str, str], int | None]:
-    """How many more labels of each model would give a corrected rate of this width; None where no number would.
+    """How many more labels of each model would give a corrected rate of this width; None if no number would.
 
     By the normal approximation, with the labels where they take most from the variance, as `label_order` puts them.
     """

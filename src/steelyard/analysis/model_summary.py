@@ -87,7 +87,7 @@ class ModelSummary(Record, frozen=True, kw_only=True):
     unpriced: int
     """Replies whose price is unknown."""
     cost_of_pass: Estimate
-    """What a correct attempt costs: the cost of the judged attempts over the correct ones; nothing where a price is unknown."""
+    """What a correct attempt costs: the cost of the judged attempts over the correct ones; nothing if a price is unknown."""
     latency: Estimate
     """Seconds until a model has replied: the mean over cases."""
     latency_p50: float | None
@@ -110,7 +110,7 @@ class ModelSummary(Record, frozen=True, kw_only=True):
     verified: tuple[VerificationCount, ...] = ()
     """How the judged attempts were verified, where code was run."""
     suites: SuiteScores | None = None
-    """What the suites score; None where no case belongs to one."""
+    """What the suites score; None if no case belongs to one."""
 
 
 def model_summary(

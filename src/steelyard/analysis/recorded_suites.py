@@ -19,7 +19,7 @@ class RecordedResponse(Record, frozen=True, kw_only=True):
     suite: str
     case: str
     primary: str
-    """The recorded class; empty where none is recorded."""
+    """The recorded class; empty if none is recorded."""
     is_detailed: bool = True
     """Whether the class is recorded, and not only whether it passed."""
     accuracy: float | None = None
@@ -56,7 +56,7 @@ class RecordedSuites(Record, frozen=True, kw_only=True):
     they: SuiteScores
     """By the recorded classes."""
     we: SuiteScores | None = None
-    """By our checks; None where there are no cases."""
+    """By our checks; None if there are no cases."""
     compared: int = 0
     """Responses that both of us classified."""
     disagreements: tuple[ClassDisagreement, ...] = ()
@@ -64,7 +64,7 @@ class RecordedSuites(Record, frozen=True, kw_only=True):
     """Responses whose recorded accuracy is not that of their recorded class."""
     latency_p50: float | None = None
     latency_p95: float | None = None
-    """Seconds; None where none are recorded."""
+    """Seconds; None if none are recorded."""
 
 
 def recorded_suites(

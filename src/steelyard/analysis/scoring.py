@@ -34,11 +34,11 @@ class FindingMeasures(NamedTuple):
     correct: bool
     """Whether it counts as a success."""
     passing: float | None
-    """The share of tests that passed; None where none were to run."""
+    """The share of tests that passed; None if none were to run."""
     settled: float | None
-    """The score under every rule; None where it is for the facts to say."""
+    """The score under every rule; None if it is for the facts to say."""
     facts: tuple[float | None, ...] = ()
-    """A share for each of SCORED_FACTS, where they decide; None where one is not known."""
+    """A share for each of SCORED_FACTS, where they decide; None if one is not known."""
 
     def score(self, rule: Rule) -> float | None:
         """How good it is under a rule, in [0, 1]; None when a fact that the rule weighs is not known."""
@@ -136,12 +136,12 @@ def is_without_code(finding: Finding) -> bool:
 
 
 def code_compiled(finding: Finding) -> bool | None:
-    """Whether there was code that compiled; None where nothing is compiled."""
+    """Whether there was code that compiled; None if nothing is compiled."""
     return False if is_without_code(finding) else finding.compiled
 
 
 def test_pass_share(case: Case, finding: Finding) -> float | None:
-    """The share of tests that passed, 0 when none ran; None where none were to run."""
+    """The share of tests that passed, 0 when none ran; None if none were to run."""
     expected = case.expectations
     # a list of checks has weights, so its own yes or no and score count
     if "checks" in case.verify.settings or not (expected.should_compile and expected.should_pass_tests):

@@ -61,7 +61,7 @@ def ordered_class_counts(classes: Mapping[str, int]) -> dict[str, int]:
 
 
 def check_suite_rule(rule: SuiteRule, *, suites: Collection[str] | None = None) -> None:
-    """Raise an InputError where a rule cannot be followed; `suites` are those that may have a weight, if that is known."""
+    """Raises an InputError if a rule cannot be followed; `suites` are those that may have a weight, if that is known."""
     for category, cost in rule.penalties.items():
         if category not in RESPONSE_CLASSES[1:]:
             raise InputError(
@@ -179,7 +179,7 @@ class SuiteScore(Record, frozen=True, kw_only=True):
     classes: dict[str, int]
     """How many of the judged attempts are of each class that occurs, `pass` first."""
     penalised: Estimate | None = None
-    """The same mean where a failure costs what its class costs; None where no penalties are given."""
+    """The same mean where a failure costs what its class costs; None if no penalties are given."""
     latency: Estimate
     """The mean over cases of the latency scores of their replies; no value where no latency is known."""
     agreement: Estimate | None = None
@@ -199,7 +199,7 @@ class SuiteScores(Record, frozen=True, kw_only=True):
     micro: Estimate
     """The mean over all cases of all suites, where a large suite counts for more."""
     weighted: Estimate | None = None
-    """The mean of the suite scores by weight; None where no weights are given."""
+    """The mean of the suite scores by weight; None if no weights are given."""
     penalised: Estimate | None = None
     latency: Estimate
     agreement: Estimate | None = None
@@ -212,7 +212,7 @@ class SuiteCase(NamedTuple):
     group: str
     """Cases of one group vary together; one without a group has one of its own."""
     expected: ExpectedClassification
-    """How its author expects attempts to come out, `pass` or `fail`; empty where nothing is expected."""
+    """How its author expects attempts to come out, `pass` or `fail`; empty if nothing is expected."""
     classes: Mapping[str, int]
     """How many judged attempts are of each class."""
     missing: int

@@ -45,11 +45,11 @@ class CaseSummary(Record, frozen=True, kw_only=True):
     flake_rate: float | None = None
     """How often two attempts disagree; None below 2 attempts."""
     cost_usd: float | None = None
-    """What the replies to its judged attempts cost; None where a price is unknown."""
+    """What the replies to its judged attempts cost; None if a price is unknown."""
     why: str = ""
     """The most frequent reason for a failed attempt, with its count when there were several."""
     first_wrong: int | None = None
-    """The number of the first attempt that was judged and not correct; None where there was none."""
+    """The number of the first attempt that was judged and not correct; None if there was none."""
 
 
 class Summary(Record, frozen=True, kw_only=True):
@@ -63,7 +63,7 @@ class Summary(Record, frozen=True, kw_only=True):
     witnesses: WitnessCounts | None = None
     """Of the cases that needed something known to be right to pass before a verdict counted, if any did."""
     judged: JudgedRates | None = None
-    """What judges and people say together; None where nobody labelled anything."""
+    """What judges and people say together; None if nobody labelled anything."""
     conclusive: bool = True
     """False when more than 5% of the cases of some model are unscored, or more than 5% of its attempts are missing."""
 

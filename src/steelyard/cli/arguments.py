@@ -66,7 +66,7 @@ def _judges(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def cache_days(options: argparse.Namespace) -> float | None:
-    """How old cached replies may be; None where none are to be taken."""
+    """How old cached replies may be; None if none are to be taken."""
     days: float | None = getattr(options, "cache_for", None)
     return float("inf") if days is None and getattr(options, "cache", False) else days
 
@@ -152,7 +152,7 @@ def load_eval_sets(paths: Sequence[str | Path], options: argparse.Namespace) -> 
             raise InputError(f"--default-check {given}: not a table in JSON: {error}") from None
     if options.map:
         column_map(options.map)
-        # the map stays with the path, so that whoever reads the file again reads the same cases
+        # the map stays with the path, so that reading the file again gives the same cases
         paths = [path if str(path).startswith("suite:") else f"{path}#{options.map}" for path in paths]
     sets = evalsets.with_default_checks(evalsets.load(paths), checks)
     if not getattr(options, "tools", None):
@@ -163,7 +163,7 @@ def load_eval_sets(paths: Sequence[str | Path], options: argparse.Namespace) -> 
 def suite_rule(
     options: argparse.Namespace, settings: Settings, own: SuiteRule, cases: Sequence[Case]
 ) -> SuiteRule | None:
-    """How suites are scored where options or settings say so, the run's own where they do not; None where neither does."""
+    """How suites are scored where options or settings say so, the run's own where they do not; None if neither does."""
     from msgspec.structs import asdict, replace
 
     from steelyard.analysis.suites import check_suite_rule
@@ -206,7 +206,7 @@ def suite_rule_of(folder: Path, options: argparse.Namespace, settings: Settings)
 
 
 def _numbers_by_name(option: str, given: Sequence[str] | None, example: str) -> dict[str, float] | None:
-    """The numbers that NAME=NUMBER gives to names; None where nothing is given."""
+    """The numbers that NAME=NUMBER gives to names; None if nothing is given."""
     from steelyard.errors import InputError
 
     numbers: dict[str, float] = {}

@@ -59,7 +59,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 def _machine_trouble(error: BaseException) -> str:
-    """What this machine lacks, where that explains the error; empty where it does not."""
+    """What this machine lacks, where that explains the error; empty if it does not."""
     if isinstance(error, OSError) and error.errno in _RESOURCE_ADVICE:
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror}; {_RESOURCE_ADVICE[error.errno]}, then do it again"

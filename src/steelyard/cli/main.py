@@ -100,7 +100,7 @@ def parse_options(parser: argparse.ArgumentParser, arguments: list[str]) -> argp
 
 
 def _check_arguments(arguments: list[str]) -> None:
-    """Raise an InputError where an argument could not come from a shell, and can name no file."""
+    """Raises an InputError if an argument could not come from a shell, and can name no file."""
     for argument in arguments:
         try:
             is_text = b"\0" not in os.fsencode(argument)
@@ -188,7 +188,7 @@ LOOKING_COMMANDS = frozenset(("list", "show", "report", "query", "view", "compar
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code, whoever reads what it prints."""
+    """Run one command; returns its exit code, whether or not anybody reads its output."""
     with guarded_output() as output:
         ended: SystemExit | None = None
         code: int = ExitCode.OK

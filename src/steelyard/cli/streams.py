@@ -101,7 +101,7 @@ def guarded_output() -> Iterator[GuardedStream]:
     with ExitStack() as redirected:
         for redirect, stream in ((redirect_stdout, sys.stdout), (redirect_stderr, sys.stderr)):
             with suppress(OSError, ValueError, AttributeError):
-                # whoever shares the stream may have made it one that refuses what it cannot take at once
+                # another process that shares the stream may have made it non-blocking
                 os.set_blocking(stream.fileno(), True)
             if hasattr(stream, "reconfigure"):
                 # a terminal that knows few letters must not end a run

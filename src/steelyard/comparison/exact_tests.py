@@ -140,7 +140,7 @@ class PairedModelCases(NamedTuple):
     of: NDArray[np.int64]
     """The kind of each case, by its place among them."""
     groups: Sequence[str] | None = None
-    """The group of each case; None where no two share one."""
+    """The group of each case; None if no two share one."""
 
     @property
     def counts(self) -> Counter[PairedCaseCounts]:
@@ -412,7 +412,7 @@ def _needed_passes(case: PairedCaseCounts, level: float) -> int | None:
 
 
 def _final_p_value(kind: CaseKind, tests: int) -> float | None:
-    """The p-value of a case whose attempts are all in, adjusted for the number of tests; None where more may follow."""
+    """The p-value of a case whose attempts are all in, adjusted for the number of tests; None if more may follow."""
     every = kind.with_further
     if (
         kind.further_attempts is None

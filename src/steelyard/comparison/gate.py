@@ -69,7 +69,7 @@ class CaseDrop(Record, frozen=True, kw_only=True):
     p: float
     """How likely this case alone looks as bad when it did not change."""
     p_adjusted: float | None = None
-    """How likely any case at all looks as bad when none changed; None where there are too few attempts to name it."""
+    """How likely any case at all looks as bad when none changed; None if there are too few attempts to name it."""
 
 
 class DetectableBreak(Record, frozen=True, kw_only=True):
@@ -116,7 +116,7 @@ class ModelDecision(Record, frozen=True, kw_only=True):
     p_model: float
     """One p-value of this model for all its tests."""
     p_adjusted: float | None = None
-    """The same, adjusted by Holm for the number of models; None where there is one, or each is decided by itself: its tests then decide as they are."""
+    """The same, adjusted by Holm for the number of models; None if there is one, or each is decided by itself: its tests then decide as they are."""
     effect: Estimate
     """The mean of current - baseline; its interval is about cases like these."""
     drop_bound: float | None = None

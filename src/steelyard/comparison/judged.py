@@ -10,7 +10,7 @@ from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED, Gat
 from steelyard.records import Record
 from steelyard.stats.judged import corrected_difference, corrected_rate
 
-CAUTION = 0.75
+CORRECTED_LEVEL_SHARE = 0.75
 """The share of a level at which bounds are taken: corrected intervals are approximate, and miss up to 1.3 times as often on one side."""
 
 
@@ -78,7 +78,7 @@ def _model_decision(
     if {old.method, new.method} == {"own labels"}:
         sides = [[answer.judged for answer in side] for side in (baseline, current)]
         ends = {}
-        alarm_level, drop_level = (1 - 2 * CAUTION * each for each in (alpha, cleared_level))
+        alarm_level, drop_level = (1 - 2 * CORRECTED_LEVEL_SHARE * each for each in (alpha, cleared_level))
         for level in (0.95, alarm_level, drop_level):
             first, second = (corrected_rate(side, level=level) for side in sides)
             if first is None or second is None:

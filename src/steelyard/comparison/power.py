@@ -39,12 +39,12 @@ class SingleRoundCost(Record, frozen=True, kw_only=True):
 
 
 class RequiredAttempts(Record, frozen=True, kw_only=True):
-    """Attempts that suffice."""
+    """Attempts that are enough."""
 
     current: int
     """At each case of the current side."""
     baseline: int = 0
-    """Those that each case of the baseline must have then; 0 where it may stay as it is."""
+    """Those that each case of the baseline must have then; 0 if it may stay as it is."""
     attempts: int
     """All attempts to ask for, of both sides together."""
     cost_usd: float | None = None
@@ -60,7 +60,7 @@ class DetectionOutlook(Record, frozen=True, kw_only=True):
     level: float
     """The level at which the suite as a whole is tested then."""
     drop: float | None = None
-    """The smallest mean drop that is seen with the power asked for; None where not even a drop to nothing is."""
+    """The smallest mean drop that is seen with the power asked for; None if not even a drop to nothing is."""
     seen: float
     """How likely the drop that is planned for is seen."""
     cleared: float
@@ -79,7 +79,7 @@ class ModelPlan(Record, frozen=True, kw_only=True):
     """The mean pass rate of the baseline."""
     once: SingleRoundCost
     seen: RequiredAttempts | None = None
-    """What sees the drop with the baseline as it is; None where no number does."""
+    """What sees the drop with the baseline as it is; None if no number does."""
     seen_with_more: RequiredAttempts | None = None
     """The same with more attempts on both sides, where that takes fewer of them."""
     cleared: RequiredAttempts | None = None
@@ -136,14 +136,14 @@ class _ModelPlanner(NamedTuple):
         return [case._replace(attempts=max(case.attempts, baseline)) for case in known]
 
     def sees(self, current: int, baseline: int) -> bool:
-        # a level takes time to find: it is at most alpha, so what does not suffice there need not be tried
+        # a level takes time to find: it is at most alpha, so what is not enough there need not be tried
         return all(self.seen(current, baseline, alpha=level) >= self.power for level in (self.alpha, None))
 
     def clears(self, current: int, baseline: int) -> bool:
         return self.cleared(current, baseline) >= self.power
 
     def needs(self, suffices: Callable[[int, int], bool]) -> tuple[RequiredAttempts | None, RequiredAttempts | None]:
-        """What suffices with the baseline as it is, and with more attempts of it where that takes fewer in all."""
+        """What is enough with the baseline as it is, and with more attempts in it if that takes fewer in all."""
         alone = least_sufficient_attempts(lambda number: suffices(number, 0), most=MAX_PLANNED_ATTEMPTS_PER_CASE)
         both = least_sufficient_attempts(lambda number: suffices(number, number), most=MAX_PLANNED_ATTEMPTS_PER_CASE)
         as_it_is = self.need(alone, 0) if alone else None
@@ -176,7 +176,7 @@ class _ModelPlanner(NamedTuple):
         )
 
     def smallest_drop(self, current: int) -> float | None:
-        """The smallest mean drop that this many attempts per case see; None where not even a drop to 0 is seen."""
+        """The smallest mean drop that this many attempts per case see; None if not even a drop to 0 is seen."""
         low, high = 0.0, math.fsum(case.rate for case in self.cases(0)) / len(self.model.cases)
         if self.seen(current, drop=high) < self.power:
             return None

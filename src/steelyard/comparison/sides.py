@@ -29,9 +29,9 @@ class Trials(Record, frozen=True, kw_only=True):
 
     case: str
     tests: str = ""
-    """The digest of the tests that judged them; empty where it is not known."""
+    """The digest of the tests that judged them; empty if it is not known."""
     judged_by: tuple[str, ...] = ()
-    """The verifiers that judged them, with the versions of their rules; empty where that is not known."""
+    """The verifiers that judged them, with the versions of their rules; empty if that is not known."""
     attempts: AttemptIndex
     passes: AttemptIndex
     missing: AttemptIndex = 0
@@ -39,16 +39,16 @@ class Trials(Record, frozen=True, kw_only=True):
     scores: tuple[tuple[SignedNumber, AttemptIndex], ...] = ()
     """Each score with how many attempts have it, in ascending order; attempts without a score are left out."""
     suite: str = ""
-    """The suite that the case belongs to; empty where it belongs to no suite, or that is not known."""
+    """The suite that the case belongs to; empty if it belongs to no suite, or that is not known."""
     classes: tuple[tuple[str, AttemptIndex], ...] = ()
-    """Each class of response with how many attempts are of it, where the case belongs to a suite; empty where it is not known."""
+    """Each class of response with how many attempts are of it, where the case belongs to a suite; empty if it is not known."""
     group: str = ""
-    """Cases of one group are not independent of each other; empty where the case has none, or that is not known."""
+    """Cases of one group are not independent of each other; empty if the case has none, or that is not known."""
     critical: bool = False
     cost_usd: Amount | None = None
-    """What all these attempts cost; None where a price is unknown."""
+    """What all these attempts cost; None if a price is unknown."""
     further_attempts: AttemptIndex | None = None
-    """Attempts beyond those that all cases got, because this one looked worse; None where none were planned.
+    """Attempts beyond those that all cases got, because this one looked worse; None if none were planned.
 
     They count in no mean: that they were asked depends on what the others brought.
     """
@@ -90,7 +90,7 @@ class Side(Record, frozen=True, kw_only=True):
     runs: tuple[str, ...] = ()
     """The ids of the runs it was made of, as far as they are known."""
     cases: Literal["", "fail", "warn", "off"] = ""
-    """What single cases that got worse mean for a gate on this baseline; empty where that was left open."""
+    """What single cases that got worse mean for a gate on this baseline; empty if that was left open."""
 
 
 def run_side(name: str, rule: str, info: RunInfo, cases: Sequence[Case], table: AttemptTable) -> Side:

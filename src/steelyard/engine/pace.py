@@ -47,7 +47,7 @@ class Budget:
         self.exhausted = False
 
     async def reserve(self, most: float) -> bool:
-        """Set the most a request can cost aside; False when the money does not suffice for it."""
+        """Reserve the maximum cost of a request; False if the budget does not cover it."""
         if self._dollars is None:
             return True
         while self.spent + self._reserved + most > self._dollars:
@@ -96,7 +96,7 @@ class TierBudgets:
             budget.spent += cost
 
     def exhausted(self) -> list[str]:
-        """Which budgets do not suffice for another attempt, in sentences."""
+        """The budgets that do not cover another attempt, in sentences."""
         found = []
         for name, tier in self._tiers.items():
             whole = self._budgets.get((name, None))
@@ -115,7 +115,7 @@ class TierBudgets:
 
 
 async def reserve_all(budgets: Sequence[Budget], most: float) -> bool:
-    """Set the most that an attempt can cost aside in all of some budgets; False where one does not suffice for it."""
+    """Set the most that an attempt can cost aside in all of some budgets; False if one does not suffice for it."""
     for place, budget in enumerate(budgets):
         if not await budget.reserve(most):
             settle_all(budgets[:place], most, 0)

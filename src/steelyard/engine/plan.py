@@ -126,7 +126,7 @@ PlanRecord = TypeVar("PlanRecord", Case, RunInfo)
 
 
 def check_shard(number: int, of: int) -> None:
-    """Raise an InputError where there is no such shard."""
+    """Raises an InputError if there is no such shard."""
     if not 1 <= number <= of <= MAX_SHARDS:
         raise InputError(
             f"no shard {number}/{of}; write I/N for shard I of N, both 1 or more, and N at most {MAX_SHARDS:,}"
@@ -210,7 +210,7 @@ def _case_digest(case: Case) -> str:
 
 
 def _round_tripped(record: PlanRecord) -> PlanRecord:
-    """A record as it will be read again: a whole number in the place of a fraction is written otherwise than it is read."""
+    """A record as it will be read again: a whole number in a float field is written differently than it is read."""
     return msgspec.json.decode(msgspec.json.encode(record), type=type(record))
 
 

@@ -42,7 +42,7 @@ class ProgressCounts(NamedTuple):
     done: str = "done"
     """The word for those that have ended."""
     nodes: int | None = None
-    """How many machines work on it; None where it is this one alone."""
+    """How many machines work on it; None if it is this one alone."""
     running: int = 0
     """Answers that are being verified now, where that is known."""
     wait: float = 0.0
@@ -148,7 +148,7 @@ class SessionProgress:
         self.reason = ""
         """Why we wait, if we do."""
         self.nodes: int | None = None
-        """How many machines verify; None where it is this one alone."""
+        """How many machines verify; None if it is this one alone."""
         self.running = 0
         self.wait = 0.0
         """Answers that are being verified now, and seconds until the last of them reaches its time limit."""

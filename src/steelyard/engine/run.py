@@ -318,7 +318,7 @@ def carry_out(
 
 
 def as_stored(cases: Iterable[Case]) -> tuple[Case, ...]:
-    """Cases as a journal gives them back, so that whoever verifies elsewhere has the same tests: 20 seconds are 20.0 there."""
+    """Cases as a journal gives them back, so that another machine verifies with the same tests: 20 seconds are 20.0 there."""
     return tuple(msgspec.json.decode(msgspec.json.encode(case), type=Case) for case in cases)
 
 

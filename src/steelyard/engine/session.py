@@ -190,7 +190,7 @@ class Session:
         return (*self._still_owed(), *given_up, *(judging.conclusion(self._means.say) if judging else ()))
 
     def _rubric_judging(self) -> RubricJudging | None:
-        """Who judges the checks that are rubrics; None where there are none."""
+        """Who judges the checks that are rubrics; None if there are none."""
         if not any(map(rubric_tables, self.cases)):
             return None
         requests = JudgeRequests(self._budget, self._prices, self._persistence, self._journal.keep_response)
@@ -257,7 +257,7 @@ class Session:
         await run_concurrently(self._owed(providers), do, at_once)
 
     async def _paid(self, attempt: Attempt, asked: AskedModel, store: FactKeeper) -> Reply | Failure | None:
-        """Ask within the budgets, and store what comes; None where nothing was asked."""
+        """Ask within the budgets, and store what comes; None if nothing was asked."""
         most = 0.0
         budgets = [self._budget, *self._tier_budgets.of(attempt)]
         if self._means.max_cost is not None or len(budgets) > 1:

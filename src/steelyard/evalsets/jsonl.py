@@ -52,7 +52,7 @@ MAPPED_FIELDS = KNOWN_CASE_FIELDS | {*DATASET_COLUMNS}
 
 
 def check_mapped_fields(columns: Mapping[str, str]) -> None:
-    """Raise an InputError where a column is mapped to a name that nothing here reads."""
+    """Raises an InputError if a column is mapped to a name that nothing here reads."""
     for ours, theirs in columns.items():
         if ours not in MAPPED_FIELDS:
             close = get_close_matches(ours[:80], MAPPED_FIELDS, 1)

@@ -41,7 +41,7 @@ SETTINGS_SERVER = f'# [providers.local]\n# type = "openai"\n# base_url = {SETTIN
 def write_demo(name: str, folder: Path) -> tuple[Path, Path]:
     """Put an eval set of the demo and its recorded replies into a folder; returns both paths.
 
-    Raises an InputError where another file has one of the names.
+    Raises an InputError if another file has one of the names.
     """
     written = []
     for source in (DEMO_FOLDER / f"{name}.toml", DEMO_FOLDER / f"{name}.jsonl.gz"):

@@ -51,7 +51,7 @@ class _ResultLine(msgspec.Struct):
 
     @property
     def primary(self) -> str:
-        """The recorded class; empty where none is recorded."""
+        """The recorded class; empty if none is recorded."""
         told = self.classification.get("primary") if isinstance(self.classification, dict) else self.classification
         if isinstance(told, str) and told:
             return told

@@ -120,7 +120,7 @@ def has_unchecked_settings(kind: PluginKind, name: str) -> bool:
 
 
 def settings_type(kind: PluginKind, name: str) -> Any:
-    """The msgspec struct that checks the settings of a part; None where it has no settings of its own, or they stay unchecked."""
+    """The msgspec struct that checks the settings of a part; None if it has no settings of its own, or they stay unchecked."""
     is_known = is_plugin(kind, name) and not has_unchecked_settings(kind, name)
     return getattr(load_plugin(kind, name), "settings", None) if is_known else None
 

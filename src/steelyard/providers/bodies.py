@@ -20,7 +20,7 @@ DATA_LINE_PATTERN = re.compile(rb"(?:\A|(?<=[\r\n]))[\xef\xbb\xbf \t]*data:([^\r
 """A line with data; before it may stand a mark of the encoding, or blanks."""
 STREAM_END = b"[DONE]"
 MAX_STREAM_EVENTS = 1 << 20
-"""Events of a stream that are read at most; no answer has so many tokens."""
+"""The maximum number of stream events that are read; no answer has that many tokens."""
 EVENT_END_PATTERN = re.compile(rb"\r?\n\r?\n|\r\r")
 
 
@@ -113,7 +113,7 @@ def storable(value: Any) -> Any:
 
 
 def stream_events(body: bytes) -> Iterator[tuple[int, dict[str, Any]]] | None:
-    """The objects in the events of a stream, each with the place where its event ends; None where a body is no stream.
+    """The objects in the events of a stream, each with the place where its event ends; None if a body is no stream.
 
     They raise ValueError where one is not whole. Some servers stream although nobody asked for it.
     """
@@ -231,7 +231,7 @@ class LenientNumbers:
         return None if number is None else Cost(usd=number, source=source)
 
     def seconds(self, name: str, value: Any) -> float | None:
-        """A span of time; None where it is not known."""
+        """A span of time; None if it is not known."""
         return self._number(name, value, "no time")
 
     def _number(self, name: str, value: Any, what: str) -> float | None:

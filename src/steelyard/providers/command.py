@@ -108,7 +108,7 @@ class CommandProvider:
         return Answer(text=output.decode("utf-8", "replace"), latency=seconds)
 
     def unsupported(self, parameters: Mapping[str, Any]) -> str:
-        """Why these parameters cannot be asked for; empty where they can."""
+        """Why these parameters cannot be asked for; empty if they can."""
         named = [name for name in ("reasoning_effort", "response_format") if name in parameters]
         return f"is a program and takes no {named[0].replace('_', ' ')}" if named else ""
 

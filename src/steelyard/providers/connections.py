@@ -34,7 +34,7 @@ PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
 
 
 def check_base_url(url: str) -> None:
-    """Raise an InputError where no request could be sent to an address."""
+    """Raises an InputError if no request could be sent to an address."""
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

@@ -72,7 +72,7 @@ class PriceList(msgspec.Struct, frozen=True):
 
 
 def listed_price(provider: str, model: str, *, input_tokens: int = 0, at: datetime | None = None) -> Price | None:
-    """What a model charges for a prompt of this many tokens; None where the list does not know it.
+    """What a model charges for a prompt of this many tokens; None if the list does not know it.
 
     >>> price = listed_price("openai", "gpt-4o")
     >>> price.input, price.output, price.cached

@@ -110,7 +110,7 @@ class _RecordingLine(msgspec.Struct):
 
     @property
     def text(self) -> str:
-        """The reply, once it is known to be one; empty where there is none."""
+        """The reply, once it is known to be one; empty if there is none."""
         return next((text for text in self.texts.values() if text is not None), "")
 
     @property
@@ -191,7 +191,7 @@ class ReplayProvider:
     at_once = 32
 
     def __init__(self, path: str, file: IO[bytes] | None) -> None:
-        """`file` is the recording; None where it is in the journals of a run, which are opened when they are needed."""
+        """`file` is the recording; None if it is in the journals of a run, which are opened when they are needed."""
         self.endpoint = f"replay:{path}"
         self._file = file
         self._places: dict[str, list[tuple[Path, int, int]]] = {}

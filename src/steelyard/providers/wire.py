@@ -43,7 +43,7 @@ MAX_REQUESTS_PER_ENDPOINT = 64
 
 Shape = TypeVar("Shape")
 EventReader = Callable[[bytes], Iterable[tuple[int, dict[str, Any]]] | None]
-"""The events of a body, each with its end; None where it is no stream."""
+"""The events of a body, each with its end; None if it is no stream."""
 RequestSigner = Callable[[str, str, bytes], Mapping[str, str]]
 """The headers that sign a request: its method, its address and its body."""
 

@@ -124,7 +124,7 @@ class Verify(Record, frozen=True, kw_only=True):
     entry_point: str = ""
     """The function under test, for the style `check`."""
     stub: str | None = None
-    """The code that an answer continues, such as the head of a function; empty where a completion stands alone."""
+    """The code that an answer continues, such as the head of a function; empty if a completion stands alone."""
     python: str = ""
     """A function of yours that judges the answer, `checks.py:score`."""
     source: str = ""
@@ -202,7 +202,7 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
 
     @property
     def conversation(self) -> tuple[Any, ...]:
-        """What a conversation is made of besides its prompt: a part of the question. Empty where one request is all."""
+        """What a conversation has in addition to its prompt: part of the question. Empty if there is only one request."""
         if not self.is_conversation:
             return ()
         return ([tool.by_content for tool in self.tools], self.turn_limit, self.user)
@@ -272,7 +272,7 @@ class Attempt(Record, frozen=True, kw_only=True):
 
     @property
     def asked(self) -> str:
-        """A digest of what is asked, whoever is asked."""
+        """A digest of the question, the same for every model."""
         return digest(self._question, *self._surroundings)
 
     @property

@@ -81,7 +81,7 @@ class Answer(Record, frozen=True, kw_only=True):
     """Seconds from sending the request that was answered to its last byte; for an agent from its start to its end. None where
     nobody measured them: unknown is not 0."""
     first_token: float | None = None
-    """Seconds from sending the request to the first token of a streamed answer; None where it was not streamed."""
+    """Seconds from sending the request to the first token of a streamed answer; None if it was not streamed."""
     recorded_at: str = ""
     """When the answer came, where a recording says so; empty for one that came when it was stored."""
     request_id: str = ""
@@ -187,7 +187,7 @@ class Evidence(Record, frozen=True, kw_only=True):
     form: str = ""
     """The disguise in which a forbidden text was found, such as `base64`; `plain` when there was none."""
     mended: tuple[str, ...] = ()
-    """What would have to be mended to make the format right; empty where nothing simple would do."""
+    """What would have to be mended to make the format right; empty if nothing simple would do."""
 
 
 class Finding(Record, frozen=True, kw_only=True):

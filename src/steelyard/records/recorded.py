@@ -18,7 +18,7 @@ class RecordedAttempt(Record, frozen=True, kw_only=True):
     tool: str = ""
     """The program that wrote the file, with its version."""
     number: int | None = None
-    """Which attempt of the model at the case it is, from 1; None where the order in the file says it."""
+    """Which attempt of the model at the case it is, from 1; None if the order in the file says it."""
     tier: str = ""
     passed: bool | None = None
     score: float | None = None
@@ -52,4 +52,4 @@ class RecordedClaim(Record, frozen=True, kw_only=True):
     they: str
     we: str
     differs: int = 0
-    """How many runs or figures behind it differ; 0 where both say the same."""
+    """How many runs or figures behind it differ; 0 if both say the same."""

@@ -53,7 +53,7 @@ class GateLook(Record, frozen=True, kw_only=True):
     attempts: Count = 0
     """At each case, where they are asked in rounds."""
     model: str = ""
-    """The model that was looked at by itself; empty where all were looked at together."""
+    """The model that was looked at by itself; empty if all were looked at together."""
     sharing: AttemptNumber = 1
     """By how many models the levels of alarms were divided, where each was looked at by itself."""
     verdict: str
@@ -132,7 +132,7 @@ class Tier(Record, frozen=True, kw_only=True):
     agent: str = ""
     """The command line of a program that works in a copy of the case's workspace; a model is asked when left out."""
     environment: dict[str, str] = {}
-    """For an agent: what it finds in its environment besides ours."""
+    """For an agent: variables that are added to our environment."""
     timeout_secs: Amount = 600
     """For an agent: how long one attempt may take."""
     attempt_budget_usd: Amount | None = None
@@ -232,7 +232,7 @@ class RunInfo(Record, frozen=True, kw_only=True):
     experiment: Experiment | None = None
     """Where tiers are compared: what each of them is."""
     panel: Panel | None = None
-    """Who judges the answers besides their verifiers."""
+    """Who judges the answers in addition to their verifiers."""
     samples: AttemptNumber | None = None
     """Attempts per case and model; None takes all that a replay has."""
     until: StoppingRule | None = None
@@ -255,7 +255,7 @@ class RunInfo(Record, frozen=True, kw_only=True):
     unrecorded: dict[str, Count] = {}
     """Per model, how many cases a replay had no recording for."""
     require_trust: Trust = ""
-    """How far apart from an answer its tests must have run for a pass to count; empty where any will do."""
+    """How far apart from an answer its tests must have run for a pass to count; empty if any will do."""
     skipped: dict[str, str] = {}
     """The cases that were left out because the machine could not verify them, with the reason."""
     uncontained: dict[str, str] = {}

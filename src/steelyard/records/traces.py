@@ -40,7 +40,7 @@ class ToolResult(Record, frozen=True, kw_only=True):
     is_error: bool = False
     """Whether the call failed; the model is told why."""
     seconds: float | None = None
-    """How long the call took; None where nobody measured it."""
+    """How long the call took; None if nobody measured it."""
 
 
 class Turn(Record, frozen=True, kw_only=True):
@@ -91,5 +91,5 @@ class Turn(Record, frozen=True, kw_only=True):
 
     @property
     def seconds(self) -> float | None:
-        """How long the turn took, its tools included; None where the model's part is unknown."""
+        """How long the turn took, its tools included; None if the model's part is unknown."""
         return None if self.latency is None else self.latency + sum(result.seconds or 0 for result in self.results)

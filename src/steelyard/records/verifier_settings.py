@@ -12,7 +12,7 @@ from steelyard.records.cases import Case, Verify
 
 
 class VerifierSettings(Record, frozen=True, kw_only=True):
-    """Keys that a case may have whoever verifies it: collections give them for every language, or the loader fills them in."""
+    """Keys that a case may have with any verifier: collections give them for every language, or the loader fills them in."""
 
     kind: str = ""
     style: str = ""

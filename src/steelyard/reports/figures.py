@@ -259,7 +259,7 @@ MAX_VERIFICATION_WAYS = 12
 
 
 def verification_text(models: Sequence[ModelSummary]) -> str:
-    """How the attempts were verified, such as `400 isolated, full on node-7`; empty where none was run, and this machine read them."""
+    """How the attempts were verified, such as `400 isolated, full on node-7`; empty if none was run, and this machine read them."""
     ways: Counter[str] = Counter()
     # a pass of tests that ran beside the answer is weaker evidence, so a reader should know how many there are
     weaker: Counter[str] = Counter()
@@ -280,7 +280,7 @@ def verification_text(models: Sequence[ModelSummary]) -> str:
 
 
 def witness_text(summary: Summary) -> str:
-    """How many witnesses passed, such as `20 of 20 passed`; empty where no verdict needed one."""
+    """How many witnesses passed, such as `20 of 20 passed`; empty if no verdict needed one."""
     counts = summary.witnesses
     return f"{counts.passed:,} of {counts.tried:,} passed" if counts else ""
 
@@ -374,7 +374,7 @@ def tests_passed(tried: AttemptText) -> str:
 
 
 def response_class(tried: AttemptText) -> str:
-    """The class of a response, such as `refusal`; empty where the case asks for no response or the attempt was not judged."""
+    """The class of a response, such as `refusal`; empty if the case asks for no response or the attempt was not judged."""
     if tried.verdict is None or tried.case.kind != "response":
         return ""
     return classify_response(bool(tried.correct), tried.verdict.found.label)

@@ -84,7 +84,7 @@ class ReportCell(NamedTuple):
     more: str
     """What is not shown of them, in words."""
     change: str = ""
-    """How its score moved since the baseline; empty where that is not known."""
+    """How its score moved since the baseline; empty if that is not known."""
 
     @property
     def has_heading(self) -> bool:

@@ -72,12 +72,12 @@ def aligned_lines(rows: Sequence[Sequence[str]], *, to_the_right: bool = False) 
 
 
 def warning_lines(warnings: Sequence[str]) -> list[str]:
-    """Warnings at the end of a text; nothing where there are none."""
+    """Warnings at the end of a text; nothing if there are none."""
     return ["", "Warnings", *(f"  ! {line(warning)}" for warning in warnings)] if warnings else []
 
 
 def warning_parts(warnings: Sequence[str]) -> list[str]:
-    """Warnings at the end of a page of Markdown; nothing where there are none."""
+    """Warnings at the end of a page of Markdown; nothing if there are none."""
     return ["#### Warnings", bullets(warnings)] if warnings else []
 
 

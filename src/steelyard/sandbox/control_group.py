@@ -69,7 +69,7 @@ class ControlGroup:
 
 
 def new_control_group() -> ControlGroup | None:
-    """A group with nothing in it; None where we cannot have one."""
+    """A group with nothing in it; None if we cannot have one."""
     if (above := delegated_group()) is not None:
         with contextlib.suppress(OSError):
             return ControlGroup(above)
@@ -85,13 +85,13 @@ def use_divided_group(above: Path) -> None:
 
 
 def delegated_group() -> Path | None:
-    """The control group below which workers have theirs; None where there is none of version 2."""
+    """The control group below which workers have theirs; None if there is none of version 2."""
     return _divided[0] if _divided else _own_delegated_group()
 
 
 @cache
 def _own_delegated_group() -> Path | None:
-    """The control group that was made for this process, ready to be divided; None where there is none of version 2.
+    """The control group that was made for this process, ready to be divided; None if there is none of version 2.
 
     A group that has members cannot be divided, so we move into one below it. We do that only where no other process is in it.
     """

@@ -23,7 +23,7 @@ PROCESS_ROOM_TTL_SECONDS = 0.5
 
 
 def process_shortage() -> str:
-    """Why an answer could not have the processes that it is promised; empty where it could.
+    """Why an answer could not have the processes that it is promised; empty if it could.
 
     An answer that cannot start a thread fails or waits forever, and nothing in its end tells the machine from the answer.
     """

@@ -49,7 +49,7 @@ class AgentStreams:
             if owner is not None:
                 os.chown(path, owner, owner)
         self.readers = [os.open(path, os.O_RDONLY | os.O_NONBLOCK) for path in outputs]
-        """For whoever listens, and not for the agent."""
+        """For the listening side, not for the agent."""
         # held until the agent has ended: without a writer a pipe seems to be at its end
         self._writers = [os.open(path, os.O_WRONLY) for path in outputs]
 

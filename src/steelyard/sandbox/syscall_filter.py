@@ -33,7 +33,7 @@ from steelyard.sandbox.kernel import (
 )
 
 SyscallNumbers = tuple[int | None, int | None]
-"""The numbers on x86_64 and on aarch64; None where there is no such call. What came after 2019 has one number everywhere."""
+"""The numbers on x86_64 and on aarch64; None if there is no such call. What came after 2019 has one number everywhere."""
 MAX_BPF_JUMP = 255
 """How many instructions a jump with a condition can skip."""
 AF_UNIX, AF_INET, AF_INET6, SOL_SOCKET = 1, 2, 10, 1

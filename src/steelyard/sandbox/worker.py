@@ -242,7 +242,7 @@ class SandboxWorker:
                 self._group = None
 
     def _filter(self) -> bytes:
-        """The filter of system calls; empty where this level has none."""
+        """The filter of system calls; empty if this level has none."""
         if not self._enclosure.filter:
             return b""
         own_root = self._enclosure.own_root

@@ -51,12 +51,12 @@ class Zygote:
         self._namespaces: bool = config["namespaces"]
         self._landlock: bool = config["landlock"]
         self._filter: bytes = bytes.fromhex(config["filter"])
-        """The filter of system calls; empty where there is none."""
+        """The filter of system calls; empty if there is none."""
         self._readable: list[str] = config["readable"]
         self._writable: list[str] = config["writable"]
         self._is_agents: bool = config["agent"]
         self._uid: int | None = config["uid"]
-        """The user that children run as; None where we cannot change the user."""
+        """The user that children run as; None if we cannot change the user."""
         self._keeps: tuple[int, ...] = tuple(config["keeps"])
         self._home: str = config["home"]
         self._streams: str = config["streams"]

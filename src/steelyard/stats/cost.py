@@ -80,7 +80,7 @@ def cost_interval(
 
 
 def _attempts_of_each(passes: Sequence[int], attempts: Sequence[int] | int | None) -> Sequence[int] | None:
-    """How many attempts each unit had; None where that is not known."""
+    """How many attempts each unit had; None if that is not known."""
     units = len(passes)
     if attempts is None:
         return [1] * units if max(passes, default=0) <= 1 else None

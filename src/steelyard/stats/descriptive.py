@@ -214,7 +214,7 @@ def uplift_interval(
 
 
 def lower_median_bound(values: Sequence[float], is_less_than_half: Callable[[float], bool]) -> float | None:
-    """The lowest value of all runs that may be the median; None where any lower one may be.
+    """The lowest value of all runs that may be the median; None if any lower one may be.
 
     `is_less_than_half` says whether surely less than half of such runs have a value or a lower one.
     """

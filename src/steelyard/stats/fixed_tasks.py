@@ -28,7 +28,7 @@ MIN_RESAMPLED_UNITS = 5
 
 
 def task_mean_interval(tasks: Sequence[Task], *, alike: bool = False, level: float = 0.95) -> Interval | None:
-    """Interval for the mean of values in [0, 1]; None where a task has a single unit with a single run.
+    """Interval for the mean of values in [0, 1]; None if a task has a single unit with a single run.
 
     Intervals of the tasks are combined as those of strata are (`stratified_interval`). `alike` counts each task once.
 
@@ -122,7 +122,7 @@ def _drawn_medians(
 
 
 def task_cost_interval(costs: Sequence[Task], passes: Sequence[Task], *, level: float = 0.95) -> Interval | None:
-    """Interval for the cost of a pass, from what each run cost and whether it passed; None where a task has a single unit.
+    """Interval for the cost of a pass, from what each run cost and whether it passed; None if a task has a single unit.
 
     Fieller's, as `cost_interval` has it, with the variances of stratified totals: Cochran 1977, "Sampling Techniques",
     section 6.11. An end is let out as far as the pass rate lets out its own. Where nothing passed it is a lower bound.
@@ -170,7 +170,7 @@ def _total_covariance(one: Sequence[Task], other: Sequence[Task]) -> float:
 def task_difference_interval(
     before: Sequence[Task], after: Sequence[Task], *, are_scores: bool = False, level: float = 0.95
 ) -> Interval | None:
-    """Student's interval for the mean over tasks, each once, of how much a mean differs; None where a task has one unit.
+    """Student's interval for the mean over tasks, each once, of how much a mean differs; None if a task has one unit.
 
     The degrees of freedom are those of Satterthwaite 1946, "An approximate distribution of estimates of variance
     components", Biometrics Bulletin 2, 110-114. Scores lie in [0, 1], and units that came out alike may hide one that

@@ -23,7 +23,7 @@ class JudgedAnswer(NamedTuple):
     is_sure: bool = True
     """Whether the judge says so without a doubt, such as a panel that is of one mind."""
     label: float | None = None
-    """1 is right and 0 is wrong, by the people who labelled it; None where nobody did."""
+    """1 is right and 0 is wrong, by the people who labelled it; None if nobody did."""
 
     @property
     def opinion(self) -> tuple[bool, bool]:

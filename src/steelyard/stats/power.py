@@ -96,7 +96,7 @@ class BaselineRate(NamedTuple):
     rate: float
     """How often it passes, as far as is known."""
     seen_variance: float | None = None
-    """The unbiased estimate of the variance of one attempt; None where fewer than two are known."""
+    """The unbiased estimate of the variance of one attempt; None if fewer than two are known."""
 
     @property
     def variance(self) -> float:
@@ -484,7 +484,7 @@ def additional_attempts(
 
 
 def least_sufficient_attempts(suffices: Callable[[int], bool], most: int = MAX_ADVISED_ATTEMPTS) -> int | None:
-    """The least number of attempts that suffices, where more of them do too; None when none does.
+    """The smallest sufficient number of attempts, if all larger numbers are sufficient too; None if none is.
 
     >>> least_sufficient_attempts(lambda number: number**2 >= 50), least_sufficient_attempts(lambda number: number > 10, most=10)
     (8, None)

@@ -18,10 +18,10 @@ MAX_SOLVING_STEPS = 100
 MAX_GUESS_EXPONENT = 300.0
 # a step from so close leaves an error of the order of its cube
 LAST_STEP_DISTANCE = 1e-5
-PRECISION = 1e-15
+CONVERGENCE_TOLERANCE = 1e-15
 # what the logarithms of gamma functions may lose when they cancel
 CANCELLATION = 1e-6
-TINY = 1e-300
+SMALLEST_POSITIVE = 1e-300
 
 
 def beta_quantile(a: float, b: float, probability: float) -> float:
@@ -41,18 +41,20 @@ def beta_quantile(a: float, b: float, probability: float) -> float:
     # with b of at least 1 the density is at most its factor in x, which bounds the value from below
     log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
     least = (math.log(probability) + math.log(a) + log_beta - CANCELLATION) / a
-    if least < math.log(TINY):
+    if least < math.log(SMALLEST_POSITIVE):
         return 0.0
 
     def curve(log_x: float) -> tuple[float, float, float]:
         x = math.exp(log_x)
-        q = max(-math.expm1(log_x), TINY)
+        q = max(-math.expm1(log_x), SMALLEST_POSITIVE)
         log_factor = _log_density_factor(a, b, x, q)
         log_cdf = _log_beta_cdf(a, b, x, q, log_factor)
         return log_cdf, math.exp(log_factor - math.log(q) - log_cdf), a - (b - 1) * x / q
 
     start = _beta_guess(a, b, probability)
-    log_x = _solve(curve, math.log(probability), max(least, math.log(start)) if start > 0 else least, least, -PRECISION)
+    log_x = _solve(
+        curve, math.log(probability), max(least, math.log(start)) if start > 0 else least, least, -CONVERGENCE_TOLERANCE
+    )
     return math.exp(log_x)
 
 
@@ -120,16 +122,16 @@ def _solve(
         bent = slope + (target - value) * (growth - slope) / 2
         step = (target - value) / (bent if 0.5 < bent / slope < 2 else slope)
         new = min(max(place + step, least), most)
-        if abs(target - value) <= LAST_STEP_DISTANCE * min(1.0, -target) or abs(new - place) <= PRECISION * max(
-            1.0, abs(place)
-        ):
+        if abs(target - value) <= LAST_STEP_DISTANCE * min(1.0, -target) or abs(
+            new - place
+        ) <= CONVERGENCE_TOLERANCE * max(1.0, abs(place)):
             return new
         place = new
     return place
 
 
 def _beta_guess(a: float, b: float, probability: float) -> float:
-    """A value near the quantile (Abramowitz and Stegun 1964, 26.5.22); 0 where it says nothing."""
+    """A value near the quantile (Abramowitz and Stegun 1964, 26.5.22); 0 if it says nothing."""
     if a <= 1 or b <= 1:
         return 0.0
     y = -NormalDist().inv_cdf(probability)
@@ -214,9 +216,9 @@ def _fraction(a: float, b: float, x: float, q: float) -> float:
         numerator = (a + step - 1) * (a + b + step - 1) * step * (b - step) * x * x / (before * before)
         denominator = step + step * (b - step) * x / before + (a + step) * (distance + step * (1 + q)) / (before + 2)
         d = denominator + numerator * d
-        d = 1 / (d if abs(d) > TINY else TINY)
-        c = denominator + numerator / (c if abs(c) > TINY else TINY)
+        d = 1 / (d if abs(d) > SMALLEST_POSITIVE else SMALLEST_POSITIVE)
+        c = denominator + numerator / (c if abs(c) > SMALLEST_POSITIVE else SMALLEST_POSITIVE)
         value *= c * d
-        if abs(c * d - 1) <= PRECISION:
+        if abs(c * d - 1) <= CONVERGENCE_TOLERANCE:
             break
     return value

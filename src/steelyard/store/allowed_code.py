@@ -17,7 +17,7 @@ _allowed_here: set[str] = set()
 
 
 def allowed_code_file(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """The file of the digests; None where this user has no folder for it."""
+    """The file of the digests; None if this user has no folder for it."""
     state = environment.get("XDG_STATE_HOME", "")
     if not Path(state).is_absolute():
         # the specification says that a relative path is invalid
@@ -39,7 +39,7 @@ def allowed_code() -> frozenset[str]:
 
 
 def allow_code(entries: Iterable[tuple[str, str]]) -> str:
-    """Keep the digests, each with a text for whoever reads the file; returns why they could not be stored, if so."""
+    """Store the digests, each with a text for people who read the file; returns why they could not be stored, if so."""
     lines = {digest: f"{digest} {printable(text)}\n" for digest, text in entries}
     problem = _append("".join(lines.values())) if lines else ""
     if problem:

@@ -76,7 +76,7 @@ def write_file(path: Path, text: str) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Raise an InputError where a file could not be written later; nothing is left of the attempt."""
+    """Raises an InputError if a file could not be written later; nothing is left of the attempt."""
     if path.is_dir():
         raise InputError(f"{path}: is a folder; name a file in it")
     with explain_write_errors(path), AtomicFiles() as fresh:

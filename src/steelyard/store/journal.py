@@ -137,7 +137,7 @@ class StoredRun:
             return file.read()
 
     def last_timestamp(self) -> str:
-        """When the last fact was written, by its own timestamp; empty where there is no readable one."""
+        """When the last fact was written, by its own timestamp; empty if there is no readable one."""
         timestamps = []
         for path in self.journals():
             try:
@@ -212,7 +212,7 @@ def _lines(file: BinaryIO, largest: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _last_line(file: BinaryIO) -> bytes:
-    """The last line that is finished; empty where it is unusually long."""
+    """The last line that is finished; empty if it is unusually long."""
     end = file.seek(0, os.SEEK_END)
     for size in (1 << 16, USUAL_JOURNAL_LINE_BYTES):
         file.seek(max(0, end - size))
@@ -358,7 +358,7 @@ def _with_earlier_fields(line: bytes, earlier: Mapping[str, bytes]) -> bytes:
 
 
 def make_run_folder(folder: Path) -> None:
-    """A folder for a new run; raises where it cannot be made, or holds a run."""
+    """A folder for a new run; raises if it cannot be made, or holds a run."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / "run.json").exists():

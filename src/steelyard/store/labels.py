@@ -34,7 +34,7 @@ def append_labels(folder: Path, labels: Iterable[Label]) -> None:
             try:
                 size = os.fstat(file).st_size
                 if size and os.pread(file, 1, size - 1) != b"\n":
-                    # whoever wrote this line was killed in the middle of it
+                    # the writer of this line was killed in the middle of it
                     content = b"\n" + content
                 # in one piece, because the same person may have two windows open
                 written = os.write(file, content)

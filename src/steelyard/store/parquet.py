@@ -511,7 +511,7 @@ def inspect_run(folder: Path) -> RunInspection:
 
 
 def _complete_copy(folder: Path) -> CopyManifest | None:
-    """The copy that a folder holds; None where it has none, or one that is not whole."""
+    """The copy that a folder holds; None if it has none, or one that is not whole."""
     try:
         # a pipe would keep us waiting for ever
         if not (folder / COPY_MANIFEST_FILE).is_file():

@@ -1,7 +1,7 @@
 """What is known of the runs below a folder, as long as none of their files has changed.
 
 The folders decide: an entry counts only while the folder and each of its files have the inode, size and time of change that
-they had before the run was read. An index that is missing, damaged or of another version is as good as none.
+they had before the run was read. An index that is missing, damaged or of another version is ignored.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _state(path: str, name: str) -> FileState:
 
 
 def run_state(folder: Path) -> tuple[FileState, ...]:
-    """How a run folder looks, to be taken before it is read; empty where it may not be indexed."""
+    """How a run folder looks, to be taken before it is read; empty if it may not be indexed."""
     try:
         outside = os.lstat(folder)
         names = [path.name for path in folder.iterdir() if path.name in LISTED_FILES or is_journal(path.name)]

@@ -48,6 +48,6 @@ def record_witness_results(folder: Path, results: Iterable[WitnessResult]) -> No
 
 
 def witness_counts(results: Iterable[WitnessResult]) -> WitnessCounts | None:
-    """How many cases needed a witness, and for how many the last one passed; None where none did. A case on two nodes counts twice."""
+    """How many cases needed a witness, and for how many the last one passed; None if none did. A case on two nodes counts twice."""
     last = {(result.case, result.node): result.problem for result in results}
     return WitnessCounts(tried=len(last), passed=sum(not problem for problem in last.values())) if last else None

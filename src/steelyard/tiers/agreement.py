@@ -113,7 +113,7 @@ class JudgeReport(Record, frozen=True, kw_only=True):
     flips: float | None
     """How likely it is, asked twice about the same thing, to say pass once and fail once."""
     decides: int | None
-    """How many rulings on pass or fail would come out otherwise without it; None where it is never one of several."""
+    """How many rulings on pass or fail would come out otherwise without it; None if it is never one of several."""
     claims_off: int
     """How often its own total is not what its categories give."""
     reasons: dict[str, str] = {}
@@ -213,7 +213,7 @@ def panel_agreement(ratings: Iterable[JudgeRating], *, seed: int) -> PanelAgreem
 
 
 RatingTable = list[list[float | None]]
-"""One row per judge, one column per thing; None where a judge has nothing to say."""
+"""One row per judge, one column per thing; None if a judge has nothing to say."""
 
 
 class _PooledRating(NamedTuple):
@@ -409,7 +409,7 @@ def _repeat_variation(ratings: Sequence[JudgeRating]) -> tuple[float | None, flo
 
 
 def _decisive_votes(own: int, passes: RatingTable) -> int | None:
-    """How many majorities would be others without the judge; None where it never voted beside another."""
+    """How many majorities would be others without the judge; None if it never voted beside another."""
     is_one_of_several, decided = False, 0
     for place, vote in enumerate(passes[own]):
         votes = _flags(_column(passes, place))
@@ -423,7 +423,7 @@ def _decisive_votes(own: int, passes: RatingTable) -> int | None:
 def _outliers(
     things: Sequence[AttemptIdentity], judges: Sequence[str], scores: RatingTable
 ) -> tuple[float | None, tuple[JudgeOutlier, ...] | None]:
-    """The panel's spread, and the scores that are too far from the others; None where too few judges scored anything."""
+    """The panel's spread, and the scores that are too far from the others; None if too few judges scored anything."""
     rated = [
         {judge: score for judge, score in zip(judges, _column(scores, place), strict=True) if score is not None}
         for place in range(len(things))

@@ -89,7 +89,7 @@ def analyse_tiers(
     the task, and whose subtests are variants of a tier. `impl_rate` says what impl rates are taken from; without it the
     first of `IMPL_RATES` that any run has. `tasks` says whether intervals speak of these tasks or of tasks like them; without
     it that is chosen by their number. `seed` and `replicates` are those of the uplift's bootstrap.
-    Raises an InputError where there is no run, or no such baseline, order or impl rate.
+    Raises an InputError if there is no run, or no such baseline, order or impl rate.
     """
     if pair_by not in PAIR_BY:
         raise ValueError(f"runs pair by {' or '.join(PAIR_BY)}, got {pair_by!r}")
@@ -169,7 +169,7 @@ def natural_sort_key(name: str) -> tuple[tuple[str, int, str], ...]:
 
 
 def check_baseline(baseline: str | None, names: Sequence[str]) -> None:
-    """Raise an InputError where the tier that others are compared with is none of these."""
+    """Raises an InputError if the tier that others are compared with is none of these."""
     if baseline is not None and baseline not in names:
         known = [printable(name[:MAX_NAME_CHARACTERS]) for name in names[:MAX_LISTED_TIERS]]
         raise InputError(f"no tier {short_quote(baseline)} to be the baseline ({did_you_mean(baseline, known)})")

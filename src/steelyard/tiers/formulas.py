@@ -34,7 +34,7 @@ def composite(pass_rate: float, impl_rate: float, *, pass_weight: float = 0.5, i
 
 
 def points_share(points: Iterable[tuple[float | None, float | None]]) -> float | None:
-    """Points given / points available, over criteria that apply (section "Implementation Rate"); None where none does.
+    """Points given / points available, over criteria that apply (section "Implementation Rate"); None if none does.
 
     >>> points_share([(3.0, 4.0), (None, None), (1.0, 1.0)])
     0.8

@@ -36,9 +36,9 @@ def chosen_impl_rate(
     criteria: Sequence[CriterionRating],
     wanted: ImplRate | None,
 ) -> ImplRate | None:
-    """What impl rates are taken from: what is wanted, or the first that any run has; None where no run has any.
+    """What impl rates are taken from: what is wanted, or the first that any run has; None if no run has any.
 
-    Where a run records no score, what its judges claim in total is one, but points go before claims. Raises an InputError where no run has what is wanted.
+    Where a run records no score, what its judges claim in total is one, but points go before claims. Raises an InputError if no run has what is wanted.
     """
     has: dict[ImplRate, bool] = {
         "score": any(run.score is not None for run in runs) or any(each.score is not None for each in ratings),

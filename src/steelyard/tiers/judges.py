@@ -33,7 +33,7 @@ class RunConsensus(NamedTuple):
     """What a panel makes of one run."""
 
     points: float | None
-    """The mean of the shares of points that its judges gave; None where none is valid."""
+    """The mean of the shares of points that its judges gave; None if none is valid."""
     score: float | None
     """The mean of the totals that they claim."""
     middle: float | None
@@ -59,7 +59,7 @@ class ExperimentJudgments(NamedTuple):
 def experiment_judgments(
     ratings: Iterable[RunRating], criteria: Iterable[CriterionRating], *, seed: int, by: ImplRate = "points"
 ) -> ExperimentJudgments | None:
-    """What judges say of every run and how far they agree; None where there are none.
+    """What judges say of every run and how far they agree; None if there are none.
 
     A judge's share is recomputed where there are criteria, as points given over points to give: the weighted mean of the
     criteria's scores with their points as weights. A criterion that does not apply is in neither sum, and where none
@@ -116,7 +116,7 @@ class _RatedRun(NamedTuple):
 def _rated(
     ratings: Iterable[RunRating], criteria: Iterable[CriterionRating]
 ) -> tuple[dict[RunIdentity, list[_RatedRun]], tuple[ClaimCheck, ...], int]:
-    """Every rating by its run, how far claims are off, and how many ratings are none because nothing applies."""
+    """Every rating by its run, how far claims are off, and how many ratings do not count because nothing applies."""
     given: dict[tuple[RunIdentity, JudgeIdentity], _Points] = {}
     for each in criteria:
         given.setdefault((each.run, each.judge), _Points()).add(each)

@@ -34,7 +34,7 @@ class JudgeIdentity(NamedTuple):
 
 
 class TierRun(Record, frozen=True, kw_only=True):
-    """The result of one run of one case under one tier; None where it is not known."""
+    """The result of one run of one case under one tier; None if it is not known."""
 
     experiment: str = ""
     model: str
@@ -43,7 +43,7 @@ class TierRun(Record, frozen=True, kw_only=True):
     """What is asked of every tier; other tools call it a subtest."""
     number: int = 1
     passed: bool | None = None
-    """By its tests; where there are none, the judges decide."""
+    """By its tests; if there are none, the judges decide."""
     score: float | None = None
     """The weighted score that was recorded for it."""
     impl_rate: float | None = None
@@ -86,7 +86,7 @@ class CriterionRating(Record, frozen=True, kw_only=True):
     criterion: str
     score: float | None = None
     achieved: float | None = None
-    """Points that were given; None where the criterion does not apply."""
+    """Points that were given; None if the criterion does not apply."""
     max: float | None = None
     """Points that there were to give."""
 
@@ -141,7 +141,7 @@ class TierGrade(Record, frozen=True, kw_only=True):
 
 
 class RunFigures(Record, frozen=True, kw_only=True):
-    """The metrics of one run; None where they are not known."""
+    """The metrics of one run; None if they are not known."""
 
     experiment: str
     model: str
@@ -161,7 +161,7 @@ class RunFigures(Record, frozen=True, kw_only=True):
     cost_of_pass_infinite: bool = False
     """The run failed, so it would never pass at any price."""
     passed_by: PassedBy = ""
-    """`record` or `judges`; empty where it is not known whether it passed."""
+    """`record` or `judges`; empty if it is not known whether it passed."""
     flags: tuple[RunFlag, ...] = ()
     """What is odd about it."""
 
@@ -225,7 +225,7 @@ class TierAnalysis(Record, frozen=True, kw_only=True):
     uplift: Estimate
     """Of the median composite over that of the baseline; None for the baseline itself, and where its median is 0."""
     on_pareto_front: bool | None
-    """Whether no other tier of any model is cheaper and no worse, or better and no dearer; None where that is not known."""
+    """Whether no other tier of any model is cheaper and no worse, or better and no dearer; None if that is not known."""
 
 
 class TierComparison(Record, frozen=True, kw_only=True):
@@ -286,13 +286,13 @@ class ExperimentAnalysis(Record, frozen=True, kw_only=True):
     baseline: str
     frontier: CostFrontier
     impl_rate: ImplRate | None
-    """What impl rates are taken from; None where no run has any."""
+    """What impl rates are taken from; None if no run has any."""
     panel: PanelAgreement | None
     """The judges and how far they agree; None without any. What they say of each run is in `runs`."""
     claims: tuple[ClaimCheck, ...] = ()
     """How far judges' own totals are what their points add up to."""
     judges_usd: float | None = None
-    """What the judges cost, which is in no figure of the tiers; None where that is not known."""
+    """What the judges cost, which is in no figure of the tiers; None if that is not known."""
     judges_unpriced: int = 0
     """Judgments of unknown cost: with them the judges cost at least `judges_usd`."""
     judge_shifts: dict[str, tuple[float, ...]]

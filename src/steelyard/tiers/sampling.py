@@ -244,7 +244,7 @@ def _are_outcomes(*sides: Mapping[TierCaseKey, Sequence[float]]) -> bool:
 
 
 def cost_difference(before: TierSample, after: TierSample) -> Estimate:
-    """The mean over shared tasks of how much a run's cost differs, with Student's interval; None where any is unknown."""
+    """The mean over shared tasks of how much a run's cost differs, with Student's interval; None if any is unknown."""
     if any(run.figures.cost_usd is None for run in (*before.runs, *after.runs)):
         return Estimate(value=None)
     old, new = (by_case(side.runs, "cost_usd") for side in (before, after))

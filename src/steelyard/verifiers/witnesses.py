@@ -90,7 +90,7 @@ class ToolWitness(NamedTuple):
     file: str
     source: str
     build: str
-    """The command that builds it, with `{tool}` in it; empty where nothing is built."""
+    """The command that builds it, with `{tool}` in it; empty if nothing is built."""
     test: str
 
 

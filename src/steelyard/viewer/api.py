@@ -167,7 +167,7 @@ def _figures(one: ModelHeadline) -> api_records.ModelFigures:
 
 
 def _suite_stats(opened: RunView) -> Iterator[api_records.SuiteStats]:
-    """How each suite came out under each model; nothing where no case belongs to a suite."""
+    """How each suite came out under each model; nothing if no case belongs to a suite."""
     counts: dict[tuple[str, int], Counter[str]] = {}
     for row in opened.rows:
         suite = opened.cases[row.case].suite

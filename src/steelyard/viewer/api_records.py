@@ -76,7 +76,7 @@ class RunEntry(ApiRecord, frozen=True, kw_only=True):
     model_id: str
     """Its models, separated by commas."""
     timestamp_utc: str
-    """When it was started; empty where that is not known."""
+    """When it was started; empty if that is not known."""
     state: RunState
     problem: str
     """What is wrong with a broken run."""

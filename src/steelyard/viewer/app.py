@@ -99,7 +99,7 @@ class AccessGuard:
         await (refusal or self._app)(scope, receive, sent)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """The refusal to send instead of an answer; None where the request is in order."""
+        """The refusal to send instead of an answer; None if the request is in order."""
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         if headers.get("host", "").lower() not in self._hosts:
             # a page elsewhere can let its own name lead here; its script would then read what is shown here

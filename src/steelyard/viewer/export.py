@@ -153,7 +153,7 @@ class _PageWriter:
         return LINK_PATTERN.sub(link, page)
 
     def _target(self, address: str) -> str | None:
-        """The file that an address of the viewer becomes; None where there is none."""
+        """The file that an address of the viewer becomes; None if there is none."""
         parts = urlsplit(address)
         pieces = [unquote(piece, errors="surrogateescape") for piece in parts.path.strip("/").split("/")]
         values = dict(parse_qsl(parts.query, errors="surrogateescape"))

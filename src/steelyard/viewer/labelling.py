@@ -50,7 +50,7 @@ class LabelSession:
         self._identities = {_token(identity): identity for identity in self._run.attempts}
 
     def page(self, asked: QueryParameters, csrf: str) -> str:
-        """The answer that is to be marked now, and beneath it what became of the last one."""
+        """The answer to mark now, and below it the result of the last one."""
         criterion = self._criterion(asked)
         answers = {answer.identity: answer for answer in self._run.answers(criterion)}
         skipped = [token for token in asked.texts("skip") if token in self._identities]
@@ -111,7 +111,7 @@ class LabelSession:
         return asked.choice("criterion", self._run.criteria)
 
     def _waiting(self, answers: list[LabelledAnswer], skipped: list[str]) -> Iterator[str]:
-        """What is to be marked: first what nobody has, then what others have; what was passed over comes last."""
+        """The answers to mark: first those without a label, then those that others labelled; skipped ones come last."""
         order = [_token(identity) for identity in label_order(answers, self.person)]
         yield from (token for token in order if token not in skipped)
         others = [answer for answer in answers if answer.labels and self.person not in answer.labels]

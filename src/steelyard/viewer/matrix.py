@@ -45,7 +45,7 @@ class MatrixCell(NamedTuple):
     correct: int
     missing: int
     cost_usd: float | None
-    """What they cost; None where a price is unknown."""
+    """What they cost; None if a price is unknown."""
     latency: float | None
     """Seconds until a reply, on average."""
     places: range
@@ -170,7 +170,7 @@ def page_slice(found: Sequence[int], number: int, size: int) -> PageSlice:
 
 
 def share_gap(cells: Sequence[MatrixCell]) -> float:
-    """How far the best of some models is from the worst at a case; 0 where fewer than two were judged."""
+    """How far the best of some models is from the worst at a case; 0 if fewer than two were judged."""
     shares = _shares(cells)
     return max(shares) - min(shares) if len(shares) > 1 else 0.0
 

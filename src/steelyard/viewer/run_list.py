@@ -170,7 +170,7 @@ class RunCatalog:
         return (self.root / "run.json").is_file()
 
     def _look(self, folder: Path) -> _CatalogEntry | None:
-        """What is known of a folder as it is now; None where it has nothing to do with runs."""
+        """What is known of a folder as it is now; None if it has nothing to do with runs."""
         try:
             snapshot = run_folder_snapshot(folder)
             before = self._known.get(folder.name)
@@ -262,7 +262,7 @@ class _CatalogEntry:
             self._reading = None
 
     def _kept(self, described: bytes) -> RunHeadlines | None:
-        """The figures that were written down when a sitting ended; None where they are of another state of the run."""
+        """The figures that were written down when a sitting ended; None if they are of another state of the run."""
         if self.snapshot.file("cases.jsonl") is None:
             raise InputError(f"{self._stored.folder / 'cases.jsonl'}: not there")
         try:

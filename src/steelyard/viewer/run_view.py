@@ -65,7 +65,7 @@ class RunViewState(NamedTuple):
     summary: bytes | None = None
     """The summary by the run's own k and rule, packed, where somebody has written it down."""
     reading: IncrementalRunReader | None = None
-    """Where reading can go on; None where the run is not growing."""
+    """Where reading can go on; None if the run is not growing."""
 
 
 class RunView:
@@ -119,7 +119,7 @@ class RunView:
             return headlines(self.info, self.cases, self.table)
 
     def attempt(self, case_id: str, model: str, tier: str, number: int) -> AttemptText | None:
-        """One attempt with all its texts; None where the run has no such attempt.
+        """One attempt with all its texts; None if the run has no such attempt.
 
         Raises a StoreError where the journal is not what it was.
         """
@@ -312,7 +312,7 @@ class ComparedCase(NamedTuple):
     after: Trials
     state: CaseChangeState
     p: float | None
-    """How likely this case alone looks as bad when it did not change; None where it does not look worse."""
+    """How likely this case alone looks as bad when it did not change; None if it does not look worse."""
 
     @property
     def delta(self) -> float:

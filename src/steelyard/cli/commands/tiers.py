@@ -314,7 +314,7 @@ def _write_charts(charts: Sequence[Chart], folder: Path) -> None:
 
 
 def _check_charts_folder(folder: str | None) -> None:
-    """Raise an InputError where charts could not be written later."""
+    """Raises an InputError if charts could not be written later."""
     from steelyard.store.files import check_writable, explain_write_errors
 
     if folder:

@@ -117,7 +117,7 @@ class BatchRunner:
     # ---- before a batch is there
 
     async def _reopened(self, stored: StoredBatch) -> _OpenBatch | None:
-        """A batch of an earlier session, with the endpoint that one of its asks goes to; None where nobody can be asked for it."""
+        """A batch of an earlier session, with the endpoint that one of its asks goes to; None if nobody can be asked for it."""
         provider = self._providers.get(stored.begun.asked)
         attempt = next((self._owed[key] for key in stored.begun.keys if key in self._owed), None)
         if provider is not None and attempt is None:
@@ -131,7 +131,7 @@ class BatchRunner:
         return _OpenBatch(stored, BATCH_APIS[stored.begun.api], request.endpoint, provider)
 
     async def _located(self, batch: _OpenBatch) -> _OpenBatch | None:
-        """The batch with its id, by the nonce where no id was noted; None where it was never submitted, or cannot be found now."""
+        """The batch with its id, by the nonce where no id was noted; None if it was never submitted, or cannot be found now."""
         if batch.stored.batch:
             return batch
         begun = datetime.fromisoformat(batch.stored.begun.at).timestamp()
@@ -176,7 +176,7 @@ class BatchRunner:
     async def _submit(
         self, asked: str, api_name: str, requests: Sequence[tuple[str, BatchRequest]]
     ) -> _OpenBatch | None:
-        """One submission, noted before it is sent; None where the provider refused it."""
+        """One submission, noted before it is sent; None if the provider refused it."""
         keys = tuple(key for key, _ in requests)
         event = BatchEvent(nonce=new_nonce(), at=now(), event="submitting", api=api_name, asked=asked, keys=keys)
         api, endpoint = BATCH_APIS[api_name], requests[0][1].endpoint
@@ -191,7 +191,7 @@ class BatchRunner:
             self._say(f"{batch.label}: refused, so asked one by one: {error}")
             return None
         except (ProviderError, TimeoutError):
-            # it may have arrived: whoever looks for it next will tell
+            # it may have arrived: the next search will find out
             return batch
         self._note(event.nonce, "submitted", batch=found)
         self._say(f"{batch.label}: submitted as {found}")
@@ -237,7 +237,7 @@ class BatchRunner:
         return self._prices.bound(attempt.model, *max_request_tokens(attempt), is_batch=True) or 0.0
 
     async def _request(self, attempt: Attempt) -> BatchRequest | None:
-        """What would be sent for an attempt; None where it has to be asked by itself."""
+        """What would be sent for an attempt; None if it has to be asked by itself."""
         try:
             with wrap_exceptions(ProviderError):
                 return await batch_request(self._providers[provider_key(attempt)], attempt)
@@ -296,7 +296,7 @@ class BatchRunner:
         return ""
 
     def _attempt(self, batch: _OpenBatch, name: str) -> Attempt | None:
-        """The attempt that a result is for; None where it is for none of the batch, or for one that has its reply."""
+        """The attempt that a result is for; None if it is for none of the batch, or for one that has its reply."""
         index = name.rpartition("-")[2]
         keys = batch.stored.begun.keys
         if not (index.isdecimal() and len(index) < 9 and int(index) < len(keys)):

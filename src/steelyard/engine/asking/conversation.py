@@ -51,7 +51,7 @@ Write your next message as the user, or {stop} if the conversation is over."""
 FactKeeper = Callable[[Reply | Failure], None]
 """Stores what came of a request before anything else is done with it."""
 PaidAsk = Callable[[Attempt, AskedModel, FactKeeper], Awaitable[Reply | Failure | None]]
-"""Asks within the budgets, and stores what came; None where nothing was asked."""
+"""Asks within the budgets, and stores what came; None if nothing was asked."""
 
 
 class TurnAttempt(Attempt, frozen=True, kw_only=True):
@@ -275,7 +275,7 @@ def conversation_answer(case: Case, turns: Sequence[Turn]) -> Answer:
 
 
 def total_tokens(turns: Iterable[Turn], name: str) -> int | None:
-    """Tokens of one kind in all turns of the model; None where a turn does not tell what all of them have."""
+    """Tokens of one kind in all turns of the model; None if a turn does not tell what all of them have."""
     counts: list[int | None] = [getattr(turn, name) for turn in turns]
     known = [count for count in counts if count is not None]
     is_known = len(known) == len(counts) if name in ("input_tokens", "output_tokens") else bool(known)
@@ -283,7 +283,7 @@ def total_tokens(turns: Iterable[Turn], name: str) -> int | None:
 
 
 def total_cost(turns: Sequence[Turn]) -> Cost | None:
-    """What all turns cost, those of a simulated user included; None where one is unknown."""
+    """What all turns cost, those of a simulated user included; None if one is unknown."""
     costs = [turn.cost for turn in turns]
     known = [cost for cost in costs if cost is not None]
     if not known or len(known) < len(costs):

@@ -10,7 +10,7 @@ WINDOW_SECONDS = 60.0
 """Rate limits of tokens are for a minute."""
 LEARNED_SHARE = 0.95
 """The share of what was taken in the minute before a refusal that is used from then on."""
-GROWTH = 1.1
+LEARNED_LIMIT_GROWTH = 1.1
 """By how much a learned limit grows with every minute without a refusal."""
 MAX_GROWTH_MINUTES = 60
 
@@ -50,7 +50,7 @@ class TokenPace:
             return 0.0
         self._forget(now)
         minutes = min(MAX_GROWTH_MINUTES, int((now - self._learned_at) // WINDOW_SECONDS))
-        limit = self._limit * GROWTH**minutes
+        limit = self._limit * LEARNED_LIMIT_GROWTH**minutes
         if not self._used or self._in_window + expected <= limit:
             return 0.0
         return max(0.0, self._used[0][0] + WINDOW_SECONDS - now)

@@ -125,7 +125,7 @@ def _schema(encoded: bytes) -> CompiledJsonSchema:
 
 @cache
 def tool_function(path: str, source: str) -> UserFunction:
-    """A function of the user's, as it was when its case was loaded; raises where it is gone or has changed."""
+    """A function of the user's, as it was when its case was loaded; raises if it is gone or has changed."""
     file = path.rpartition(":")[0]
     try:
         if source and digest(Path(file).read_bytes()) != source:
@@ -140,7 +140,7 @@ def tool_function(path: str, source: str) -> UserFunction:
 
 
 def check_tool(tool: CaseTool) -> None:
-    """Raise an InputError where calling this tool could only fail."""
+    """Raises an InputError if calling this tool could only fail."""
     try:
         _schema(msgspec.json.encode(tool.schema))
     except ValueError as error:

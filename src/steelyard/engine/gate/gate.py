@@ -219,7 +219,7 @@ def _missing_share(trials: Sequence[Trials]) -> float:
 
 
 def _looked_at(side: Side) -> dict[str, list[Trials]]:
-    """What a look is at: the attempts, whoever judged them."""
+    """The data of a look: the attempts, whatever judged them."""
     return {
         name: [replace(trials, judged_by=(), cached_from=(), further_scores=(), group="") for trials in cases]
         for name, cases in side.models.items()
@@ -541,7 +541,7 @@ def _paired_case(old: Trials, new: Trials, on: ComparedMeasure) -> PairedCase:
 
 
 def _mean_attempt_cost(cases: Sequence[tuple[Trials, Trials]]) -> float | None:
-    """What an attempt costs on average now; None where a price is unknown."""
+    """What an attempt costs on average now; None if a price is unknown."""
     costs = [(new.cost_usd, new.attempts) for _, new in cases if new.attempts]
     attempts = sum(count for _, count in costs)
     if not attempts or any(cost is None for cost, _ in costs):

@@ -142,7 +142,7 @@ def _check_no_shared_replies(baseline: str, current: str, root: Path) -> None:
 
 
 def panel_difference(first: Panel | None, second: Panel | None) -> str:
-    """How two panels differ, in a few words; empty where judgments by them can be compared."""
+    """How two panels differ, in a few words; empty if judgments by them can be compared."""
     if first is None or second is None:
         return "" if first is second else "one has no judges"
     if sorted(first.judges) != sorted(second.judges):

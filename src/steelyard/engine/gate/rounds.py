@@ -49,7 +49,7 @@ class SequentialRunResult(NamedTuple):
     planned: int
     """Attempts of a run that asks for all of them at once."""
     saved_usd: float | None
-    """What the difference would have cost; None where a price is unknown."""
+    """What the difference would have cost; None if a price is unknown."""
 
     @property
     def saved(self) -> float:
@@ -58,7 +58,7 @@ class SequentialRunResult(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What was decided and what that saved; empty where nothing was looked at."""
+        """What was decided and what that saved; empty if nothing was looked at."""
         if self.gated is None:
             return ""
         decided = DECISION_FORMATS["text"](self.gated.decision, self.gated.warnings)
@@ -91,7 +91,7 @@ def stopping_rule(
     min_effect: float = 0.0,
     on: ComparedMeasure = "passed",
 ) -> StoppingRule | None:
-    """When to stop asking; None where no gate decides that. A baseline without a number of attempts means: until decided."""
+    """When to stop asking; None if no gate decides that. A baseline without a number of attempts means: until decided."""
     is_unasked = not until_decided and baseline is not None and samples is None and shard is None
     if not until_decided and not is_unasked:
         for name, given in (("--baseline", baseline), ("--max-samples", max_samples)):
@@ -230,7 +230,7 @@ def _sampling_round(model: PairedModel, name: str, info: RunInfo, until: Stoppin
 def _following_round(
     decision: Decision, done: Run, rounds: Mapping[str, SamplingRound], until: StoppingRule
 ) -> _FollowingRound | None:
-    """What is to be asked for the models that are open, and for cases that look worse; None where nothing is."""
+    """What is to be asked for the models that are open, and for cases that look worse; None if nothing is."""
     info = done.info
     more = {model: dict(cases) for model, cases in info.more.items()}
     stopped, suspicious, is_open = dict(info.stopped), 0, False

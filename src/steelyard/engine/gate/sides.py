@@ -81,7 +81,7 @@ class ReportedRun(NamedTuple):
     """What a report says about its attempts."""
 
     rule: str
-    """The rule of its scores; empty where it has none."""
+    """The rule of its scores; empty if it has none."""
     attempts: list[ReportedAttempt]
 
 
@@ -149,7 +149,7 @@ def side(name: str, *, rule: str | None = None, root: Path = DEFAULT_RUNS_FOLDER
 
 
 def run_folder(name: str, *, root: Path = DEFAULT_RUNS_FOLDER) -> Path | None:
-    """The folder of the run that a side is, or is a model of; None where it is a baseline or a report."""
+    """The folder of the run that a side is, or is a model of; None if it is a baseline or a report."""
     run, _, _ = split_run_and_model(name)
     is_counted = run.endswith(".json") or _baseline_path(run).is_file() or is_recorded(run)
     return None if is_counted else _find_run(run, root)
@@ -209,7 +209,7 @@ def bless(
 
 
 def _fields_of_later_versions(path: Path) -> dict[str, Any]:
-    """What a later version added to the baseline that is replaced; nothing where there is none that can be read."""
+    """What a later version added to the baseline that is replaced; nothing if there is none that can be read."""
     if not path.is_file() or path.stat().st_size > MAX_REPORT_FILE_BYTES:
         return {}
     content = path.read_bytes()

@@ -39,7 +39,7 @@ def agent_arguments(
 
 
 def uncontained_reason(name: str, means: RunOptions) -> str:
-    """Why an agent runs with the rights of its user; empty where it is contained."""
+    """Why an agent runs with the rights of its user; empty if it is contained."""
     if means.agent_sandbox == "off":
         return "--agent-sandbox off"
     if name not in means.settings.agents:

@@ -85,7 +85,7 @@ def started_in(models: Iterable[str]) -> str:
 
 
 def _relative_path(model: str) -> str:
-    """The relative path of the file that a model is named by; empty where it is not named by a relative path."""
+    """The relative path of the file that a model is named by; empty if it is not named by a relative path."""
     kind, _, rest = model.partition(":")
     path = {"replay": rest, "python": rest.rpartition(":")[0]}.get(kind, "")
     is_file = kind == "replay" or path.endswith(".py")
@@ -113,7 +113,7 @@ SINGLE_ANSWER_PARAMETERS = (
 
 
 def check_parameters(*sent: Mapping[str, Any]) -> None:
-    """Raise an InputError where a parameter would change how many answers a request has."""
+    """Raises an InputError if a parameter would change how many answers a request has."""
     for name in SINGLE_ANSWER_PARAMETERS:
         if any(name in parameters for parameters in sent):
             raise InputError(
@@ -122,7 +122,7 @@ def check_parameters(*sent: Mapping[str, Any]) -> None:
 
 
 def check_named_options(providers: Mapping[str, Provider], parameters: Mapping[str, Any]) -> None:
-    """Raise an InputError where a model cannot be asked with a reasoning effort or for a format of replies."""
+    """Raises an InputError if a model cannot be asked with a reasoning effort or for a format of replies."""
     for model, provider in providers.items():
         unsupported = getattr(provider, "unsupported", None)
         if unsupported is not None and (reason := unsupported(parameters)):
@@ -131,7 +131,7 @@ def check_named_options(providers: Mapping[str, Provider], parameters: Mapping[s
 
 
 def check_plan(cases: Sequence[Case], k: Sequence[int], samples: int | None) -> None:
-    """Raise an InputError where there is nothing to ask, or something twice."""
+    """Raises an InputError if there is nothing to ask, or something twice."""
     check_attempts("k", *k or (0,))
     if samples is not None:
         check_attempts("samples", samples)
@@ -158,7 +158,7 @@ def unavailable_cases(cases: Sequence[Case], means: RunOptions) -> dict[str, str
 
 
 def check_verifiers(cases: Sequence[Case], means: RunOptions) -> None:
-    """Raise an InputError where a case cannot be verified here."""
+    """Raises an InputError if a case cannot be verified here."""
     check_case_settings(cases)
     errors = run_coroutine(_verifier_errors(cases, means))
     if not errors:
@@ -180,7 +180,7 @@ async def _verifier_errors(cases: Sequence[Case], means: RunOptions) -> dict[str
 
 
 def unmatched_reply_notes(cases: Sequence[Case], providers: Mapping[str, Provider]) -> tuple[str, ...]:
-    """What recordings hold for no case of a run, where cases lack a reply; raises where no recording has any for a case."""
+    """What recordings hold for no case of a run, where cases lack a reply; raises if no recording has any for a case."""
     ids = {case.id for case in cases}
     recorded = {model: sum(provider.available(case) or 0 for case in ids) for model, provider in providers.items()}
     live = any(provider.available(cases[0].id) is None for provider in providers.values())
@@ -202,7 +202,7 @@ def unmatched_reply_notes(cases: Sequence[Case], providers: Mapping[str, Provide
 
 
 def check_prices(providers: Mapping[str, Provider], means: RunOptions) -> None:
-    """Raise an InputError where a budget could not be kept."""
+    """Raises an InputError if a budget could not be kept."""
     if means.max_cost is None:
         return
     prices = Prices(means.settings.prices)

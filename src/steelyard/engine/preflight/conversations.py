@@ -16,7 +16,7 @@ from steelyard.text import short_quote
 
 
 def check_tools(cases: Sequence[Case]) -> None:
-    """Raise an InputError where a tool of a case cannot be called."""
+    """Raises an InputError if a tool of a case cannot be called."""
     for case in cases:
         for tool in case.tools:
             try:
@@ -26,7 +26,7 @@ def check_tools(cases: Sequence[Case]) -> None:
 
 
 def check_conversations(cases: Sequence[Case], providers: Mapping[str, Provider], means: RunOptions) -> None:
-    """Raise an InputError where cases have tools that cannot be called, or users or models that cannot be asked."""
+    """Raises an InputError if cases have tools that cannot be called, or users or models that cannot be asked."""
     try:
         check_tools(cases)
         with_tools = [case.id for case in cases if case.tools][:1]

@@ -20,7 +20,7 @@ from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.witnesses import WitnessSet
 from steelyard.engine.ray.cluster import address
-from steelyard.engine.ray.wire import LOCAL
+from steelyard.engine.ray.wire import LOCAL_CLUSTER
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import InputError
 from steelyard.plugins import foreign_plugins, load_plugin
@@ -67,7 +67,7 @@ class ToolRequirement(NamedTuple):
     variable: str = ""
     """The environment variable by which the user names another one."""
     witness: Callable[[str], Case] | None = None
-    """By the name of the program, a case whose reference proves that it works in a sandbox; None where it is only looked for."""
+    """By the name of the program, a case whose reference proves that it works in a sandbox; None if it is only looked for."""
 
 
 ANY_CASE = Case(id="", prompt="")
@@ -204,7 +204,7 @@ async def _proved(tools: Sequence[FoundTool]) -> list[FoundTool]:
 
 
 def _witnesses(wanted: ToolRequirement | None, tool: ToolStatus) -> list[Case]:
-    """What a tool must be able to do; nothing where it was not found, or where no witness is known."""
+    """What a tool must be able to do; nothing if it was not found, or where no witness is known."""
     if wanted is None:
         styles = [style for style in PYTHON_TEST_STYLES if style != "pytest" or find_spec("pytest")]
         return [python_witness(ANY_CASE, style) for style in styles]
@@ -227,7 +227,7 @@ def ray_tool(variables: Mapping[str, str] = os.environ) -> ToolStatus:
         place = address("", variables)
     except InputError as error:
         problem = str(error)
-    if place not in ("", LOCAL):
+    if place not in ("", LOCAL_CLUSTER):
         purpose += f", now on the cluster at {printable(place)}"
     spec = find_spec("ray")
     if spec is None or not spec.origin:

@@ -36,7 +36,7 @@ class Forecast(NamedTuple):
     most_usd: float | None
     """The most it can cost; None when the price is not known."""
     batch_usd: float | None = None
-    """The most it can cost in batches; None where the provider has none, or the price is not known."""
+    """The most it can cost in batches; None if the provider has none, or the price is not known."""
 
 
 def forecast(
@@ -121,12 +121,12 @@ def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOpti
 
 
 def _bound(prices: Prices, attempt: Attempt) -> float | None:
-    """The most that an attempt can cost; None where that is unknown, as it is of a conversation."""
+    """The most that an attempt can cost; None if that is unknown, as it is of a conversation."""
     return None if attempt.case.is_conversation else prices.bound(attempt.model, *max_request_tokens(attempt))
 
 
 def _total_cost(bounds: Sequence[float | None], times: int = 1) -> float | None:
-    """The sum of all bounds, each taken `times` times; None where one is not known."""
+    """The sum of all bounds, each taken `times` times; None if one is not known."""
     known = [bound for bound in bounds if bound is not None]
     return times * sum(known) if len(known) == len(bounds) else None
 

@@ -229,7 +229,7 @@ def own_code(code: Sequence[NamedCode], means: RunOptions, *paths: str | Path) -
 
 
 def require_allowed_code(code: Sequence[NamedCode], means: RunOptions, *paths: str | Path) -> None:
-    """Raise an InputError where the user has not agreed to all of the code, which these files name."""
+    """Raises an InputError if the user has not agreed to all of the code, which these files name."""
     known = allowed_code()
     fresh = [one for one in _distinct(code) if one.digest not in known]
     if not fresh or means.allow_code:

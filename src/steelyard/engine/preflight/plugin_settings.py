@@ -14,7 +14,7 @@ from steelyard.records import Case, Verify
 
 
 def check_case_settings(cases: Iterable[Case]) -> None:
-    """Raise an InputError where a case says something to a verifier of another distribution that it does not know."""
+    """Raises an InputError if a case says something to a verifier of another distribution that it does not know."""
     problems = [
         Problem(f'case "{case.id}"', 0, f"verify: {problem}")
         for case in cases

@@ -41,7 +41,7 @@ class _OfferedNames(msgspec.Struct):
 
 
 def starting_point(environment: Mapping[str, str], servers: Mapping[int, str] = LOCAL_SERVERS) -> StartingPoint | None:
-    """A model of a provider whose key is there, else of a server on this machine; None where there is neither.
+    """A model of a provider whose key is there, else of a server on this machine; None if there is neither.
 
     Only loopback is asked, and no key is sent.
     """
@@ -57,7 +57,7 @@ def starting_point(environment: Mapping[str, str], servers: Mapping[int, str] = 
 
 
 def _first_offered_model(port: int) -> str:
-    """The first model that a server on this machine lists; empty where none answers as expected."""
+    """The first model that a server on this machine lists; empty if none answers as expected."""
     connection = HTTPConnection("127.0.0.1", port, timeout=PROBE_SECONDS)
     try:
         connection.request("GET", "/v1/models", headers={"Accept": "application/json"})

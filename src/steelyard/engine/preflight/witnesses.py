@@ -87,7 +87,7 @@ class WitnessSet:
         self._level = level
         self._share = share
         self._problems: dict[str, str] = {}
-        """Why answers to a case, or a built-in witness, cannot pass here; empty where the witness passed."""
+        """Why answers to a case, or a built-in witness, cannot pass here; empty if the witness passed."""
         self._turns: dict[str, asyncio.Lock] = {}
         self._groups: dict[str, list[Case]] = defaultdict(list)
         """The cases that are verified alike."""
@@ -178,7 +178,7 @@ class WitnessSet:
         return machine or (f"the case's own reference fails: {wrong}" if wrong else "")
 
     async def _machine_problem(self, case: Case, *, afresh: bool) -> str:
-        """Why the built-in witness of a case does not pass; empty where it does, or where there is none."""
+        """Why the built-in witness of a case does not pass; empty if it does, or if there is none."""
         own = getattr(self._verifier_of(case), "witness", None)
         if own is None:
             return ""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.engine.ray.wire import (
     AUTH_HINT,
-    LOCAL,
+    LOCAL_CLUSTER,
     GatewayMessage,
     Join,
     JoinResult,
@@ -45,9 +45,9 @@ def address(given: str, environment: Mapping[str, str]) -> str:
     named = given or environment.get("RAY_ADDRESS", "")
     if named in ("", "auto"):
         running = _running(environment)
-        return running if running and _answers(running) else LOCAL
-    if named == LOCAL:
-        return LOCAL
+        return running if running and _answers(running) else LOCAL_CLUSTER
+    if named == LOCAL_CLUSTER:
+        return LOCAL_CLUSTER
     option = "--ray-address" if given else "RAY_ADDRESS"
     if "://" in named:
         raise InputError(
@@ -118,7 +118,7 @@ class GatewayProcess:
         if importlib.util.find_spec("ray") is None:
             raise InputError("--backend ray needs the package ray; get it with: pip install 'steelyard[ray]'")
         # the names of its sockets must be short
-        folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp") if place == LOCAL else ""
+        folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp") if place == LOCAL_CLUSTER else ""
         ours, theirs = socket.socketpair()
         printed = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
         with theirs:
@@ -132,7 +132,7 @@ class GatewayProcess:
                 start_new_session=True,
             )
         gateway = cls(process, printed, folder, *await asyncio.open_unix_connection(sock=ours))
-        limit = START_SECONDS if place == LOCAL else JOIN_SECONDS
+        limit = START_SECONDS if place == LOCAL_CLUSTER else JOIN_SECONDS
         try:
             gateway.send(Join(address=place, folder=folder, terms=terms))
             async with asyncio.timeout(limit):

@@ -23,7 +23,7 @@ import msgspec
 from steelyard.engine.ray.cluster import address as cluster_address
 from steelyard.engine.ray.cluster import last_printed_line
 from steelyard.engine.ray.gateway import connect_to_ray, exception_line, leave_working_directory
-from steelyard.engine.ray.wire import LOCAL, code_version, short_line
+from steelyard.engine.ray.wire import LOCAL_CLUSTER, code_version, short_line
 from steelyard.errors import InputError, Problem
 from steelyard.outcomes.parquet_counts import (
     AttemptColumns,
@@ -79,7 +79,7 @@ def counts(sources: Sequence[ParquetSource], columns: AttemptColumns, *, address
         raise InputError("--backend ray needs the package ray; get it with: pip install 'steelyard[ray]'")
     place = cluster_address(address, os.environ)
     with tempfile.TemporaryDirectory() as scratch:
-        folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp") if place == LOCAL else ""
+        folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp") if place == LOCAL_CLUSTER else ""
         target, complaint = Path(scratch, "counts.parquet"), Path(scratch, "complaint.json")
         task = CountingTask(
             sources=tuple(sources),

@@ -29,7 +29,7 @@ from typing import Any
 import msgspec
 
 from steelyard.engine.ray.wire import (
-    LOCAL,
+    LOCAL_CLUSTER,
     Capability,
     ItemResult,
     Join,
@@ -446,7 +446,7 @@ class Gateway:
 
 
 def steelyard_task(function: str, *arguments: Any) -> Any:
-    """Run a function of `node.py` on a node; None where steelyard is missing.
+    """Run a function of `node.py` on a node; None if steelyard is missing.
 
     Ray takes this one along as it is, since it is part of the main program.
     """
@@ -460,13 +460,13 @@ def connect_to_ray(address: str, folder: str, store_bytes: int) -> None:
     import ray
 
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if address != LOCAL:
+    if address != LOCAL_CLUSTER:
         ray.init(address=address, **quiet)
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     cpus = processor_count()
     own: dict[str, Any] = {"num_cpus": cpus, "include_dashboard": False, "_temp_dir": folder}
-    ray.init(address=LOCAL, object_store_memory=store_bytes, **own, **quiet)
+    ray.init(address=LOCAL_CLUSTER, object_store_memory=store_bytes, **own, **quiet)
 
 
 def leave_working_directory() -> None:

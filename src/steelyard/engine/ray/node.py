@@ -59,7 +59,7 @@ class NodeWorker:
         self._terms = terms
         self._bundles: dict[int, UnpackedBundle] = {}
         self._unable: dict[tuple[Needs, tuple[str, ...]], str] = {}
-        """Why answers to such a case cannot be verified here; empty where they can."""
+        """Why answers to such a case cannot be verified here; empty if they can."""
         self._files = NodeFiles(terms.run)
         self._cases, self._surroundings = self._unpacked(terms.groups)
         self._weak = ""

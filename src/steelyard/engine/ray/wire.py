@@ -20,7 +20,7 @@ from steelyard.text import printable
 
 LENGTH = struct.Struct("!Q")
 """What comes before each message: its length in bytes."""
-LOCAL = "local"
+LOCAL_CLUSTER = "local"
 """The address of a cluster that a run starts for itself."""
 AUTH_HINT = "it requires a token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as they are on its nodes"
 
@@ -129,7 +129,7 @@ class WorkResult(Record, frozen=True, kw_only=True, array_like=True):
 
     number: int
     fact: bytes = b""
-    """A verdict or a failure; empty where this node cannot verify such a case."""
+    """A verdict or a failure; empty if this node cannot verify such a case."""
     failure: str = ""
     """The message, where it is a failure."""
     seconds: float = 0.0

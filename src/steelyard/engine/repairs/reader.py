@@ -51,7 +51,7 @@ class FixRow(NamedTuple):
     line: int
     oid: str
     specific: str
-    """What distinguishes problems with the same oid; empty where nothing does."""
+    """What distinguishes problems with the same oid; empty if nothing does."""
     iteration: str
     cells: Mapping[str, str]
     """All cells, by column."""
@@ -93,7 +93,7 @@ class ProblemList(NamedTuple):
     is_specific: bool
 
     def meant(self, oid: str, cells: Mapping[str, str]) -> str:
-        """Which of the problems with one oid a row is about, by the diagnostic that it names; empty where that is not clear."""
+        """Which of the problems with one oid a row is about, by the diagnostic that it names; empty if that is not clear."""
         names = self.of_oid.get(oid, ())
         alike = [name for name in names if _diagnostic_words(self.cells[name]) == _diagnostic_words(cells)]
         return alike[0] if self.is_specific and len(names) > 1 and len(alike) == 1 else ""
@@ -315,7 +315,7 @@ def _is_below(path: str) -> bool:
 
 
 def _lines(cells: Mapping[str, str], names: tuple[str, str]) -> tuple[int, int] | None:
-    """The lines that two cells give; None where both are empty."""
+    """The lines that two cells give; None if both are empty."""
     texts = [cells.get(name, "").strip() for name in names]
     if not any(texts):
         return None
@@ -331,7 +331,7 @@ def _lines(cells: Mapping[str, str], names: tuple[str, str]) -> tuple[int, int] 
 
 
 def _target(cells: Mapping[str, str], listed: Mapping[str, str], lines: tuple[int, int]) -> Target | None:
-    """The diagnostic that the repair must remove; None where neither file names one."""
+    """The diagnostic that the repair must remove; None if neither file names one."""
     source = listed if listed.get("summary", "").strip() else cells
     summary = source.get("summary", "").strip()
     if not summary:

@@ -81,7 +81,7 @@ class RepairOutcomes(NamedTuple):
 
 
 def needed_program(jobs: Sequence[RepairJob]) -> TerraformProgram | None:
-    """The Terraform of this machine; None where it is neither installed nor needed, an InputError where it is needed."""
+    """The Terraform of this machine; None if it is neither installed nor needed, an InputError where it is needed."""
     try:
         return find_terraform()
     except VerifierError as error:
@@ -337,7 +337,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _snapshot(module: CloneModule, program: TerraformProgram | None) -> tuple[ModuleSnapshot | None, str, str]:
-    """A module and its digest; None where it cannot be looked at, and then why."""
+    """A module and its digest; None if it cannot be looked at, and then why."""
     if program is None:
         return None, "", ""
     try:

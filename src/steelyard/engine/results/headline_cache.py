@@ -117,7 +117,7 @@ def _listed(folder: Path) -> _Listed:
 
 
 def _cached_headlines(run: StoredRun) -> tuple[ModelHeadline, ...]:
-    """The figures of the run as it is now; empty where the cache is of another state of it."""
+    """The figures of the run as it is now; empty if the cache is of another state of it."""
     folder = run.folder.resolve()
     try:
         cached = _headlines.decode(run.content(folder / HEADLINE_FILE))

@@ -77,7 +77,7 @@ class LabelledRun:
             AnswerIdentity(one.case.id, one.model, one.tier, one.number): one
             for one in by_judges or [one for one in tried if one.reply and one.reply.key in self._judgments]
         }
-        """Those that judges alone decide about; where there are none, those that judges looked at too."""
+        """Those that judges alone decide about; if there are none, those that judges looked at too."""
 
     @property
     def criteria(self) -> tuple[str, ...]:
@@ -167,7 +167,7 @@ def _votes(
 
 
 def run_judged_rates(stored: StoredRun, *, criterion: str = "") -> JudgedRates | None:
-    """Raw, corrected and labels-only rates of a run; None where nobody labelled anything."""
+    """Raw, corrected and labels-only rates of a run; None if nobody labelled anything."""
     if not any(stored.folder.glob("labels-*.jsonl")):
         return None
     rates = LabelledRun(stored).rates(criterion)
@@ -270,7 +270,7 @@ def _row_problem(
     criteria: set[str],
     passed: bool | None,
 ) -> str:
-    """Why a row is no label; empty where it is one."""
+    """Why a row is no label; empty if it is one."""
     if passed is None:
         return f"passed is {short_quote(cells['passed'])}; it must be true or false"
     if identity not in known:

@@ -111,7 +111,7 @@ def _common_fields(written: Sequence[bytes]) -> bytes:
 
 
 def _imported_runs(runs: Sequence[str | Path], root: Path) -> list[DeliveredRun]:
-    """The runs where all of them were imported; empty where one was not, or cannot be read."""
+    """The runs where all of them were imported; empty if one was not, or cannot be read."""
     try:
         found = [DeliveredRun(find_run(str(run), root).resolve()) for run in runs]
         return found if all(run.info.recordings and run.info.shard is None for run in found) else []
@@ -202,7 +202,7 @@ def _check_same_plan(parts: Sequence[ShardRun]) -> None:
 
 
 def _differences(part: ShardRun, reference: ShardRun) -> Iterator[str]:
-    """What one plan has otherwise than another."""
+    """The differences between two plans."""
     ours, theirs = plan.comparable_plan(part.info), plan.comparable_plan(reference.info)
     for name in RunInfo.__struct_fields__:
         here, there = getattr(ours, name), getattr(theirs, name)

@@ -130,7 +130,7 @@ def _refuse_duplicates(name: str, things: Mapping[str, str], known: dict[str, st
 
 
 def _folder_of_runs(name: str, root: Path) -> Path | None:
-    """The folder of a run, or of several; None where a name stands for Parquet files."""
+    """The folder of a run, or of several; None if a name stands for Parquet files."""
     path = Path(name)
     with _explain_read_errors(name):
         if path.is_dir():
@@ -283,7 +283,7 @@ def _kind(source: str) -> str:
 
 
 def _run_folder(source: str, root: Path) -> Path | None:
-    """The folder of a run; None where the source is a file."""
+    """The folder of a run; None if the source is a file."""
     where = printable(source)
     try:
         if Path(source).is_file():

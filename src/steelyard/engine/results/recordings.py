@@ -274,7 +274,7 @@ class _RecordedCount:
 
     @property
     def cost(self) -> float | None:
-        """What its attempts cost together; None where a price is unknown."""
+        """What its attempts cost together; None if a price is unknown."""
         return math.fsum(self.costs) if self.costs else None
 
 

@@ -95,7 +95,7 @@ def html_page(
 
 
 def _analysis(stored: StoredRun) -> ExperimentAnalysis | None:
-    """What there is to say of tiers; None where there are no tiers, or nothing to compare them with yet."""
+    """What there is to say of tiers; None if there are no tiers, or nothing to compare them with yet."""
     info = stored.info
     if info.experiment is None and info.panel is None:
         return None
@@ -118,7 +118,7 @@ PARQUET_SUFFIX = ".parquet"
 
 
 def check_report_paths(paths: Iterable[str | Path]) -> None:
-    """Raise an InputError where a report of a run could not be written: no such format, or no such folder."""
+    """Raises an InputError if a report of a run could not be written: no such format, or no such folder."""
     for path in map(Path, paths):
         if path.suffix != PARQUET_SUFFIX:
             reports.report_format_of(path)

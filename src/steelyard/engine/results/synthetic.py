@@ -104,7 +104,7 @@ MAX_MANIFEST_BYTES = 16 << 20
 
 
 def unchanged_files(folder: Path) -> dict[str, str]:
-    """The files of a folder that are as `synthesize` wrote them, each with its digest; empty where it never wrote."""
+    """The files of a folder that are as `synthesize` wrote them, each with its digest; empty if it never wrote."""
     found = _digest(folder / SYNTHETIC_MANIFEST_FILE)
     if found is None:
         return {}

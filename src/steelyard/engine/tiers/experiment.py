@@ -98,7 +98,7 @@ def with_panel_judges(loaded: LoadedExperiment, means: RunOptions) -> LoadedExpe
 
 
 def check_experiment_parameters(loaded: LoadedExperiment) -> None:
-    """Raise an InputError where a parameter would change how many answers a request has."""
+    """Raises an InputError if a parameter would change how many answers a request has."""
     tiers = (tier.parameters for tier in loaded.experiment.tiers)
     check_parameters(loaded.header.parameters, *tiers, loaded.panel.parameters if loaded.panel else {})
 
@@ -155,7 +155,7 @@ def tier_provider(
 
 
 def _check_tier_prices(tiers: Iterable[Tier], prices: Prices) -> None:
-    """Raise an InputError where the budget of a tier could not be kept."""
+    """Raises an InputError if the budget of a tier could not be kept."""
     for tier in tiers:
         has_budget = tier.budget_usd is not None or tier.case_budget_usd is not None
         if has_budget and not tier.agent and prices.price(tier.model) is None:

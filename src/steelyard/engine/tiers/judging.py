@@ -354,7 +354,7 @@ def _combined_answer(answers: Sequence[Answer]) -> Answer:
 
 
 def _sum(numbers: Iterator[AnyNumber | None]) -> AnyNumber | None:
-    """What they add up to; None where one of them is not known."""
+    """What they add up to; None if one of them is not known."""
     every = list(numbers)
     known = [number for number in every if number is not None]
     return sum(known[1:], known[0]) if known and len(known) == len(every) else None

@@ -29,7 +29,7 @@ from steelyard.verifiers.judge.answer import UnusableJudgeReply, combined_prefer
 PAIR_TAG = "pair"
 """Marks the cases of such a run; the tags behind it are the two sides and the order."""
 Order = Literal["a first", "b first"]
-ORDERS: tuple[Order, Order] = ("a first", "b first")
+ANSWER_ORDERS: tuple[Order, Order] = ("a first", "b first")
 
 
 def judge_pairs(
@@ -58,7 +58,7 @@ def judge_pairs(
         texts = [_text(answers[side][key]) for side in (a, b)]
         asked = answers[a][key].case
         task = asked.prompt if isinstance(asked.prompt, str) else "\n\n".join(turn.text for turn in asked.prompt)
-        for order, (first, second) in zip(ORDERS, (texts, texts[::-1]), strict=True):
+        for order, (first, second) in zip(ANSWER_ORDERS, (texts, texts[::-1]), strict=True):
             name = f"{asked.id}, answer {key[1]}, {order}"
             cases.append(
                 Case(
@@ -114,7 +114,7 @@ def _preferences(
     found = []
     by_case: dict[str, list[float]] = {}
     for (case, _), replies in said.items():
-        both = [preference(replies[order]) for order in ORDERS if order in replies]
+        both = [preference(replies[order]) for order in ANSWER_ORDERS if order in replies]
         usable = [one for one in both if not isinstance(one, UnusableJudgeReply)]
         if len(usable) == 2:
             judged = combined_preference(*usable)

@@ -55,7 +55,7 @@ class TierExperiment(NamedTuple):
     impl_rate: ImplRate | None = None
     """What impl rates are taken from, where nobody wants another; None for the first that there is."""
     judges_usd: float | None = None
-    """What the judges cost, counted apart; None where no price is known."""
+    """What the judges cost, counted apart; None if no price is known."""
     judges_unpriced: int = 0
     """Judgments of unknown cost: with them the judges cost at least `judges_usd`."""
     notes: tuple[str, ...] = ()

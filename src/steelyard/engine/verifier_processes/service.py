@@ -30,7 +30,7 @@ MAX_PROCESSORS_ALONE = 4
 """Processors up to which this process verifies by itself."""
 PROCESSORS_PER_PROCESS = 2
 """Processors that one event loop keeps busy with the cheapest answers that there are: it takes a quarter of their time itself."""
-OVERLAP = 1
+EXTRA_REPLIES_PER_PROCESS = 1
 """Replies that a process verifies beyond its processors, because each waits for the event loop now and then."""
 HANDED_AHEAD = 2
 """Replies that wait at each process, so that none is idle while its results travel."""
@@ -75,7 +75,7 @@ class VerifierProcesses:
             recheck=means.recheck,
             control_group=str(group or ""),
         )
-        processors = max(1, math.ceil(min(verifying.at_once, processor_count()) / count)) + OVERLAP
+        processors = max(1, math.ceil(min(verifying.at_once, processor_count()) / count)) + EXTRA_REPLIES_PER_PROCESS
         self._processes = [_Process(self._terms, processors) for _ in range(count)]
         self._room = room or math.ceil(verifying.at_once / count) + HANDED_AHEAD
         self._most = verifying.at_once if means.parallelism else 0

@@ -28,7 +28,7 @@ class VerifierTerms(Record, frozen=True, kw_only=True):
     allow_weak_sandbox: bool
     recheck: int
     control_group: str
-    """The control group that the run has divided; empty where there is none."""
+    """The control group that the run has divided; empty if there is none."""
 
 
 class VerifierItem(Record, frozen=True, kw_only=True):

@@ -148,7 +148,7 @@ def _equals(assertion: dict[str, Any], schema_of: Callable[[str], Any]) -> Check
 
 
 def _schema(assertion: dict[str, Any], schema_of: Callable[[str], Any]) -> Any:
-    """The schema of an assertion; None where it has none."""
+    """The schema of an assertion; None if it has none."""
     value = assertion.get("value")
     if isinstance(value, str) and value.strip():
         value = schema_of(value)

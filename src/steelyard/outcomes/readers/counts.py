@@ -29,7 +29,7 @@ MAX_SUBFOLDERS = 20
 
 
 def _columns(names: Iterable[str]) -> tuple[str, str, str] | None:
-    """The columns for the case, the attempts and the correct ones; None where one of them is not there."""
+    """The columns for the case, the attempts and the correct ones; None if one of them is not there."""
     there = list(names)
     found = [
         next((name for name in there if name.strip().lower() in known), None)

@@ -268,7 +268,7 @@ def _values(scores: dict[str, _Score]) -> Iterator[tuple[str, float | None]]:
 
 
 def _value(value: Any) -> float | None:
-    """What a value is worth as a number; None where it has none."""
+    """What a value is worth as a number; None if it has none."""
     if isinstance(value, bool):
         return float(value)
     if isinstance(value, str):

@@ -40,7 +40,7 @@ def beginning(path: Path) -> bytes:
 
 
 def first_object(beginning: bytes) -> dict[str, Any]:
-    """The object on the first line; empty where the line is not an object, or longer than what was looked at."""
+    """The object on the first line; empty if the line is not an object, or longer than what was looked at."""
     try:
         found = msgspec.json.decode(beginning.partition(b"\n")[0])
     except DECODE_ERRORS:

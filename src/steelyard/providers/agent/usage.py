@@ -94,7 +94,7 @@ class UsageMeter:
         return _added_up(list((self._totals or self._turns).values()))
 
     def cost(self, prices: Mapping[str, float] | None) -> float | None:
-        """What it cost so far, by its own word or by prices per million tokens; None where neither is known."""
+        """What it cost so far, by its own word or by prices per million tokens; None if neither is known."""
         found = self.usage
         if "cost_usd" in found:
             return found["cost_usd"]

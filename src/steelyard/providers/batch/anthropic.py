@@ -27,7 +27,7 @@ from steelyard.providers.wire import HttpEndpoint
 
 BATCHES_PATH = "/v1/messages/batches"
 PAGE_SIZE = 100
-COUNTS = ("processing", "succeeded", "errored", "canceled", "expired")
+REQUEST_COUNT_FIELDS = ("processing", "succeeded", "errored", "canceled", "expired")
 
 
 class AnthropicBatches:
@@ -86,4 +86,4 @@ class AnthropicBatches:
 
 def _total(batch: dict[str, Any]) -> int:
     counts = as_dict(batch.get("request_counts"))
-    return sum(whole_number(counts.get(name)) for name in COUNTS)
+    return sum(whole_number(counts.get(name)) for name in REQUEST_COUNT_FIELDS)

@@ -40,7 +40,7 @@ class BatchResult(NamedTuple):
 
     custom_id: str
     body: bytes | None
-    """The body of the response; None where there is none."""
+    """The body of the response; None if there is none."""
     problem: str = ""
 
 
@@ -59,7 +59,7 @@ class BatchApi(Protocol):
         ...
 
     async def find(self, endpoint: HttpEndpoint, nonce: str, since: float, count: int) -> str | None:
-        """The id of the batch of `count` requests that was submitted with this nonce; None where there is none.
+        """The id of the batch of `count` requests that was submitted with this nonce; None if there is none.
 
         Raises a BatchUndecidedError where that cannot be told yet.
         """
@@ -163,7 +163,7 @@ def required_text(endpoint: HttpEndpoint, found: dict[str, Any], name: str) -> s
 
 
 def whole_number(value: Any) -> int:
-    """A count; 0 where the value is not one."""
+    """A count; 0 if the value is not one."""
     return value if isinstance(value, int) and value >= 0 else 0
 
 

@@ -31,7 +31,7 @@ class _Written(BaseException):
 
 
 async def batch_request(provider: Provider, attempt: Attempt) -> BatchRequest | None:
-    """What a provider would send; None where it would not send JSON. Raises what the provider raises before it sends."""
+    """What a provider would send; None if it would not send JSON. Raises what the provider raises before it sends."""
 
     def written(endpoint: HttpEndpoint, path: str, body: Any) -> bytes:
         raise _Written(BatchRequest(endpoint, path, body if isinstance(body, dict) else {}))

@@ -203,7 +203,7 @@ def _tool_use(call: ToolCall) -> dict[str, Any]:
 
 
 def arguments_object(arguments: str) -> dict[str, Any]:
-    """The arguments of a call as an object; what is none is kept under a name."""
+    """The arguments of a call as an object; any other value is kept under a name."""
     try:
         value = json_value(arguments.encode()) if arguments.strip() else {}
     except ValueError:

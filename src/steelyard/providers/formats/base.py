@@ -73,7 +73,7 @@ class HttpModel:
         raise NotImplementedError
 
     def events(self, body: bytes) -> Iterable[tuple[int, dict[str, Any]]] | None:
-        """The events of a body, each with its end; None where it is no stream."""
+        """The events of a body, each with its end; None if it is no stream."""
         return stream_events(body)
 
     def is_token(self, event: dict[str, Any]) -> bool:
@@ -81,7 +81,7 @@ class HttpModel:
         raise NotImplementedError
 
     def unsupported(self, parameters: Mapping[str, Any]) -> str:  # noqa: ARG002  many formats have all
-        """Why these parameters cannot be sent in this format; empty where they can."""
+        """Why these parameters cannot be sent in this format; empty if they can."""
         return ""
 
     # ---- asking

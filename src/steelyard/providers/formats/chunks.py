@@ -13,7 +13,7 @@ DELTAS = (*TEXT_DELTAS, "tool_calls", "function_call")
 
 
 def choice_index(choice: dict[str, Any]) -> int:
-    """Which choice of a response this is; 0 where it does not say."""
+    """Which choice of a response this is; 0 if it does not say."""
     index = choice.get("index")
     return index if isinstance(index, int) else 0
 
@@ -75,7 +75,7 @@ def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def _begun_call(calls: list[dict[str, Any]], part: dict[str, Any], function: dict[str, Any]) -> dict[str, Any] | None:
-    """The call that a part continues; None where it begins one, or does not say which it continues."""
+    """The call that a part continues; None if it begins one, or does not say which it continues."""
     # parts of several calls may come in turns; without a number, a name begins a call
     index, name = part.get("index"), part.get("id")
     call = next((each for each in reversed(calls) if index is not None and each["index"] == index), None)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-EFFORT = ("reasoning_effort",)
+EFFORT_PATH = ("reasoning_effort",)
 
 
 class ChatDialect(NamedTuple):
@@ -14,8 +14,8 @@ class ChatDialect(NamedTuple):
 
     max_tokens: str = "max_tokens"
     seed: str = "seed"
-    effort: tuple[str, ...] = EFFORT
-    """The path to the reasoning effort in a request; empty where there is none."""
+    effort: tuple[str, ...] = EFFORT_PATH
+    """The path to the reasoning effort in a request; empty if there is none."""
     schemas: bool = True
     """Whether a reply can be held to a JSON Schema, and not only to JSON."""
     stream_usage: bool = True
@@ -57,7 +57,7 @@ def in_dialect(parameters: Mapping[str, Any], dialect: ChatDialect) -> dict[str,
 
 
 def unsupported_in(dialect: ChatDialect, parameters: Mapping[str, Any]) -> str:
-    """Why a server that speaks this dialect cannot be sent these parameters; empty where it can."""
+    """Why a server that speaks this dialect cannot be sent these parameters; empty if it can."""
     if "reasoning_effort" in parameters and not dialect.effort:
         return "has no reasoning effort"
     given = parameters.get("response_format")

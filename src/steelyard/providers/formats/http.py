@@ -71,7 +71,7 @@ class HttpProvider:
         )
 
     def unsupported(self, parameters: Mapping[str, Any]) -> str:
-        """Why these parameters cannot be sent; empty where the body has a place for them."""
+        """Why these parameters cannot be sent; empty if the body has a place for them."""
         written = msgspec.json.encode(self._body).decode()
         lacking = [name for name in NAMED_OPTIONS if name in parameters and name not in written]
         return f"has no place for {lacking[0]} in its body; write {{{{{lacking[0]}}}}} there" if lacking else ""

@@ -12,7 +12,7 @@ REASONING_FIELDS = {"deepseek": "reasoning_content", "openrouter": "reasoning_de
 
 
 def chat_native(message: dict[str, Any], calls: Sequence[Any], dialect: str) -> tuple[dict[str, Any], ...]:
-    """A message of chat completions that calls tools, to be sent back; empty where our own words say as much.
+    """A message of chat completions that calls tools, to be sent back; empty if our own words say as much.
 
     A call keeps what its server added to it, such as a signature.
     """

@@ -102,7 +102,7 @@ class OpenAIProvider(HttpModel):
         return answer_with_usage(answer, response)
 
     def choice(self, completion: dict[str, Any], sent: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """The first choice and the others; raises where there is none, or an error in it."""
+        """The first choice and the others; raises if there is none, or an error in it."""
         choices = sorted(map(as_dict, as_list(completion.get("choices"))), key=choice_index)
         if not choices:
             if reason := block_reason(completion):

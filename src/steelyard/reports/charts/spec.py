@@ -31,7 +31,7 @@ class Axis(NamedTuple):
 
     title: str = ""
     names: tuple[str, ...] = ()
-    """In order; empty where the axis has numbers."""
+    """In order; empty if the axis has numbers."""
     low: float = 0.0
     high: float = 1.0
     is_log: bool = False

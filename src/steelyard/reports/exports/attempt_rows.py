@@ -132,7 +132,7 @@ def results_report(results: RunResults) -> str:
 
 
 def result(run: str, tried: AttemptText) -> dict[str, Any] | None:
-    """One judged attempt of a run; None where it has no verdict."""
+    """One judged attempt of a run; None if it has no verdict."""
     return _result(run, tried, tried.reply, tried.verdict) if tried.reply and tried.verdict else None
 
 

@@ -41,7 +41,7 @@ class AllowedHosts:
     """What an agent declares: `api.example.com`, `*.example.com:8443`, `127.0.0.1:8080`, `[::1]:80`, `10.0.0.0/8:443`."""
 
     def __init__(self, declared: Iterable[str]) -> None:
-        """Raises InputError for an entry that is none of these."""
+        """Raises InputError for any other entry."""
         self._names: list[_AllowedName] = []
         self._networks: list[_AllowedNetwork] = []
         for entry in declared:

@@ -70,7 +70,7 @@ class AgentProxy:
 
     @contextlib.asynccontextmanager
     async def serving(self, listening: socket.socket) -> AsyncIterator[None]:
-        """Serve whoever connects to a socket, which is ours from now on."""
+        """Serve every client of a socket, which is ours from now on."""
         tasks: set[asyncio.Task[None]] = set()
 
         async def accept() -> None:

@@ -30,7 +30,7 @@ SCRIPT_CLASS_PATTERN = re.compile(r"\bclass\s+`?(?P<name>[A-Z][\w$]*)")
 
 
 def command_stub(case: Case) -> str:
-    """A stub in the language of a case; empty where the prompt states no signature, or where nothing compiles the tests."""
+    """A stub in the language of a case; empty if the prompt states no signature, or where nothing compiles the tests."""
     if case.workspace or not CommandSettings.of(case).build or not case.expectations.should_compile:
         return ""
     prompt = "\n".join(message.text for message in case.messages)

@@ -295,7 +295,7 @@ class _JudgeReplyReader:
         return None if points is None else points / highest
 
     def _mark(self, value: Any, item: RubricItem, most: float, where: str) -> float | None:
-        """A number from 0 to the maximum; None where the item does not apply, or after noting what is wrong."""
+        """A number from 0 to the maximum; None if the item does not apply, or after noting what is wrong."""
         if _is_not_applicable(value):
             if not item.na_condition:
                 self.wrong(f'{where} is "{NOT_APPLICABLE}", but by the rubric it always applies; give a number')

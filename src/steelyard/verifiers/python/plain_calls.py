@@ -57,7 +57,7 @@ class PlainCall(NamedTuple):
 
 
 def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[PlainCall, ...]:
-    """The tests of a plan as calls with plain data; empty where one of them is something else."""
+    """The tests of a plan as calls with plain data; empty if one of them is something else."""
     functions: dict[str, str] = {}
     bound: set[str] = set()
     found = []
@@ -98,7 +98,7 @@ def is_renaming(statement: ast.stmt, entry_point: str) -> bool:
 
 
 def _prepared_names(statement: ast.stmt) -> Iterator[str]:
-    """What a statement gives names to that does nothing else; raises where it may do more."""
+    """What a statement gives names to that does nothing else; raises if it may do more."""
     if isinstance(statement, ast.FunctionDef) and not statement.decorator_list:
         parameters = statement.args
         for default in (*parameters.defaults, *filter(None, parameters.kw_defaults)):
@@ -265,7 +265,7 @@ async def _send_rest(channel: socket.socket, rest: bytes) -> None:
 def plain_report(
     calls: Sequence[PlainCall], entry_point: str, outcome: ProcessResult, received: bytes
 ) -> dict[str, Any] | None:
-    """What the referee would have said of an answer that sent this; None where only the referee can tell."""
+    """What the referee would have said of an answer that sent this; None if only the referee can tell."""
     report: dict[str, Any] = {"tests": [], "output": []}
     try:
         if len(received) > MAX_PLAIN_REPLY_BYTES:
@@ -306,7 +306,7 @@ def plain_report(
 
 
 def _what_is_wrong(call: PlainCall, result: str, held: Any) -> TestFailure:
-    """What is wrong with what came of a call; raises where that is not plain."""
+    """What is wrong with what came of a call; raises if that is not plain."""
     if result == "raised":
         kind, _, _, text, *_ = held["x"]
         raised = getattr(builtins, kind["X"], Exception)

@@ -100,7 +100,7 @@ class PythonTestPlan(NamedTuple):
     steps: tuple[dict[str, Any], ...] = ()
     """Tests and what prepares them, in order, for the referee."""
     file: dict[str, Any] = {}
-    """What the referee of a whole file of tests must know of it; empty where the file can only be run beside the answer."""
+    """What the referee of a whole file of tests must know of it; empty if the file can only be run beside the answer."""
     source: str = ""
     """The file of tests, with the imports that it leaves to whoever runs it."""
     calls: tuple[PlainCall, ...] = ()
@@ -304,7 +304,7 @@ def _is_preface(node: ast.stmt) -> bool:
 
 
 def _file(style: str, source: str) -> dict[str, Any]:
-    """A file of tests with what its referee must know of it; nothing where only a run beside the answer makes sense."""
+    """A file of tests with what its referee must know of it; nothing if only a run beside the answer makes sense."""
     tree = ast.parse(source)
     nodes = list(ast.walk(tree))
     names = set(_names_that_share(nodes))

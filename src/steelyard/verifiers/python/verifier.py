@@ -163,7 +163,7 @@ class PythonVerifier:
             await self._referees.pop().end()
 
     async def _called(self, case: Case, tests: PythonTestPlan, code: str) -> RefereedFinding | None:
-        """Let the answer do all calls of its tests; None where something came of one that only a referee can judge."""
+        """Let the answer do all calls of its tests; None if something came of one that only a referee can judge."""
         async with self._sandbox.host(
             python_guest("candidate", PythonSettings.of(case).python_env, tests.style)
         ) as candidate:

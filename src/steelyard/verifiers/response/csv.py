@@ -41,7 +41,7 @@ class CsvRow(NamedTuple):
     start: int
     fields: list[str]
     fault: str = ""
-    """Why the text is no CSV from here on; empty where it is."""
+    """Why the text is no CSV from here on; empty if it is."""
 
 
 def csv_rows(text: str, delimiter: str = ",") -> list[CsvRow]:
@@ -150,7 +150,7 @@ class CsvCheck:
         return self._compared(text, start, table)
 
     def _other_format(self, body: str) -> str:
-        """What a text is instead of CSV, as far as its beginning tells; empty where that is not known."""
+        """What a text is instead of CSV, as far as its beginning tells; empty if that is not known."""
         if MARKDOWN_TABLE.search(body):
             return "a Markdown table"
         if len(self.columns) < 2:

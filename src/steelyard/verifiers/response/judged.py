@@ -160,7 +160,7 @@ class CheckTable:
         return value
 
     def whole(self, key: str) -> int | None:
-        """A whole number from 0 up; None where it is left out."""
+        """A whole number from 0 up; None if it is left out."""
         value = self.take(key)
         if value is None:
             return None

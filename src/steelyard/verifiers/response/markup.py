@@ -56,7 +56,7 @@ class HtmlElements(NamedTuple):
     complete: frozenset[str]
     """Those that are elements: closed, or without a need to be."""
     outside: int | None
-    """Where text begins that is in no element; None where there is none."""
+    """Where text begins that is in no element; None if there is none."""
 
 
 def html_elements(text: str) -> HtmlElements:

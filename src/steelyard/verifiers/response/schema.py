@@ -47,7 +47,7 @@ JSON_TYPE_PREDICATES: dict[str, SchemaPredicate] = {
 
 
 def quick_predicate(schema: Any) -> SchemaPredicate | None:
-    """A test that says True exactly for the values that meet the schema; None where a keyword is beyond it."""
+    """A test that says True exactly for the values that meet the schema; None if a keyword is beyond it."""
     if isinstance(schema, bool):
         return lambda _: schema
     tests: list[SchemaPredicate] = []
@@ -62,7 +62,7 @@ def quick_predicate(schema: Any) -> SchemaPredicate | None:
 
 
 def _keyword_predicate(key: str, wanted: Any, schema: dict[str, Any]) -> SchemaPredicate | None:
-    """What one keyword asks; None where it is beyond us."""
+    """What one keyword asks; None if it is beyond us."""
     if key == "type":
         names = wanted if isinstance(wanted, list) else [wanted]
         kinds = [JSON_TYPE_PREDICATES[name] for name in names]

@@ -49,7 +49,7 @@ THINKING_END = re.compile(r"</(think|thinking)>\s*", re.IGNORECASE)
 
 
 def answer_start(text: str) -> int | None:
-    """Where a reply begins after what some models think aloud first, which is no part of it; None where the thinking never ends.
+    """Where a reply begins after what some models think aloud first, which is no part of it; None if the thinking never ends.
 
     Some servers leave out the tag that opens it.
 

@@ -35,7 +35,7 @@ class TerraformDiagnostic(Record, frozen=True, kw_only=True):
     address: str = ""
     """The resource that a provider speaks of; Terraform's own diagnostics have none, nor do those before 0.15."""
     file: str = ""
-    """Relative to the folder that was validated; empty where no file can be named, as for a cycle."""
+    """Relative to the folder that was validated; empty if no file can be named, as for a cycle."""
     line_start: int | None = None
     line_end: int | None = None
     column_start: int | None = None

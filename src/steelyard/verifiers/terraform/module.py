@@ -33,7 +33,7 @@ class TerraformLocation(NamedTuple):
     item: str
     """The argument or block directly in it; empty on the block's own lines."""
     argument: str
-    """What is set on the very line, at any depth; empty where a line sets nothing."""
+    """What is set on the very line, at any depth; empty if a line sets nothing."""
 
     @property
     def name(self) -> str:

@@ -29,7 +29,7 @@ REST_OF_REFERENCE = re.compile(r"(?:\s*\.\s*(?:[^\W\d][\w-]*|\d+|\*)|\[[^\[\]\n]
 
 
 def reducible_block(sources: Mapping[str, str], target: Target) -> str:
-    """The address of the block that a target stands in; empty where a smaller module would prove nothing about it."""
+    """The address of the block that a target stands in; empty if a smaller module would prove nothing about it."""
     module = ModuleSources(sources)
     place = TerraformDiagnostic(
         severity="", summary="", file=posixpath.normpath(target.file or ""), line_start=target.line_start

@@ -404,7 +404,7 @@ class _UnwrappedLayer(NamedTuple):
 
 
 def _unwrap_layer(text: str) -> _UnwrappedLayer | None:
-    """What is in the outermost wrapping, of which only the beginning or the end may be there; None when there is none."""
+    """What is in the outermost wrapping, of which only the beginning or the end may be there; None if there is none."""
     text = text.strip()
     tag = WRAPPER_TAG.match(text)
     if tag and tag[0][1] != "/" and tag[0] != "]]>":

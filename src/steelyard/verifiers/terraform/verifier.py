@@ -157,7 +157,7 @@ def _answer_file(case: Case) -> str:
 
 
 def _original(case: Case) -> str | None:
-    """The file to repair; None where an answer is written from scratch."""
+    """The file to repair; None if an answer is written from scratch."""
     return TerraformSettings.of(case).files.get(_answer_file(case))
 
 

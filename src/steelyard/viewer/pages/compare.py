@@ -42,7 +42,7 @@ class TextDiffLine(NamedTuple):
 
 
 class TextDiffRow(NamedTuple):
-    """What stands beside each other; None where a side has nothing there."""
+    """What stands beside each other; None if a side has nothing there."""
 
     left: TextDiffLine | None
     right: TextDiffLine | None

@@ -77,7 +77,7 @@ def trend(estimates: Sequence[Estimate]) -> TrendLine:
 
 
 def scale(estimate: Estimate | None) -> IntervalScale | None:
-    """A share on its line; None where the share is unknown.
+    """A share on its line; None if the share is unknown.
 
     >>> from steelyard.analysis.estimates import Estimate
     >>> scale(Estimate(value=0.5, low=0.25, high=0.75))

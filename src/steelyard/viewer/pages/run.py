@@ -270,7 +270,7 @@ class ViewedRunProgress(NamedTuple):
 
 
 def _progress(opened: RunView, table: CaseMatrix) -> ViewedRunProgress | None:
-    """How many attempts are judged of those that were planned; None where the plan is not known."""
+    """How many attempts are judged of those that were planned; None if the plan is not known."""
     if opened.info.samples is None:
         return None
     info = opened.info

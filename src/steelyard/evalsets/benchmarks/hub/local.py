@@ -36,7 +36,7 @@ def folder_tables(paths: Sequence[str], root: str, left_out: Callable[[str, str,
 
 
 def cached_files(repository: str, parts: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """The files of a dataset that the hub's library, or we, fetched earlier; none where there are none."""
+    """The files of a dataset that the hub's library, or we, fetched earlier; none if there are none."""
     home = hub_home(environment)
     hub = Path(environment.get("HF_HUB_CACHE") or home / "hub")
     prepared = Path(environment.get("HF_DATASETS_CACHE") or home / "datasets")

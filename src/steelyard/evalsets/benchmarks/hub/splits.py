@@ -41,7 +41,7 @@ def table_files(names: Iterable[str]) -> list[str]:
 
 
 def split_of(name: str) -> str:
-    """The split that a path below a dataset names; empty where it names none.
+    """The split that a path below a dataset names; empty if it names none.
 
     >>> split_of("data/test-00000-of-00001.parquet"), split_of("gsm8k-dev.csv"), split_of("attestation.csv")
     ('test', 'validation', '')
