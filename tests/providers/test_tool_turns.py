@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,121 +13,10 @@ from steelyard.protocols import ProviderSettings
 from steelyard.records import CaseTool, ToolCall
 from support.facts import facts
 from support.fault_server import Exchange, FaultServer
+from support.tool_turns import CALL, SENT_BACK, TURNS
 
 TOOL = CaseTool(name="add", parameters={"type": "object", "properties": {"a": {"type": "integer"}}}, result=42)
 CASE = Case(id="sum", prompt="How much?", target="42", tools=(TOOL,))
-CALL = {"a": 1}
-
-CHAT_CALL = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": json.dumps(CALL)}}
-TURNS: dict[str, tuple[Any, Any]] = {
-    "openai": (
-        {"choices": [{"message": {"content": None, "tool_calls": [CHAT_CALL]}, "finish_reason": "tool_calls"}]},
-        {"choices": [{"message": {"content": "42"}, "finish_reason": "stop"}]},
-    ),
-    "openai-responses": (
-        {
-            "status": "completed",
-            "output": [
-                {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "sealed"},
-                {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "add", "arguments": json.dumps(CALL)},
-            ],
-        },
-        {"status": "completed", "output": [{"type": "message", "content": [{"type": "output_text", "text": "42"}]}]},
-    ),
-    "anthropic": (
-        {
-            "content": [
-                {"type": "thinking", "thinking": "Hm.", "signature": "sealed"},
-                {"type": "tool_use", "id": "c1", "name": "add", "input": CALL},
-            ],
-            "stop_reason": "tool_use",
-        },
-        {"content": [{"type": "text", "text": "42"}], "stop_reason": "end_turn"},
-    ),
-    "gemini": (
-        {
-            "candidates": [
-                {
-                    "content": {
-                        "parts": [{"functionCall": {"name": "add", "args": CALL}, "thoughtSignature": "sealed"}]
-                    },
-                    "finishReason": "STOP",
-                }
-            ]
-        },
-        {"candidates": [{"content": {"parts": [{"text": "42"}]}, "finishReason": "STOP"}]},
-    ),
-    "bedrock": (
-        {
-            "output": {
-                "message": {
-                    "content": [
-                        {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "sealed"}}},
-                        {"toolUse": {"toolUseId": "c1", "name": "add", "input": CALL}},
-                    ]
-                }
-            },
-            "stopReason": "tool_use",
-        },
-        {"output": {"message": {"content": [{"text": "42"}]}}, "stopReason": "end_turn"},
-    ),
-}
-TURNS["deepseek"] = (
-    {
-        "choices": [
-            {
-                "message": {"content": "", "reasoning_content": "sealed", "tool_calls": [CHAT_CALL]},
-                "finish_reason": "tool_calls",
-            }
-        ]
-    },
-    TURNS["openai"][1],
-)
-TURNS["openrouter"] = (
-    {
-        "choices": [
-            {
-                "message": {"content": "", "reasoning_details": [{"data": "sealed"}], "tool_calls": [CHAT_CALL]},
-                "finish_reason": "tool_calls",
-            }
-        ]
-    },
-    TURNS["openai"][1],
-)
-
-SENT_BACK: dict[str, list[Any]] = {
-    "openai": [
-        {"role": "assistant", "content": None, "tool_calls": [CHAT_CALL]},
-        {"role": "tool", "tool_call_id": "c1", "content": "42"},
-    ],
-    "openai-responses": [
-        *TURNS["openai-responses"][0]["output"],
-        {"type": "function_call_output", "call_id": "c1", "output": "42"},
-    ],
-    "anthropic": [
-        {"role": "assistant", "content": TURNS["anthropic"][0]["content"]},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "42"}]},
-    ],
-    "gemini": [
-        {"role": "model", "parts": TURNS["gemini"][0]["candidates"][0]["content"]["parts"]},
-        {"role": "user", "parts": [{"functionResponse": {"name": "add", "response": {"result": "42"}}}]},
-    ],
-    "bedrock": [
-        {"role": "assistant", "content": TURNS["bedrock"][0]["output"]["message"]["content"]},
-        {
-            "role": "user",
-            "content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "42"}], "status": "success"}}],
-        },
-    ],
-    "deepseek": [
-        {"role": "assistant", "content": "", "tool_calls": [CHAT_CALL], "reasoning_content": "sealed"},
-        {"role": "tool", "tool_call_id": "c1", "content": "42"},
-    ],
-    "openrouter": [
-        {"role": "assistant", "content": "", "tool_calls": [CHAT_CALL], "reasoning_details": [{"data": "sealed"}]},
-        {"role": "tool", "tool_call_id": "c1", "content": "42"},
-    ],
-}
 TYPES = {"deepseek": "openai", "openrouter": "openai"}
 
 
