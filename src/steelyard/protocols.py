@@ -319,7 +319,7 @@ class HasEnvironment(Protocol):
         ...
 
     async def prepare(self, case: Case) -> None:
-        """Raise VerifierError when something that only a sandbox can tell is missing."""
+        """Raise VerifierError when something is missing that only a sandbox can find out."""
         ...
 
 
@@ -339,7 +339,7 @@ class CompilesTogether(Protocol):
     """An optional method of a verifier whose compiler runs nothing, so that witnesses of syntax errors are cheap."""
 
     async def compiling(self, replies: Sequence[tuple[Case, str]]) -> list[bool]:
-        """Which of these replies, to cases with one environment and one limit, bring code that compiles in the sandbox."""
+        """Which of these replies, to cases with one environment and one limit, contain code that compiles in the sandbox."""
         ...
 
 

@@ -60,7 +60,7 @@ class JudgeBias(Record, frozen=True, kw_only=True):
 
 
 def model_family(model: str) -> str:
-    """Who made a model, as far as its name tells.
+    """Who made a model, as far as its name says.
 
     >>> model_family("openrouter/anthropic/claude-sonnet-4-5"), model_family("ollama/qwen3"), model_family("x/own-7b")
     ('anthropic', 'alibaba', 'own')

@@ -54,7 +54,7 @@ class SuiteChange(Record, frozen=True, kw_only=True, omit_defaults=False):
     high: float | None
     """The 95% interval of the difference over cases like these; None below 2 cases."""
     baseline_classes: dict[str, int]
-    """How many attempts were of each class; empty if a side does not tell."""
+    """How many attempts were of each class; empty if a side does not say."""
     current_classes: dict[str, int]
 
 
@@ -239,7 +239,7 @@ def _overall_change(model: str, suites: Sequence[_PairedSuite]) -> OverallChange
 
 
 def _classes(trials: Iterable[Trials]) -> dict[str, int]:
-    """How many attempts are of each class; nothing if some trials do not tell."""
+    """How many attempts are of each class; nothing if some trials do not say."""
     counts: Counter[str] = Counter()
     for each in trials:
         if sum(count for _, count in each.classes) != each.attempts:

@@ -115,7 +115,7 @@ class TierBudgets:
 
 
 async def reserve_all(budgets: Sequence[Budget], most: float) -> bool:
-    """Set the most that an attempt can cost aside in all of some budgets; False if one does not suffice for it."""
+    """Reserve the maximum cost of an attempt in several budgets; False if one does not cover it."""
     for place, budget in enumerate(budgets):
         if not await budget.reserve(most):
             settle_all(budgets[:place], most, 0)
@@ -321,7 +321,7 @@ class CircuitBreaker:
     async def stayed_silent(self, message: str, *, in_silence: bool) -> bool:
         """Whether it is the model's own doing that an attempt got no answer in time, and not an outage.
 
-        A time-out alone does not tell: a server that hangs for everybody looks the same. So it waits for what does. The next
+        A timeout alone does not show that: a server that hangs for everybody looks the same. So it waits for what does. The next
         answer of the model proves that it was there; attempts in a row without one, as many as it takes to give a model up,
         prove that it was not, and then none of the time-outs before them is the model's either. Where no other
         attempt can still bring an answer, fewer than that are the model's, if it has answered at all.

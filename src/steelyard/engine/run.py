@@ -125,7 +125,7 @@ class RunPlan(NamedTuple):
     output: str | Path | None = None
     until: StoppingRule | None = None
     shard: tuple[int, int] | None = None
-    """Such as (3, 8): all but every eighth case, from the third on, is left to other machines; `merge` joins what they bring."""
+    """Such as (3, 8): all but every eighth case, from the third on, is left to other machines; `merge` joins their results."""
     require_trust: Trust = ""
     """How far apart from an answer its tests must have run for a pass to count, such as `isolated`."""
     skip_unavailable: bool = False

@@ -76,7 +76,7 @@ class VerifierSet:
             raise InputError(problems_by_reason(reasons))
 
     async def unprepared(self, cases: Sequence[Case]) -> dict[str, VerifierError]:
-        """Why no answer to a case could be verified, where only the sandbox can tell, by the id of the case."""
+        """Why no answer to a case could be verified, where only the sandbox can find out, by the id of the case."""
         reasons: dict[str, VerifierError] = {}
         for case in cases:
             if (

@@ -100,7 +100,7 @@ class LoadedExperiment(NamedTuple):
     """Warnings only; what is wrong is raised."""
     rules: tuple[Rule, ...] = ()
     rule: str = ""
-    """The rules that the eval sets bring, and the one they want to be scored by, if they say so."""
+    """The rules of the eval sets, and the one to score by, if they name one."""
 
 
 def is_experiment(path: Path) -> bool:

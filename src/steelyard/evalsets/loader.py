@@ -63,7 +63,7 @@ class EvalSets(NamedTuple):
     problems: tuple[Problem, ...]
     """Warnings only; what is wrong is raised."""
     rules: tuple[Rule, ...] = ()
-    """The rules that the files bring."""
+    """The rules of the files."""
     rule: str = ""
     """The rule that the files want to be scored by, if they say so."""
 
@@ -204,7 +204,7 @@ class ScoringRuleSet:
     """What the files say about scoring, taken together."""
 
     rules: dict[str, tuple[Rule, str]] = field(default_factory=dict)
-    """By name, with the file that brings it."""
+    """By name, with the file that defines it."""
     rule: str = ""
     _says: str = ""
     """The file that says so."""

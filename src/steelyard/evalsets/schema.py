@@ -78,7 +78,7 @@ class Draft(NamedTuple):
     rule: str = ""
     """The rule its set is scored by, if the set says so."""
     rules: tuple[Rule, ...] = ()
-    """The rules that its set brings."""
+    """The rules of its set."""
     settings: type[msgspec.Struct] | None = None
     """The struct of its verifier, which checks the keys of `verify` that it owns."""
     tools: tuple[dict[str, Any], ...] = ()

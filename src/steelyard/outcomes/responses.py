@@ -29,7 +29,7 @@ RECORDED_STATUSES = {"pass": "pass", "passed": "pass", "fail": "fail", "failed":
 
 
 class _ResultLine(msgspec.Struct):
-    """What a line may tell, in the words of both dialects."""
+    """The fields of a line, in the words of both dialects."""
 
     case_id: str | int | None = None
     id: str | int | None = None

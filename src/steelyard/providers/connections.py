@@ -76,7 +76,7 @@ def _proxy_hint() -> str:
 
 
 class ConnectionTrace:
-    """What the client tells about the connection of one request."""
+    """What the client reports about the connection of one request."""
 
     def __init__(self, delivery: Delivery) -> None:
         self._delivery = delivery

@@ -144,7 +144,7 @@ class _RecordingLine(msgspec.Struct):
         return RECORDED_FINISH_REASONS.get(reason, reason) if isinstance(reason, str) and reason else "stop"
 
     def with_numbers(self, answer: Answer) -> Answer:
-        """The answer with what the line tells of its time, tokens and cost; what it does not tell stays unknown."""
+        """The answer with the time, tokens and cost in the line; what is not there stays unknown."""
         numbers = LenientNumbers()
         tables = ({name: getattr(self, name, None) for name in self.__struct_fields__}, self.usage, self.token_usage)
         told = {

@@ -79,7 +79,7 @@ class Target(Record, frozen=True, kw_only=True):
     file: str | None = None
     """The file it speaks of, empty where it speaks of none; the answer's own when left out."""
     detail: str = ""
-    """More of what it says, where the summary alone does not tell it from others."""
+    """More of what it says, if the summary alone does not distinguish it from others."""
     severity: TargetSeverity = "error"
 
 
@@ -192,7 +192,7 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
 
     @property
     def tool_definitions(self) -> tuple[Tool, ...]:
-        """What the model is told of its tools."""
+        """What the model gets to know about its tools."""
         return tuple(tool.definition for tool in self.tools)
 
     @property
@@ -230,12 +230,12 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
 
     @property
     def by_judges(self) -> bool:
-        """Whether no verifier can tell if an answer is right, only judges."""
+        """Whether only judges, and no verifier, can decide if an answer is right."""
         return self.kind == JUDGE_ONLY_KIND
 
     @property
     def has_verifier(self) -> bool:
-        """Whether a verifier of ours can tell if an answer is right."""
+        """Whether one of our verifiers can decide if an answer is right."""
         return self.kind not in (JUDGE_ONLY_KIND, RECORDED_KIND)
 
     @cached_property

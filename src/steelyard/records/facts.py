@@ -18,7 +18,7 @@ WitnessSource = Literal["reference", "compiled reference", "built-in"]
 """The case's own reference, or a tiny answer of ours in the same language and style."""
 TestOutcome = Literal["passed", "failed", "ignored"]
 TestFailureCause = Literal["", "comparison", "computation", "exception", "memory", "cpu", "death"]
-"""What failed a test, as far as it is known; a computation raised what no machine brings about."""
+"""What failed a test, as far as it is known; for `computation` it raised something that no broken machine causes."""
 Trust = Literal["", "isolated", "in-process", "unproved", "recorded"]
 """Where tests ran: isolated from the code they judge, in one process with it, or there without a proof of their end; `recorded`
 where another tool says so, and empty where no code was run."""

@@ -1,4 +1,4 @@
-"""An attempt that another tool made and judged, as its files tell it."""
+"""An attempt that another tool made and judged, as its files record it."""
 
 from __future__ import annotations
 

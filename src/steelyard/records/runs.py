@@ -136,9 +136,9 @@ class Tier(Record, frozen=True, kw_only=True):
     timeout_secs: Amount = 600
     """For an agent: how long one attempt may take."""
     attempt_budget_usd: Amount | None = None
-    """For an agent: an attempt that tells that it cost more is ended there."""
+    """For an agent: an attempt that reports a higher cost is ended there."""
     max_turns: AttemptNumber | None = None
-    """For an agent: an attempt that tells of more turns is ended there."""
+    """For an agent: an attempt that reports more turns is ended there."""
     case_budget_usd: Amount | None = None
     """No attempt at a case is begun that could make all attempts at it cost more."""
     budget_usd: Amount | None = None
@@ -196,7 +196,7 @@ class MergedRun(Record, frozen=True, kw_only=True):
 
     id: str
     numbers: tuple[int, ...]
-    """The shards that it brought."""
+    """The shards in it."""
     started_at: str
     ended_at: str | None = None
     versions: dict[str, str] = {}
@@ -247,7 +247,7 @@ class RunInfo(Record, frozen=True, kw_only=True):
     seed: int | None = None
     rule: str = "code"
     rules: tuple[Rule, ...] = ()
-    """The rules that the eval sets bring."""
+    """The rules of the eval sets."""
     suites: SuiteRule = SuiteRule()
     """How suites are scored beside the plain rule."""
     versions: dict[str, str] = {}

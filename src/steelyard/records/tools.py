@@ -1,4 +1,4 @@
-"""The tools of a case with what calling them brings, and the user that a model plays."""
+"""The tools of a case with the results of calling them, and the user that a model plays."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CaseTool(Tool, frozen=True, kw_only=True):
 
     @property
     def definition(self) -> Tool:
-        """What a model is told of it."""
+        """What a model gets to know about it."""
         return Tool(name=self.name, description=self.description, parameters=self.parameters)
 
     @property

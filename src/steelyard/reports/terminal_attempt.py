@@ -77,7 +77,7 @@ def _put_answer(page: TerminalPage, answer: Answer) -> None:
 
 
 def _put_finding(page: TerminalPage, tried: AttemptText, found: Finding) -> None:
-    """What running the code of a reply brought to light."""
+    """What running the code of a reply showed."""
     if found.code and tried.reply is not None and found.code.strip() == tried.reply.answer.text.strip():
         page.head("Code  the whole reply")
     else:

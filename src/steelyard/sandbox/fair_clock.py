@@ -34,7 +34,7 @@ def count_own_from(pid: int) -> None:
 
 @cache
 def has_fair_clock() -> bool:
-    """Whether this machine tells how long processes wait for a processor; where it does not, all time counts."""
+    """Whether this machine reports how long processes wait for a processor; where it does not, all time counts."""
     return Path("/proc/self/schedstat").exists()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from steelyard.sandbox.fair_clock import process_tree_pids
 
 DEFAULT_SOCKET_BUFFER_BYTES = 212_992
-"""What a socket can hold back where the kernel does not tell; the filter keeps answers from asking for more."""
+"""What a socket can hold back if the kernel does not report it; the filter keeps answers from asking for more."""
 
 
 def process_tree_memory_bytes(pid: int, most: int) -> int:

@@ -12,7 +12,7 @@ from steelyard.stats.special import beta_quantile, student_quantile
 MIN_SPREAD_CARRYING_UNITS = 3
 """This many units (cases or groups) must carry the spread before the effective sample size may be twice the number of cases."""
 ROUNDING_ONLY_SAMPLE_SIZE = 1e20
-"""An effective sample size that no suite has: units that tell so much differ by rounding alone."""
+"""An effective sample size that no suite has: such units differ by rounding alone."""
 
 
 class Interval(NamedTuple):
@@ -150,7 +150,7 @@ class _MeanSpread(NamedTuple):
     carriers: float
     """Kish's effective number of the units' squared deviations: as many equal ones would vary as much."""
     alone: float
-    """How many cases without a group would tell as much: the cases over Kish's design effect."""
+    """How many cases without a group would be as informative: the cases over Kish's design effect."""
 
 
 def _spread(

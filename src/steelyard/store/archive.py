@@ -189,7 +189,7 @@ def _parquet_files(runs: Iterable[CopiedRun], *, partitioned: bool) -> list[Path
 
 
 def _facts_sql(files: Iterable[Path], *, partitioned: bool) -> str:
-    """The facts in some files; where paths tell the model and the suite, only those are opened that are asked for."""
+    """The facts in some files; if paths name the model and the suite, only those are opened that are asked for."""
     if not partitioned:
         return f"(FROM read_parquet([{_quoted_paths(files)}], hive_partitioning = false))"
     how = "hive_partitioning = true, hive_types = {model: VARCHAR, suite: VARCHAR}"

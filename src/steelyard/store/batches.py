@@ -20,7 +20,7 @@ class BatchEvent(Record, frozen=True, kw_only=True):
     """One line of a run's list of batches."""
 
     nonce: str
-    """The name of the submission, which the provider is told as well."""
+    """The name of the submission, which the provider gets as well."""
     at: str
     event: Literal["submitting", "submitted", "ended", "absent"]
     """`absent` where the provider has no such batch, so that its requests are owed again."""

@@ -46,7 +46,7 @@ def append_labels(folder: Path, labels: Iterable[Label]) -> None:
 
 
 def read_labels(folder: Path, damaged: Callable[[Problem], None]) -> list[Label]:
-    """All labels of a run, each person's in the order they were given; lines that cannot be read are told and left out."""
+    """All labels of a run, each person's in the order they were given; unreadable lines are reported and left out."""
     found: list[Label] = []
     # anybody may have put a file there, so links are not followed and sizes are bounded
     stored: StoredRun = UntrustedRun(folder)

@@ -207,7 +207,7 @@ def run_fingerprint(stored: StoredRun, shape: int) -> str:
 
 
 def run_size_fingerprint(described: bytes, snapshot: RunFolderSnapshot, shape: int) -> str:
-    """The same as far as sizes tell, which neither copying the folder nor another version of this tool changes.
+    """The same as far as sizes show, which neither copying the folder nor another version of this tool changes.
 
     `described` is what run.json holds.
     """

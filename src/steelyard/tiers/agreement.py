@@ -101,7 +101,7 @@ class JudgeReport(Record, frozen=True, kw_only=True):
     ratings: int
     """How often it was asked."""
     invalid: Estimate
-    """The share of those that brought no usable judgment."""
+    """The share without a usable judgment."""
     things: int
     """How many things it scored."""
     mean: Estimate
@@ -135,7 +135,7 @@ class PanelAgreement(Record, frozen=True, kw_only=True):
 
     ratings: int
     invalid: Estimate
-    """The share that brought no usable judgment."""
+    """The share without a usable judgment."""
     rulings: tuple[PanelRuling, ...]
     """One per thing that was judged, in order."""
     judges: tuple[JudgeReport, ...]

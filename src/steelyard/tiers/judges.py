@@ -30,7 +30,7 @@ SHIFT_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 class RunConsensus(NamedTuple):
-    """What a panel makes of one run."""
+    """A panel's result for one run."""
 
     points: float | None
     """The mean of the shares of points that its judges gave; None if none is valid."""
@@ -43,7 +43,7 @@ class RunConsensus(NamedTuple):
 
 
 class ExperimentJudgments(NamedTuple):
-    """What the judges of an experiment make of it."""
+    """The judges' results for an experiment."""
 
     opinions: dict[RunIdentity, RunConsensus]
     panel: PanelAgreement

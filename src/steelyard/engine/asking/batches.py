@@ -41,7 +41,7 @@ Found = TypeVar("Found")
 
 
 class HeldAsks(NamedTuple):
-    """What must not be asked now, because a batch may bring it."""
+    """What must not be asked now, because a batch may deliver it."""
 
     keys: frozenset[str] = frozenset()
     reasons: tuple[str, ...] = ()
@@ -248,7 +248,7 @@ class BatchRunner:
     # ---- while and after a batch is worked on
 
     async def _followed(self, batch: _OpenBatch) -> None:
-        """Wait for a batch, and put what it brings into the journal."""
+        """Wait for a batch, and put its results into the journal."""
         looks = 0
         try:
             while True:

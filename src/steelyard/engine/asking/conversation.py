@@ -275,7 +275,7 @@ def conversation_answer(case: Case, turns: Sequence[Turn]) -> Answer:
 
 
 def total_tokens(turns: Iterable[Turn], name: str) -> int | None:
-    """Tokens of one kind in all turns of the model; None if a turn does not tell what all of them have."""
+    """Tokens of one kind in all turns of the model; None if a turn does not report them."""
     counts: list[int | None] = [getattr(turn, name) for turn in turns]
     known = [count for count in counts if count is not None]
     is_known = len(known) == len(counts) if name in ("input_tokens", "output_tokens") else bool(known)

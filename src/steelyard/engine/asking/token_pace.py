@@ -68,7 +68,7 @@ class TokenPace:
             self._left, self._reset_at = float(headroom.tokens), now + headroom.tokens_reset
 
     def refused(self, now: float) -> None:
-        """The endpoint limits our rate: where no header tells why, no more tokens a minute than it has just taken."""
+        """The endpoint limits our rate: if no header says why, no more tokens a minute than it has just taken."""
         self._forget(now)
         if self._in_window and not self._has_headers:
             self._limit, self._learned_at = LEARNED_SHARE * self._in_window, now

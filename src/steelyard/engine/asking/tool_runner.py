@@ -1,4 +1,4 @@
-"""Calling the tools of a case: functions of the user's and canned results; what goes wrong is told to the model."""
+"""Calling the tools of a case: functions of the user's and canned results; the model is told what goes wrong."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from steelyard.text import short_quote
 from steelyard.verifiers.response.schema import CompiledJsonSchema, SchemaTooCostlyError, compile_schema
 
 MAX_TOOL_RESULT_CHARACTERS = 200_000
-"""Characters of a result that a model is told; more would not fit into its context."""
+"""Maximum characters of a result that a model gets; more would not fit into its context."""
 
 
 class ToolCallError(Exception):

@@ -464,7 +464,7 @@ def _attempts_side(name: str, counting: CountingOptions, root: Path) -> tuple[Ta
 
 
 def _as_tallies(side: Side) -> TallySide:
-    """The counts of a side; beside Parquet nobody can tell which replies are shared, so cases with cached ones are left out."""
+    """The counts of a side; with Parquet it is unknown which replies are shared, so cases with cached ones are left out."""
     models = {}
     for name, cases in side.models.items():
         own = [trials for trials in cases if not trials.cached_from]

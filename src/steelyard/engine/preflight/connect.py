@@ -219,7 +219,7 @@ LIST_MODELS_TIMEOUT_SECONDS = 20.0
 
 
 class ListedModel(NamedTuple):
-    """A model at an endpoint, or why the endpoint did not tell."""
+    """A model at an endpoint, or why the endpoint did not say."""
 
     provider: str
     model: str

@@ -46,7 +46,7 @@ from steelyard.verifiers.terraform.program import TERRAFORM_PROGRAM_NAMES, TERRA
 from steelyard.verifiers.witnesses import command_witness, python_witness, rust_witness, terraform_witness
 
 VERSION_TIMEOUT_SECONDS = 20
-"""Seconds in which a program must tell its version."""
+"""Seconds in which a program must print its version."""
 RUSTUP_HINT = "rustup from https://rustup.rs"
 
 

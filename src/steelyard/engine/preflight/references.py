@@ -24,7 +24,7 @@ from steelyard.verifiers.checks.rubric import rubric_tables
 
 
 class ReferenceCheck(NamedTuple):
-    """What became of the answers that an eval set brings."""
+    """The results of the answers in an eval set."""
 
     proved: int
     """How many came out as they must."""

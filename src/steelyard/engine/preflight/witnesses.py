@@ -24,7 +24,7 @@ MAX_COMPILED_TOGETHER = 100
 
 
 def could_come_from_machine(case: Case, finding: Finding) -> bool:
-    """Whether a broken machine could bring about this finding, whatever the answer is.
+    """Whether a broken machine could cause this finding, whatever the answer is.
 
     What was compared outside the sandbox was computed by the answer, and so was an index that is not there; where no
     code ran, no machine is at fault.
@@ -45,7 +45,7 @@ def could_come_from_machine(case: Case, finding: Finding) -> bool:
 
 
 def reference_answer(case: Case) -> Answer:
-    """The reference of a case as a reply would bring it: code alone is put between fences, so that it is taken as it is."""
+    """The reference of a case in the form of a reply: code alone is put between fences, so that it is taken as it is."""
     text = case.reference
     return Answer(text=fenced(text, case.language))
 

@@ -186,7 +186,7 @@ class RayTasks:
 
 
 class Gateway:
-    """The nodes of a cluster, what waits for them, and the tasks that Ray has in hand."""
+    """The nodes of a cluster, what waits for them, and the tasks that Ray is running."""
 
     def __init__(self, ray: RayTasks, terms: Terms, writer: asyncio.StreamWriter) -> None:
         self._ray = ray

@@ -235,7 +235,7 @@ class NodeFiles:
         self._lock: IO[bytes] | None = None
 
     def settled(self, case: Case, bundle: Bundle) -> Case:
-        """The case, with the places on this node of the files that the bundle brings along."""
+        """The case, with the places on this node of the bundle's files."""
         own, custom = case.verify.python, case.expectations.custom_check
         verify = replace(case.verify, python=self._function(own, bundle.checks))
         expectations = replace(case.expectations, custom_check=self._function(custom, bundle.checks))

@@ -113,7 +113,7 @@ def _starts(cases: Sequence[Case]) -> Iterator[int]:
 
 
 MAX_WAITING_REPLIES = 256
-"""Replies that may wait, in addition to as many as Ray has in hand, before asking waits as well."""
+"""Replies that may wait, in addition to those that Ray is running, before asking waits as well."""
 MAX_WAITING_BYTES = 64 << 20
 MAX_PROBED_GROUPS = 1000
 """Groups of cases about which nodes are asked before a model is."""

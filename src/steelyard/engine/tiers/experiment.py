@@ -124,7 +124,7 @@ def panel_with_model_names(panel: Panel | None, judges: Mapping[str, Provider]) 
 def priced_providers(
     info: RunInfo, providers: Mapping[str, Provider], judges: Mapping[str, Provider]
 ) -> dict[str, Provider]:
-    """Whose prices a budget must know: agents tell themselves what they cost."""
+    """Whose prices a budget must know: agents report their own cost."""
     if info.experiment is None:
         return {**providers, **judges}
     asked = {tier.model: providers[tier.name] for tier in info.experiment.tiers if not tier.agent}
@@ -166,7 +166,7 @@ def _check_tier_prices(tiers: Iterable[Tier], prices: Prices) -> None:
 
 
 def _agent_limits(tier: Tier, means: RunOptions) -> dict[str, object]:
-    """What an agent may use, with the prices of its model's tokens where it does not tell its cost."""
+    """What an agent may use, with the prices of its model's tokens if it does not report its cost."""
     price = Prices(means.settings.prices).price(tier.model) if tier.attempt_budget_usd is not None else None
     return {
         "max_usd": tier.attempt_budget_usd,

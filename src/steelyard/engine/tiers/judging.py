@@ -241,7 +241,7 @@ class JudgeRunner:
         return (*given_up, *self._missing())
 
     def _missing(self) -> Iterator[str]:
-        """Why the judgments do not tell, for each judge that was asked about all replies."""
+        """Why the judgments do not decide, for each judge that was asked about all replies."""
         replies = {
             (fact.case, fact.model, fact.tier, fact.number) for fact in self._journal.facts() if isinstance(fact, Reply)
         }

@@ -32,7 +32,7 @@ class RubricJudging:
         self._breakers: dict[str, CircuitBreaker] = {}
         self._paces: dict[str, ConcurrencyLimiter] = {}
         self._providers: dict[tuple[str, str], SchemaFallback] = {}
-        """By judge and rubric: most servers are told which form the answer has."""
+        """By judge and rubric: most servers get the schema of the answer."""
         self._failures: dict[str, str] = {}
         """Why a judgment is missing, by its key: what was tried as often as the settings say is not tried again."""
         self._texts: dict[str, str] = {}

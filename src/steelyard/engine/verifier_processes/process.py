@@ -22,7 +22,7 @@ from steelyard.sandbox import control_group, fair_clock
 
 
 class VerifierProcess:
-    """The verifiers of this process, and the replies that they have in hand."""
+    """The verifiers of this process, and the replies that they are verifying."""
 
     def __init__(self, terms: VerifierTerms, connection: FrameConnection[Any]) -> None:
         # the run and all its processes are one crowd
@@ -41,7 +41,7 @@ class VerifierProcess:
         self._told_witnesses = 0
 
     def begin(self, item: VerifierItem) -> None:
-        """Verify a reply, and tell the run as soon as that is done."""
+        """Verify a reply, and report to the run as soon as that is done."""
         task = asyncio.create_task(self._verify(item))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -17,7 +17,7 @@ Received = TypeVar("Received")
 
 
 class VerifierTerms(Record, frozen=True, kw_only=True):
-    """What a process is told first."""
+    """The first message to a process."""
 
     run: str
     """A name that all processes of a run have in common, and nobody else."""

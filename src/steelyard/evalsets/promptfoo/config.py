@@ -28,7 +28,7 @@ from steelyard.records import Message, digest
 from steelyard.text import short_quote
 
 CONFIG_KEYS = {"prompts", "tests", "providers", "targets", "defaultTest", "scenarios"}
-"""What tells a config from other files of tables."""
+"""What distinguishes a config from other files of tables."""
 CARRIED_KEYS = {*CONFIG_KEYS, "description", "assertionTemplates", "$schema", "tags", "metadata"}
 TEST_KEYS = {
     "description",

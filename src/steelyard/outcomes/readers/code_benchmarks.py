@@ -21,7 +21,7 @@ MULTIPLE_SUFFIXES = (".results.json", ".results.json.gz")
 
 
 def model_name(path: Path) -> str:
-    """The name of a model, where only the file's name tells it.
+    """The name of a model, if only the file's name says it.
 
     >>> model_name(Path("runs/gpt-5_temp_0.8_eval_results.json"))
     'gpt-5_temp_0.8'

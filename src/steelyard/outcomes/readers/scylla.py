@@ -1,4 +1,4 @@
-"""Experiments of ProjectScylla: its trees of results, and the tables of runs, judges and criteria that it makes of them."""
+"""Experiments of ProjectScylla: its trees of results, and the tables of runs, judges and criteria that it derives from them."""
 
 from __future__ import annotations
 

@@ -33,10 +33,10 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 AGENT_TRANSCRIPT_HALF_BYTES = 64 << 10
 """Bytes that are kept of the beginning of what an agent prints, and of its end."""
 AGENT_STDOUT_HALF_BYTES = 1 << 20
-"""The same for its standard output alone, where it may tell what it used up."""
+"""The same for its standard output alone, where it may report its usage."""
 PIPE_READ_BYTES = 1 << 20
 AGENT_POLL_SECONDS = 0.25
-"""Seconds between looks where nothing else tells of the end."""
+"""Seconds between looks if nothing else signals the end."""
 AGENT_KILL_TIMEOUT_SECONDS = 10
 """Seconds after which a process that cannot be killed is left alone."""
 

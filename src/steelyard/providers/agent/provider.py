@@ -252,7 +252,7 @@ def _content(file: IO[bytes]) -> bytes:
 
 
 def usage(told: Mapping[str, float]) -> dict[str, Any]:
-    """The tokens and the cost that an agent tells, as an answer has them; unknown is left out.
+    """The tokens and the cost that an agent reports, as fields of an answer; unknown ones are left out.
 
     >>> usage({"input_tokens": 12, "output_tokens": 3})
     {'input_tokens': 12, 'output_tokens': 3}

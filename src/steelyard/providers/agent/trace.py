@@ -1,4 +1,4 @@
-"""The turns of an agent, where its transcript tells them as Claude Code and Codex do: one JSON object per line."""
+"""The turns of an agent, if its transcript records them as Claude Code and Codex do: one JSON object per line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CODEX_TOOLS = ("command_execution", "file_change", "mcp_tool_call", "web_search"
 
 
 def agent_turns(transcript: str) -> tuple[Turn, ...]:
-    """The turns that a transcript tells of; none where it is no JSON. A line that was cut off is left out."""
+    """The turns in a transcript; none if it is not JSON. A line that was cut off is left out."""
     trace = _Trace()
     for text in transcript.splitlines():
         if text.startswith("{"):

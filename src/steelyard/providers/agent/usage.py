@@ -1,4 +1,4 @@
-"""What an agent tells of its tokens, its turns and its cost, in the formats of several agents.
+"""What an agent reports about its tokens, its turns and its cost, in the formats of several agents.
 
 Only the standard library is used: the process that keeps an agent listens with it. A line that is a JSON object may tell of
 all so far, as Claude Code's `result`, OpenHands' metrics and SWE-agent's `model_stats` do, or of one turn, as Codex'
@@ -26,7 +26,7 @@ TOKENS_PER_PRICE = 1_000_000
 
 
 class UsageMeter:
-    """Adds up what an agent tells while it works, and says when that is more than it may use."""
+    """Adds up what an agent reports while it works, and says when it exceeds its limits."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class UsageMeter:
         self._rest = bytearray()
         self._is_skipping = False
         self._totals: dict[str, Usage] = {}
-        """By the session that they tell of; a later one replaces an earlier one."""
+        """By the session that they are about; a later one replaces an earlier one."""
         self._turns: dict[str, Usage] = {}
         """By the message that they belong to: one is reported several times while it grows."""
 
@@ -137,7 +137,7 @@ def token_dollars(usage: Mapping[str, float], prices: Mapping[str, float]) -> fl
 
 
 def _reporting_parts(printed: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The parts of a report in which agents tell of all so far, the whole first."""
+    """The parts of a report in which agents report totals so far, the whole first."""
     yield printed
     for path in (
         ("info", "model_stats"),
@@ -216,7 +216,7 @@ def _amount(parts: Sequence[dict[str, Any]], *names: str) -> float | None:
 
 
 def told_usage(output: str) -> Usage:
-    """What all of an agent's output tells: as a whole, or by its lines."""
+    """What all of an agent's output reports: as a whole, or by its lines."""
     whole, by_line = UsageMeter(), UsageMeter()
     whole.read(output)
     by_line.add(output.encode("utf-8", "replace") + b"\n")

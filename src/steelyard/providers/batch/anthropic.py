@@ -1,4 +1,4 @@
-"""Message batches of Anthropic; they have no metadata, so the names of their requests tell whose they are."""
+"""Message batches of Anthropic; they have no metadata, so the names of their requests identify the submission."""
 
 from __future__ import annotations
 

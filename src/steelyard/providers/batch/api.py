@@ -19,7 +19,7 @@ MAX_RESULT_BYTES = 1 << 30
 CLOCK_SKEW_SECONDS = 3600.0
 """By how much a provider's clock may differ from ours."""
 NONCE_FIELD = "steelyard_nonce"
-"""The key of a batch's metadata that tells which submission it is."""
+"""The key of a batch's metadata that identifies the submission."""
 
 
 class BatchState(NamedTuple):
@@ -32,7 +32,7 @@ class BatchState(NamedTuple):
     files: tuple[str, ...] = ()
     """Where its results are, as the provider names them."""
     problem: str = ""
-    """Why it brought no results, if it did not."""
+    """Why it has no results, if so."""
 
 
 class BatchResult(NamedTuple):
@@ -45,7 +45,7 @@ class BatchResult(NamedTuple):
 
 
 class BatchUndecidedError(Exception):
-    """Whether a batch is ours can only be told once it has ended."""
+    """Whether a batch is ours is known only once it has ended."""
 
 
 class BatchApi(Protocol):
@@ -55,13 +55,13 @@ class BatchApi(Protocol):
     max_bytes: int
 
     async def submit(self, endpoint: HttpEndpoint, nonce: str, requests: Sequence[BatchRequest]) -> str:
-        """Submit requests as one batch that tells the nonce; returns its id. It is sent once."""
+        """Submit requests as one batch that carries the nonce; returns its id. It is sent once."""
         ...
 
     async def find(self, endpoint: HttpEndpoint, nonce: str, since: float, count: int) -> str | None:
         """The id of the batch of `count` requests that was submitted with this nonce; None if there is none.
 
-        Raises a BatchUndecidedError where that cannot be told yet.
+        Raises a BatchUndecidedError if that is not known yet.
         """
         ...
 

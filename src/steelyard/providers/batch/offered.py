@@ -22,7 +22,7 @@ BATCH_API_BY_PROVIDER = {
     "mistral": "mistral",
     "gemini": "gemini",
 }
-"""Providers whose batches can be listed and tell who submitted them."""
+"""Providers whose batches can be listed and identify who submitted them."""
 
 
 def batch_api_name(model: str) -> str:

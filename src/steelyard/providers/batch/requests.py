@@ -1,4 +1,4 @@
-"""The request that a provider would send for an attempt, and the answer that it makes of a response."""
+"""The request that a provider would send for an attempt, and the answer that it reads from a response."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class HttpModel:
         return stream_events(body)
 
     def is_token(self, event: dict[str, Any]) -> bool:
-        """Whether an event of a stream brings a part of the answer, reasoning included."""
+        """Whether an event of a stream contains a part of the answer, reasoning included."""
         raise NotImplementedError
 
     def unsupported(self, parameters: Mapping[str, Any]) -> str:  # noqa: ARG002  many formats have all

@@ -9,7 +9,7 @@ from steelyard.providers.faults import has_finish
 
 TEXT_DELTAS = ("content", "refusal", "reasoning_content", "reasoning")
 DELTAS = (*TEXT_DELTAS, "tool_calls", "function_call")
-"""What a part of a streamed answer may bring."""
+"""What a chunk of a streamed answer may contain."""
 
 
 def choice_index(choice: dict[str, Any]) -> int:

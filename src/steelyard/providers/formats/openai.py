@@ -172,7 +172,7 @@ def _message_reasoning(message: dict[str, Any]) -> str:
 
 
 def answer_with_usage(bare_answer: Answer, completion: dict[str, Any]) -> Answer:
-    """The answer with what it took, as far as the server tells."""
+    """The answer with its usage, as far as the server reports it."""
     usage, numbers = as_dict(completion.get("usage")), LenientNumbers()
     inputs, outputs = as_dict(usage.get("prompt_tokens_details")), as_dict(usage.get("completion_tokens_details"))
     cached = inputs.get("cached_tokens", usage.get("prompt_cache_hit_tokens"))

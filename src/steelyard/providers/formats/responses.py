@@ -22,7 +22,7 @@ from steelyard.providers.formats.parts import data_url, file_name, not_in_format
 from steelyard.records import Answer, Attempt, ContentPart, Finish, Message, MessageRole
 
 FINAL_EVENTS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
-"""Events that bring the whole response."""
+"""Events that contain the whole response."""
 
 
 class OpenAIResponsesProvider(OpenAIProvider):

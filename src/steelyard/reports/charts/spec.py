@@ -447,7 +447,7 @@ def _labels_above(points: Sequence[CostPoint]) -> list[bool]:
 
 
 def cost_digits(costs: Iterable[float]) -> int:
-    """Digits after the point that tell costs apart.
+    """Digits after the point that distinguish costs.
 
     >>> cost_digits([0.012, 0.03]), cost_digits([12.0])
     (4, 2)

@@ -1,4 +1,4 @@
-"""The way of an agent to the network: a proxy that lets it reach the hosts that it declares, and tells what it refused."""
+"""The way of an agent to the network: a proxy that lets it reach the hosts that it declares, and reports what it refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_PROXY_CONNECTIONS = 64
 MAX_PROXY_RESOLVERS = 4
 """Names that are resolved at the same time."""
 MAX_LISTED_REFUSALS = 20
-"""Different refusals that are told; of the others only that there were more."""
+"""Different refusals that are reported; for the others only that there were more."""
 MAX_SHOWN_HOST_CHARACTERS = 100
 PROXY_CONNECT_TIMEOUT_SECONDS = 30
 PROXY_HEADER_TIMEOUT_SECONDS = 60

@@ -32,7 +32,7 @@ class ListedCheck(Protocol):
         ...
 
     async def outcome(self, case: Case, answer: Answer, text: str) -> CheckOutcome:
-        """What it says; `text` is the answer without what the model thought aloud. VerifierError where it cannot tell."""
+        """What it says; `text` is the answer without what the model thought aloud. VerifierError if it cannot decide."""
         ...
 
 
