@@ -306,6 +306,7 @@ def test_a_suffix_names_its_format() -> None:
         ".inspect.json": "inspect",
         ".promptfoo.json": "promptfoo",
         ".forgetest.json": "forgetest",
+        ".otlp.json": "otlp",
         ".evalplus.jsonl": "evalplus",
         ".human-eval.jsonl": "human-eval",
     }

@@ -324,7 +324,7 @@ def add_report_option(sub: Any) -> None:
         "--report",
         action="append",
         metavar="FILE",
-        help="write a report, by suffix: .json .md .csv .html .xml .sarif .jsonl .parquet .eee.json .inspect.json .promptfoo.json .forgetest.json .evalplus.jsonl .human-eval.jsonl",
+        help="write a report, by suffix: .json .md .csv .html .xml .sarif .jsonl .parquet .eee.json .inspect.json .promptfoo.json .forgetest.json .otlp.json .evalplus.jsonl .human-eval.jsonl",
     )
 
 
