@@ -268,6 +268,10 @@ MIXED_UP: dict[str, tuple[str, bytes]] = {
             {"candidates": [{"content": {"parts": [{"text": "\ude00"}]}, "finishReason": "STOP"}]},
         ),
     ),
+    "a finish reason in every chunk": (
+        "openai",
+        sse(delta("stop", content="hi "), delta("stop", content="\U0001f600")),
+    ),
     "candidates out of order": (
         "gemini",
         sse(
@@ -313,6 +317,7 @@ def test_every_candidate_and_every_call_is_kept(server: FaultServer) -> None:
 WORD_NULL = chat()[1].replace(b'"finish_reason": null', b'"finish_reason": "null"')
 TOO_MUCH_OR_TOO_LITTLE: dict[str, tuple[str, bytes]] = {
     "twice the same": ("openai", chat()[1].replace(b"data: [DONE]\n\n", b"") * 2),
+    "twice the same candidate": ("gemini", BODIES["gemini"]()[1] * 2),
     "two messages": ("anthropic", sse(*HALF_A_MESSAGE) + messages()[1]),
     "two messages in frames": ("bedrock", BODIES["bedrock"]()[1] * 2),
     "a frame of nothing": ("bedrock", BODIES["bedrock"]()[1] + b"\0" * 16),

@@ -235,7 +235,14 @@ def is_error(value: Any) -> bool:
     >>> is_error({"code": None, "message": ""}), is_error({"code": 502}), is_error(False)
     (False, True, False)
     """
-    return any(map(is_error, value.values())) if isinstance(value, dict) else bool(value)
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, dict):
+            waiting += found.values()
+        elif found:
+            return True
+    return False
 
 
 def error_status(error: Any) -> int | None:

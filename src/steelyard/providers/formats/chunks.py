@@ -39,11 +39,11 @@ def joined_chunks(chunks: list[dict[str, Any]]) -> dict[str, Any]:
             index = choice_index(part)
             choice = choices.setdefault(index, {"message": {}, "index": index, "finish_reason": None, "error": None})
             delta = strict_dict(part.get("delta") or part.get("message"))
-            if choice["finish_reason"] and (part.get("text") or delta.get("content") or called_tools(delta)):
+            if has_finish(part.get("finish_reason")):
+                # some servers write it into every chunk
+                choice["finish_reason"] = part["finish_reason"]
+            elif choice["finish_reason"] and (part.get("text") or delta.get("content") or called_tools(delta)):
                 raise ValueError("the stream went on after its end")
-            choice["finish_reason"] = (
-                part["finish_reason"] if has_finish(part.get("finish_reason")) else choice["finish_reason"]
-            )
             choice["error"] = part.get("error") or choice["error"]
             _add_delta(choice["message"], delta)
             choice["text"] = choice.get("text", "") + content_text(part.get("text"))

@@ -131,6 +131,10 @@ class GeminiProvider(HttpModel):
             whole |= {name: value for name, value in event.items() if name != "candidates"}
             for part in map(strict_dict, strict_list(event.get("candidates"))):
                 candidate = candidates.setdefault(choice_index(part), {})
+                brings_more = any(piece.get("text") or piece.get("functionCall") for piece in _parts(part))
+                # some servers write a finish reason into every event
+                if brings_more and has_finish(candidate.get("finishReason")) > has_finish(part.get("finishReason")):
+                    raise ValueError("the stream went on after its end")
                 said = _parts(candidate)
                 for piece in _parts(part):
                     _add_part(said, piece)
