@@ -1,9 +1,11 @@
 """Writes what follows from the code: commands, the schema of eval sets, whose fault it is, and the HTTP API."""
 
 import argparse
+import importlib.util
 import json
 import os
 from pathlib import Path
+from types import ModuleType
 
 from steelyard.cli.main import COMMANDS, command_parser
 from steelyard.evalsets.schema import schema
@@ -33,6 +35,16 @@ def commands() -> str:
     return "\n\n".join(pages) + "\n"
 
 
+def _module(name: str) -> ModuleType:
+    """A module beside this one, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError(name)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def _block(parser: argparse.ArgumentParser) -> str:
     return f"```text\n{parser.format_help().rstrip()}\n```"
 
@@ -49,6 +61,7 @@ def pages() -> dict[Path, str]:
     eval_set_schema = json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
     return {
         HERE / "commands.md": commands(),
+        HERE / "steelyard.1": _module("man_page").man_page(command_parser(COMMANDS)),
         HERE / "eval-set.schema.json": eval_set_schema,
         SHIPPED / "eval-set.schema.json": eval_set_schema,
         HERE / "providers.md": providers(),

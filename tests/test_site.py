@@ -11,6 +11,7 @@ import pytest
 from ruamel.yaml import YAML
 
 import steelyard
+from steelyard.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 
@@ -55,3 +56,13 @@ def test_links_out_of_the_pages_lead_to_the_repository_or_are_names(site_pages: 
     assert named == "see [the file](https://example.org/a/blob/main/examples/ci/github.yml)"
     inside = "see [runs](../runs.md)"
     assert site_pages.without_dead_links(inside, "design/x.md", "") == inside
+
+
+def test_the_manual_page_has_every_command_and_nothing_that_the_formatter_takes_for_a_request() -> None:
+    lines = (ROOT / "docs" / "steelyard.1").read_text("utf-8").splitlines()
+    assert {line.removeprefix('.SS "steelyard ').rstrip('"') for line in lines if line.startswith(".SS")} == set(
+        COMMANDS
+    )
+    requests = {line.split(" ")[0] for line in lines if line.startswith((".", "'"))}
+    assert requests == {'.\\"', ".TH", ".SH", ".SS", ".TP", ".PP", ".B", ".nf", ".fi"}
+    assert "\\fB\\-\\-pass\\-k\\fR \\fIK,...\\fR" in lines
