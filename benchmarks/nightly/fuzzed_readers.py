@@ -30,7 +30,7 @@ from steelyard.outcomes.files import OutcomeFile, OutcomeProblemCollector
 from steelyard.protocols import Delivery, Provider, ProviderSettings
 from steelyard.providers import replay
 from steelyard.providers.bodies import sound_answer
-from steelyard.providers.formats import anthropic, openai
+from steelyard.providers.formats import anthropic, bedrock, gemini, openai, responses
 from steelyard.providers.wire import HttpEndpoint
 from steelyard.records import Answer, Attempt, Case
 from steelyard.store.journal import StoredRun
@@ -235,6 +235,9 @@ def _text_readers(folder: Path) -> list[Reader]:
     return [
         Reader("responses in OpenAI's format", OPENAI_RESPONSES, served.reader(openai.connect)),
         Reader("responses in Anthropic's format", ANTHROPIC_RESPONSES, served.reader(anthropic.connect)),
+        Reader("responses of OpenAI's Responses", OPENAI_RESPONSE_OBJECTS, served.reader(responses.connect)),
+        Reader("responses in Gemini's format", GEMINI_RESPONSES, served.reader(gemini.connect)),
+        Reader("responses in Bedrock's format", BEDROCK_RESPONSES, served.reader(bedrock.connect)),
         Reader("judge's reply", [json.dumps(marks).encode(), b'{"choice": "A", "reasoning": "r"}'], judged),
         Reader(
             "reply that checks read",
@@ -334,6 +337,44 @@ OPENAI_RESPONSES = [
         ratelimit_remaining="1",
         ratelimit_reset="2037-01-01T00:00:00Z",
     ),
+]
+_OUTPUT = [
+    {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]},
+    {"type": "message", "content": [{"type": "output_text", "text": "blue"}, {"type": "refusal", "refusal": ""}]},
+    {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"},
+]
+_WHOLE = {"id": "x", "status": "completed", "output": _OUTPUT, "usage": {"input_tokens": 5, "output_tokens": 2}}
+OPENAI_RESPONSE_OBJECTS = [
+    _response(_WHOLE),
+    _response(
+        _events(
+            {"type": "response.output_item.done", "item": _OUTPUT[1]},
+            {"type": "response.completed", "response": {**_WHOLE, "output": []}},
+        )
+    ),
+]
+_PARTS = [{"text": "hm", "thought": True}, {"text": "blue"}, {"functionCall": {"name": "look", "args": {"at": 1}}}]
+_CANDIDATE = {"index": 0, "content": {"role": "model", "parts": _PARTS}, "finishReason": "STOP"}
+_GEMINI_USAGE = {"promptTokenCount": 5, "candidatesTokenCount": 2, "thoughtsTokenCount": 1}
+GEMINI_RESPONSES = [
+    _response({"candidates": [_CANDIDATE, {**_CANDIDATE, "index": 1}], "usageMetadata": _GEMINI_USAGE}),
+    _response(
+        _events({"candidates": [{"content": {"parts": _PARTS[:2]}}]}, {"candidates": [{"finishReason": "MAX_TOKENS"}]})
+    ),
+]
+_BLOCKS = [
+    {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "s"}}},
+    {"text": "blue"},
+    {"toolUse": {"toolUseId": "c", "name": "look", "input": {"at": 1}}},
+]
+BEDROCK_RESPONSES = [
+    _response(
+        {
+            "output": {"message": {"role": "assistant", "content": _BLOCKS}},
+            "stopReason": "tool_use",
+            "usage": {"inputTokens": 5, "outputTokens": 2, "cacheReadInputTokens": 1},
+        }
+    )
 ]
 ANTHROPIC_RESPONSES = [
     _response(
