@@ -195,3 +195,22 @@ def test_an_unknown_field_of_a_map_is_one_line(tmp_path: Path) -> None:
         load([f"{path}#promt=q,target=a"])
     assert str(error.value).endswith('--map promt=q: cases have no field "promt" (did you mean "prompt"?)')
     assert len(load([f"{path}#prompt=q,target=a"]).cases) == 2
+
+
+def test_a_promptfoo_config_takes_its_tests_from_a_dataset(
+    hub: LocalHub, environment: dict[str, str], tmp_path: Path
+) -> None:
+    config = tmp_path / "promptfooconfig.yaml"
+    config.write_text(
+        "prompts: ['{{question | dump}}']\nproviders: [echo]\n"
+        "tests: 'huggingface://datasets/openai/gsm8k?split=train&config=main&limit=1'\n"
+        "defaultTest: {assert: [{type: contains, value: '1'}, {type: llm-rubric}]}\n"
+    )
+    loaded = load([config])
+    (case,) = loaded.cases
+    assert case.messages[0].text == '"What is 0 + 1 in train?"'
+    assert any("llm-rubric without a value" in str(problem) for problem in loaded.problems)
+    hub.close()
+    config.write_text(config.read_text().replace("gsm8k", "other"))
+    with pytest.raises(InputError, match=r"tests: .* cannot be reached: .* has no copy of the dataset"):
+        load([config])

@@ -165,7 +165,12 @@ def rendered_prompt(prompt: str | tuple[Message, ...], values: dict[str, Any]) -
     environment = SandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
     environment.globals.clear()
     environment.filters = {name: environment.filters[name] for name in ALLOWED_TEMPLATE_FILTERS}
-    environment.filters |= {"(counted)": counted, "tojson": lambda value: msgspec.json.encode(value).decode()}
+
+    def as_json(value: Any) -> str:
+        return msgspec.json.encode(value).decode()
+
+    # promptfoo's templates call it dump
+    environment.filters |= {"(counted)": counted, "tojson": as_json, "dump": as_json}
     # nothing that calls, defines, joins or multiplies: a template costs no more than its length and its rounds
     plain = nodes.Output, nodes.TemplateData, nodes.Const, nodes.Name, nodes.Getattr, nodes.Getitem, nodes.Slice
     logic = nodes.If, nodes.CondExpr, nodes.And, nodes.Or, nodes.Not, nodes.Compare, nodes.Operand, nodes.Test

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from steelyard.errors import InputError
+from steelyard.evalsets.benchmarks.hub.tables import MAX_TABLE_ROWS, parquet_tables, plain_value
 from steelyard.evalsets.jsonl import table_drafts
 from steelyard.evalsets.promptfoo.files import csv_rows
 from steelyard.evalsets.schema import Draft, ProblemCollector
 from steelyard.evalsets.source_text import ByteSource, source_text
-from steelyard.store.database import open_database
 
 MAX_CSV_BYTES = 256 << 20
-MAX_TABLE_ROWS = 10_000_000
-ROWS_AT_ONCE = 1000
 
 
 def csv_drafts(content: ByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
@@ -50,33 +47,10 @@ def parquet_drafts(content: ByteSource, path: str, problems: ProblemCollector) -
     while content.read(1 << 20):
         pass  # the digest of the file is that of all its bytes
     try:
-        with tempfile.TemporaryDirectory() as scratch:
-            database = open_database(scratch, "1GB", threads=1)
-            try:
-                found = database.execute("SELECT * FROM read_parquet(?)", [_escaped(path)])
-                names = [column[0] for column in found.description or ()]
-                number = 0
-                while rows := found.fetchmany(ROWS_AT_ONCE):
-                    for row in rows:
-                        number += 1
-                        table = {
-                            name: _plain(value) for name, value in zip(names, row, strict=True) if value is not None
-                        }
-                        yield from table_drafts(table, path, number, problems, content)
-                    if number > MAX_TABLE_ROWS:
-                        raise InputError(f"more than {MAX_TABLE_ROWS} rows; split the file")
-            finally:
-                database.close()
-    except (InputError, MemoryError) as error:
-        problems.error(path, 0, str(error) or "does not fit into the memory")
-    except Exception as error:
-        if not type(error).__module__.startswith(("duckdb", "_duckdb")):
-            raise
-        problems.error(path, 0, f"not a Parquet file: {str(error).splitlines()[0][:200]}")
-
-
-def _escaped(path: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
+        for number, table in enumerate(parquet_tables(path), 1):
+            yield from table_drafts(table, path, number, problems, content)
+    except InputError as error:
+        problems.error(path, 0, str(error))
 
 
 def arrow_drafts(content: ByteSource, path: str, problems: ProblemCollector) -> Iterator[Draft]:
@@ -102,20 +76,9 @@ def arrow_drafts(content: ByteSource, path: str, problems: ProblemCollector) -> 
                     raise InputError(f"more than {MAX_TABLE_ROWS} rows; split the file")
                 for row in batch.to_pylist():
                     number += 1
-                    table = {name: _plain(value) for name, value in row.items() if value is not None}
+                    table = {name: plain_value(value) for name, value in row.items() if value is not None}
                     yield from table_drafts(table, path, number, problems, content)
     except InputError as error:
         problems.error(path, 0, str(error))
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         problems.error(path, 0, f"not an Arrow file: {(str(error).splitlines() or [''])[0][:200]}")
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return value if value is None or isinstance(value, str | bool | int | float) else str(value)

@@ -209,6 +209,8 @@ def _rubric(assertion: dict[str, Any], schema_of: Callable[[str], Any]) -> Check
     if assertion.get("rubricPrompt"):
         raise LeftOutError(f"assertions of the type {assertion['type']} with a rubricPrompt: put it into the value")
     value = assertion.get("value")
+    if value in (None, ""):
+        raise LeftOutError(f"assertions of the type {assertion['type']} without a value: write what a judge looks for")
     text = json.dumps(value) if isinstance(value, dict | list) and value else _text(assertion)
     return {"rubric": text, **({"at_least": _threshold(assertion)} if assertion.get("threshold") else {})}
 

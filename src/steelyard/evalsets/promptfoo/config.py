@@ -21,7 +21,7 @@ from steelyard.evalsets.promptfoo.assertions import (
     has_plain_value,
     is_graded,
 )
-from steelyard.evalsets.promptfoo.files import FILE_PREFIX, ConfigFiles
+from steelyard.evalsets.promptfoo.files import DATASET_PREFIX, FILE_PREFIX, ConfigFiles, dataset_tests
 from steelyard.evalsets.schema import Draft, Header, KeyPath, ProblemCollector
 from steelyard.evalsets.yaml import yaml_document
 from steelyard.records import Message, digest
@@ -179,6 +179,9 @@ class _ConfigReader:
                 yield one
                 continue
             try:
+                if reference.startswith(DATASET_PREFIX):
+                    yield from dataset_tests(reference)
+                    continue
                 for path in self._files.found(reference):
                     rows = self._files.data(path)
                     yield from map(_test_of_row, rows) if path.suffix.lower() == ".csv" else _listed(rows)

@@ -5,19 +5,24 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
 from steelyard.errors import InputError
+from steelyard.evalsets.benchmarks.hub.remote import HUB_PREFIX, hub_files
+from steelyard.evalsets.benchmarks.hub.tables import parquet_tables
 from steelyard.evalsets.companions import CompanionFiles
 from steelyard.evalsets.schema import ProblemCollector
 from steelyard.evalsets.yaml import MAX_EVAL_SET_YAML_VALUES, yaml_document
 from steelyard.text import short_quote
 
 FILE_PREFIX = "file://"
+DATASET_PREFIX = "huggingface://datasets/"
 MAX_GLOB_FILES = 1000
 """Files that one pattern may stand for."""
 
@@ -65,6 +70,20 @@ class ConfigFiles:
             return readers[suffix](text)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise InputError(f"{short_quote(path.name)}: {error}") from None
+
+
+def dataset_tests(reference: str) -> Iterator[dict[str, Any]]:
+    """The rows of a dataset of a hub as tests, named as in `huggingface://datasets/cais/mmlu?split=test&limit=10`."""
+    address = urlsplit(reference)
+    given = {name: values[-1] for name, values in parse_qs(address.query).items()}
+    config = given.get("config") or given.get("subset") or ""
+    parts = [address.path.strip("/"), *([config] if config else []), given.get("split") or "test"]
+    limit = given.get("limit", "")
+    if limit and not limit.isdecimal():
+        raise InputError(f"limit={limit[:80]}: expected a whole number")
+    rows = (row for file in hub_files(HUB_PREFIX + ":".join(parts)) for row in parquet_tables(file))
+    for row in islice(rows, int(limit) if limit else None):
+        yield {"vars": row, "options": {"disableVarExpansion": True}}
 
 
 def csv_rows(text: str) -> list[dict[str, str]]:

@@ -269,6 +269,10 @@ def _values(scores: dict[str, _Score]) -> Iterator[tuple[str, float | None]]:
 
 def _value(value: Any) -> float | None:
     """What a value is worth as a number; None if it has none."""
+    if value == "C":
+        return 1.0
+    if value == "I":
+        return 0.0
     if isinstance(value, bool):
         return float(value)
     if isinstance(value, str):
@@ -304,27 +308,34 @@ def _content(content: Any) -> str:
     return text(content)
 
 
+def _total(usage: list[_Usage], name: str) -> int | None:
+    """The tokens of all models together; None where nobody counted them."""
+    if len(usage) == 1:
+        counted: int | None = getattr(usage[0], name)
+        if counted is None or type(counted) is int:
+            return counted
+    found = [value for each in usage if (value := number(getattr(each, name))) is not None]
+    return int(sum(found)) if found else None
+
+
 def _answer(sample: _Sample) -> Answer:
     choice = sample.output.choices[0] if sample.output.choices else _Choice()
     usage = list(sample.model_usage.values())
-
-    def total(name: str) -> int | None:
-        found = [value for each in usage if (value := number(getattr(each, name))) is not None]
-        return int(sum(found)) if found else None
-
-    costs = [number(each.total_cost) for each in usage]
+    costs = [None if each.total_cost is None else number(each.total_cost) for each in usage]
     usd = sum(cost for cost in costs if cost is not None) if costs and None not in costs else None
     return Answer(
         text=_resolved(sample, sample.output.completion),
         finish=FINISHES.get(choice.stop_reason, choice.stop_reason),
-        input_tokens=total("input_tokens"),
-        output_tokens=total("output_tokens"),
-        cached_tokens=total("input_tokens_cache_read"),
-        reasoning_tokens=total("reasoning_tokens"),
+        input_tokens=_total(usage, "input_tokens"),
+        output_tokens=_total(usage, "output_tokens"),
+        cached_tokens=_total(usage, "input_tokens_cache_read"),
+        reasoning_tokens=_total(usage, "reasoning_tokens"),
         cost=None if usd is None else Cost(usd=usd, source="inspect"),
         latency=number(sample.working_time) or number(sample.total_time),
         tool_calls=tuple(
             ToolCall(name=call.function, arguments=text(call.arguments), id=call.id)
-            for call in choice.message.tool_calls or ()
-        ),
+            for call in choice.message.tool_calls
+        )
+        if choice.message.tool_calls
+        else (),
     )
