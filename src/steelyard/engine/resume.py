@@ -34,7 +34,7 @@ from steelyard.engine.tiers.experiment import (
 )
 from steelyard.errors import InputError
 from steelyard.evalsets.experiments import is_same_model
-from steelyard.records import RECORDED_KIND, Case, EvalSetFile, Panel, RunInfo
+from steelyard.records import RECORDED_KIND, Case, EvalSetFile, Message, Panel, RunInfo
 from steelyard.settings import DEFAULT_SETTINGS_PATH
 from steelyard.store.journal import Journal, StoredRun
 
@@ -204,7 +204,7 @@ def _has_changed(asked: Case, current: Case) -> bool:
     """Whether a case asks something else than it did; tools that were given for the whole run stand in no file."""
     tools = {tool.name: tool.by_content for tool in asked.tools}
     is_same = all(tools.get(tool.name) == tool.by_content for tool in current.tools)
-    return asked.messages != current.messages or asked.user != current.user or not is_same
+    return _said(asked) != _said(current) or asked.user != current.user or not is_same
 
 
 def _as_asked(current: Case, asked: Case) -> Case:
@@ -212,3 +212,8 @@ def _as_asked(current: Case, asked: Case) -> Case:
     return msgspec.structs.replace(
         current, max_tokens=asked.max_tokens, tools=asked.tools, max_turns=asked.max_turns, user=asked.user
     )
+
+
+def _said(case: Case) -> list[Message]:
+    """What is asked, wherever its files lie."""
+    return [message.without_paths for message in case.messages]

@@ -77,17 +77,17 @@ class CompanionFiles:
         """A part of a message with the full path of its file and a digest of its bytes; the file must lie beside the eval set."""
         if part.type == "text" or bool(part.path) == bool(part.url):
             if part.type == "text" and not (part.path or part.url):
-                return part
+                return replace(part, kept="")
             raise InputError(f'a part of type "{part.type}" has {"text" if part.type == "text" else "a path or a url"}')
         if part.url:
             if not part.url.startswith("https://"):
                 raise InputError(f"{short_quote(part.url)} is not an address that a provider can fetch: https://...")
-            return part
+            return replace(part, kept="")
         path = (folder / part.path).resolve()
         if Path(part.path).is_absolute() or not path.is_relative_to(folder.resolve()):
             raise InputError(f"{short_quote(part.path)} must be beside the eval set, or in a folder below it")
         content = hashlib.blake2b(self._bytes(path), digest_size=16).hexdigest()
-        return replace(part, path=str(path), digest=content)
+        return replace(part, path=str(path), digest=content, kept="")
 
     def _bytes(self, path: Path) -> bytes:
         if path not in self._read:

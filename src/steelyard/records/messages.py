@@ -43,6 +43,8 @@ class ContentPart(Record, frozen=True, kw_only=True):
     """Such as `image/png`; by default it follows from the suffix."""
     digest: str = ""
     """A digest of the file's bytes, filled in by the loader: it stands for the file in the ask key."""
+    kept: str = ""
+    """Where a run has a copy of the file, filled in while it is asked."""
 
     @property
     def label(self) -> str:
@@ -82,7 +84,7 @@ class Message(Record, frozen=True, kw_only=True):
         """The message by what it says, wherever its files lie."""
         if isinstance(self.content, str):
             return self
-        parts = tuple(msgspec.structs.replace(part, path="") for part in self.content)
+        parts = tuple(msgspec.structs.replace(part, path="", kept="") for part in self.content)
         return msgspec.structs.replace(self, content=parts)
 
 

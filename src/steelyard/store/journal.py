@@ -14,6 +14,7 @@ import msgspec
 
 from steelyard.errors import DiskError, DiskFullError, InputError, Problem, StoreError, check_format
 from steelyard.records import Attempt, Case, Fact, Failure, Judgment, Record, Reply, RunInfo, Verdict
+from steelyard.store.attachments import keep_files, with_kept_files
 from steelyard.store.files import DISK_BROKEN_ERRNOS, DISK_FULL_ERRNOS, TolerantDecoder, format_number
 from steelyard.store.locks import lock_folder
 from steelyard.store.responses import RESPONSES_FILE, RecordLog, response_body
@@ -249,6 +250,11 @@ class Journal(StoredRun):
             os.close(self._lock)
             raise write_error(path if error.errno not in DISK_FULL_ERRNOS else folder, error) from None
 
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """The cases, with the files of their messages from the run's own folder."""
+        return with_kept_files(self.folder, super().cases)
+
     def append(self, fact: Fact) -> None:
         """Write one fact; when this returns, the fact survives the death of this process."""
         line = memoryview(_encoder.encode(fact) + b"\n")
@@ -309,6 +315,8 @@ class Journal(StoredRun):
 
     def ask(self, cases: Iterable[Case]) -> None:
         """Write down the cases as they are asked and verified from now on; what a later version wrote about them stays."""
+        cases = list(cases)
+        keep_files(self.folder, cases)
         # what is copied of them may be as long as it was, and yet be something else
         (self.folder / COPY_MANIFEST_FILE).unlink(missing_ok=True)
         path = self.folder / "cases.jsonl"

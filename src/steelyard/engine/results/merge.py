@@ -21,6 +21,7 @@ from steelyard.engine.run import Run, run_id
 from steelyard.errors import BoundedProblemList, InputError, Problem, SteelyardError
 from steelyard.records import Case, MergedRun, Reply, RunInfo, Shard, WitnessCounts
 from steelyard.store.assembled_runs import append_facts, create_run_atomically
+from steelyard.store.attachments import copy_kept_files
 from steelyard.store.batches import stored_batches
 from steelyard.store.journal import JournalFact, StoredRun
 from steelyard.store.locks import read_lock
@@ -331,6 +332,7 @@ def _copy_facts(parts: Sequence[ShardRun], folder: Path) -> list[str]:
             journal = folder / _journal_name(part.shard)
             append_facts(part.stored, journal, _fact_checker(part, owners, own), damages.add)
             record_witness_results(folder, witness_results(part.stored))
+            copy_kept_files(part.stored.folder, folder)
             for kind in ("responses", "turns"):
                 target = folder / f"{kind}{journal.name.removeprefix('attempts')}"
                 copy_records(part.stored.folder, target, f"{kind}*.jsonl")

@@ -36,11 +36,11 @@ def file_text(part: ContentPart) -> str:
 
 def _file_bytes(part: ContentPart) -> bytes:
     try:
-        content = Path(part.path).read_bytes()
+        content = Path(part.kept or part.path).read_bytes()
     except OSError as error:
         raise Rejected(f"{part.label} cannot be read: {error.strerror}") from None
     if part.digest and file_digest(content) != part.digest:
-        raise Rejected(f"{part.label} is not the file that it was when the run was planned: {part.path}")
+        raise Rejected(f"{part.label} is not the file that it was when the run was planned: {part.kept or part.path}")
     return content
 
 
