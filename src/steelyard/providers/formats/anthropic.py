@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -22,9 +21,16 @@ from steelyard.providers.bodies import (
 )
 from steelyard.providers.faults import FaultKind, block_reason, finish_kind, settled_finish
 from steelyard.providers.formats.base import HttpModel, schema_of
-from steelyard.providers.formats.parts import base64_data, file_text, media_type, not_in_format, system_text, turns
+from steelyard.providers.formats.parts import (
+    base64_data,
+    file_text,
+    grouped_turns,
+    media_type,
+    not_in_format,
+    system_text,
+)
 from steelyard.providers.prompt_cache import PromptCacheMarks
-from steelyard.records import Answer, Attempt, ContentPart, Message, MessageRole, ToolCall
+from steelyard.records import Answer, Attempt, ContentPart, Message, ToolCall
 
 ANTHROPIC_API_VERSION = "2023-06-01"
 MOST_TOKENS = 128_000
@@ -65,7 +71,7 @@ class AnthropicProvider(HttpModel):
         body: dict[str, Any] = {
             "model": self.model,
             "max_tokens": self._most_tokens,
-            "messages": conversation(attempt.messages, self.endpoint),
+            "messages": grouped_turns(attempt.messages, lambda message: _content(message, self.endpoint), _tool_result),
         }
         if system := system_text(attempt.messages):
             body["system"] = system
@@ -161,17 +167,6 @@ class AnthropicProvider(HttpModel):
     async def offers(self) -> list[OfferedModel]:
         listed = self.http.decode(await self.http.exchange("GET", "/v1/models?limit=1000"), _AnthropicModelList)
         return [OfferedModel(model.id, model.display_name) for model in listed.data]
-
-
-def conversation(messages: tuple[Message, ...], where: str) -> list[dict[str, Any]]:
-    """A conversation as this format has it: the results of tools are one message of the user's."""
-    made: list[dict[str, Any]] = []
-    for is_result, group in groupby(turns(messages), key=lambda message: message.role == MessageRole.TOOL):
-        if is_result:
-            made.append({"role": "user", "content": [_tool_result(message) for message in group]})
-        else:
-            made += [{"role": message.role, "content": _content(message, where)} for message in group]
-    return made
 
 
 def _tool_result(message: Message) -> dict[str, Any]:

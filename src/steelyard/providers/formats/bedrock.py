@@ -9,7 +9,6 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,10 +20,17 @@ from steelyard.providers.bodies import LenientNumbers, as_dict, content_text, js
 from steelyard.providers.faults import FaultKind, finish_kind, settled_finish
 from steelyard.providers.formats.anthropic import arguments_object
 from steelyard.providers.formats.base import HttpModel, schema_of
-from steelyard.providers.formats.parts import base64_data, file_name, media_type, not_in_format, system_text, turns
+from steelyard.providers.formats.parts import (
+    base64_data,
+    file_name,
+    grouped_turns,
+    media_type,
+    not_in_format,
+    system_text,
+)
 from steelyard.providers.formats.sigv4 import AwsCredentials, signed_headers
 from steelyard.providers.wire import RequestSigner
-from steelyard.records import Answer, Attempt, ContentPart, Message, MessageRole, ToolCall
+from steelyard.records import Answer, Attempt, ContentPart, Message, ToolCall
 
 REGION_PATTERN = re.compile(r"//(?:[^/]*\.)?bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
 DEFAULT_REGION = "us-east-1"
@@ -59,7 +65,9 @@ class BedrockProvider(HttpModel):
     def request(self, attempt: Attempt) -> dict[str, Any]:
         # this format knows no seed
         given = {name: value for name, value in attempt.parameters.items() if name != "seed"}
-        body: dict[str, Any] = {"messages": _messages(attempt.messages, self.endpoint)}
+        body: dict[str, Any] = {
+            "messages": grouped_turns(attempt.messages, lambda message: _content(message, self.endpoint), _tool_result)
+        }
         if system := system_text(attempt.messages):
             body["system"] = [{"text": system}]
         if attempt.tools:
@@ -169,17 +177,6 @@ def _authentication(settings: ProviderSettings) -> tuple[dict[str, str], Request
         return signed_headers(credentials, method, url, body, region=region, service="bedrock", at=datetime.now(UTC))
 
     return {}, sign, tuple(filter(None, credentials[1:]))
-
-
-def _messages(messages: tuple[Message, ...], where: str) -> list[dict[str, Any]]:
-    """A conversation as this format has it: the results of tools are one message of the user's."""
-    made: list[dict[str, Any]] = []
-    for is_result, group in groupby(turns(messages), key=lambda message: message.role == MessageRole.TOOL):
-        if is_result:
-            made.append({"role": "user", "content": [_tool_result(message) for message in group]})
-        else:
-            made += [{"role": message.role, "content": _content(message, where)} for message in group]
-    return made
 
 
 def _content(message: Message, where: str) -> Any:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import mimetypes
+from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from steelyard.errors import Rejected
 from steelyard.records import ContentPart, Message, MessageRole
@@ -73,3 +76,16 @@ def system_text(messages: tuple[Message, ...]) -> str:
 def turns(messages: tuple[Message, ...]) -> list[Message]:
     """A conversation without its system prompts."""
     return [message for message in messages if message.role != MessageRole.SYSTEM]
+
+
+def grouped_turns(
+    messages: tuple[Message, ...], content: Callable[[Message], Any], tool_result: Callable[[Message], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """A conversation for formats in which the results of tools that follow each other are one message of the user's."""
+    made: list[dict[str, Any]] = []
+    for is_result, group in groupby(turns(messages), key=lambda message: message.role == MessageRole.TOOL):
+        if is_result:
+            made.append({"role": "user", "content": [tool_result(message) for message in group]})
+        else:
+            made += [{"role": message.role, "content": content(message)} for message in group]
+    return made
