@@ -37,6 +37,7 @@ test-slow: .venv/ready .venv/system
 
 bench: .venv/ready
 	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/conversations.py
 	$(BIN)/python benchmarks/verify.py
 	$(BIN)/python benchmarks/cores.py
 	$(BIN)/python benchmarks/passk.py
