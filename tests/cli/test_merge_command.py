@@ -408,7 +408,7 @@ EXPERIMENT = """
 id = "tiny"
 cases = ["evals.jsonl"]
 runs = 2
-budget_usd = 9
+budget_usd = 900
 [judging]
 judges = ["openai/judge"]
 rubric = "rubric.toml"
@@ -472,7 +472,7 @@ def test_a_shard_of_an_experiment_has_its_share_of_the_budget(called: Run, exper
     text = (experiment / "experiment.toml").read_text()
     # every answer costs 0.0015, and every judgment the same; the budget is for 15 of them
     (experiment / "experiment.toml").write_text(
-        text.replace("budget_usd = 9", "budget_usd = 0.0225\nparameters = {max_tokens = 5}")
+        text.replace("budget_usd = 900", "budget_usd = 0.0225\nparameters = {max_tokens = 5}")
     )
     for number in (1, 2, 3):
         code, _, said = called(*TIERS, "--shard", f"{number}/3", "--output", f"{number}")
