@@ -137,7 +137,7 @@ def test_an_option_that_cannot_be_kept_is_refused_before_anybody_is_asked(
 def test_a_small_file_that_has_no_end_is_refused_before_it_takes_all_memory() -> None:
     endless = Path("/dev/zero")
     for read in (lambda: read_env_file(endless, {}), lambda: read_config(endless), lambda: load(endless, {})):
-        with pytest.raises(InputError, match=r"^/dev/zero: larger than \d+ MB, which is no "):
+        with pytest.raises(InputError, match=r"^/dev/zero: larger than \d+ MB, which is "):
             read()
 
 
