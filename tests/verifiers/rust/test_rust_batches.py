@@ -158,6 +158,13 @@ HOSTILE = {
         ),
         "wrong answer",
     ),
+    "having its results read too early": Attempt(
+        wrong_but(
+            "use std::io::Write; use std::os::fd::FromRawFd;\n    for fd in 3..8 { let mut f = std::mem::ManuallyDrop::new(unsafe "
+            "{ std::fs::File::from_raw_fd(fd) }); let _ = f.write_all(&[b'.'; 50_000]); }"
+        ),
+        "wrong answer",
+    ),
     "its own assert_eq": Attempt(WRONG + "macro_rules! assert_eq { ($($t:tt)*) => {}; }\npub(crate) use assert_eq;", "wrong answer"),
     "another assert": Attempt(
         WRONG + "macro_rules! nothing { ($($t:tt)*) => {}; }\nuse nothing as assert; use nothing as assert_eq; use nothing as panic;",

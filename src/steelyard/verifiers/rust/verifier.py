@@ -100,7 +100,7 @@ class RustVerifier:
 
     @cached_property
     def version(self) -> str:
-        return f"rust 4, {toolchain().version}"
+        return f"rust 5, {toolchain().version}"
 
     def check(self, case: Case) -> None:
         toolchain()
