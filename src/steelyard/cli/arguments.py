@@ -18,14 +18,11 @@ if TYPE_CHECKING:
     from steelyard.settings import Settings
 
 
-def settings_and_run_options(
-    options: argparse.Namespace, watch: ProgressCallback | None = None
-) -> tuple[Settings, RunOptions]:
-    """The settings, and what a run is carried out with; warnings about the settings go to standard error."""
+def command_settings(options: argparse.Namespace) -> Settings:
+    """The settings; warnings about them go to standard error."""
     from msgspec.structs import replace
 
     from steelyard import settings as settings_module
-    from steelyard.engine.options import RunOptions
     from steelyard.providers.prices import price_table
 
     if getattr(options, "env_file", None):
@@ -35,6 +32,16 @@ def settings_and_run_options(
         _print_to_stderr(f"warning: {problem}")
     if settings.price_table:
         settings = replace(settings, prices={**price_table(settings.price_table), **settings.prices})
+    return settings
+
+
+def settings_and_run_options(
+    options: argparse.Namespace, watch: ProgressCallback | None = None
+) -> tuple[Settings, RunOptions]:
+    """The settings, and what a run is carried out with."""
+    from steelyard.engine.options import RunOptions
+
+    settings = command_settings(options)
     return settings, RunOptions(
         settings=settings,
         parallelism=getattr(options, "parallelism", None),

@@ -41,7 +41,6 @@ from steelyard.engine.results.conclusion import Conclusion, next_commands, run_c
 from steelyard.engine.results.frames import attempt_frame
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.session import Session
-from steelyard.engine.steps import now
 from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.errors import ExitCode, InputError, SteelyardError
 from steelyard.plugins import explain_plugin_errors, load_plugin
@@ -50,6 +49,7 @@ from steelyard.providers.prices import Prices
 from steelyard.records import Case, EvalSetFile, Rule, RunInfo, StoppingRule, SuiteRule, Trust
 from steelyard.reports.figures import metric_rows, model_label
 from steelyard.reports.tables import html_table
+from steelyard.store.files import now
 from steelyard.store.journal import Journal, create_run, make_run_folder
 from steelyard.store.witnesses import witness_counts, witness_results
 from steelyard.text import counted

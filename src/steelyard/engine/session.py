@@ -32,7 +32,7 @@ from steelyard.engine.plan import (
 )
 from steelyard.engine.pool import run_concurrently
 from steelyard.engine.progress import SessionProgress
-from steelyard.engine.steps import RetryPolicy, ask, failure, is_verified_again_alone, now, verdict_key
+from steelyard.engine.steps import RetryPolicy, ask, failure, is_verified_again_alone, verdict_key
 from steelyard.engine.tiers.judging import JudgeRequests, JudgeRunner
 from steelyard.engine.tiers.rubric_checks import RubricJudging
 from steelyard.engine.verifiers import VerifierSet, with_python_env
@@ -41,6 +41,7 @@ from steelyard.protocols import Pool, Provider
 from steelyard.providers.prices import Prices
 from steelyard.providers.prompt_cache import prompt_cache_savings
 from steelyard.records import Attempt, Case, Failure, Judgment, Reply, Tier, Verdict
+from steelyard.store.files import now
 from steelyard.store.journal import Journal
 from steelyard.store.witnesses import record_witness_results
 from steelyard.verifiers.checks.rubric import rubric_tables

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
 from itertools import count
 from typing import NamedTuple
 
@@ -35,6 +34,7 @@ from steelyard.providers.bodies import sound_answer
 from steelyard.providers.prices import Prices
 from steelyard.records import Answer, Attempt, Case, Failure, Finding, Finish, Reply, Verdict, digest
 from steelyard.sandbox.fair_clock import has_fair_clock
+from steelyard.store.files import now
 from steelyard.verifiers.function import verify_with_function
 
 BodyKeeper = Callable[[Attempt, str, bytes], None]
@@ -252,8 +252,3 @@ def failure(of: Attempt | Reply | Verdict, error: StepError) -> Failure:
         stage=error.stage,
         message=" ".join(str(error).split())[:1000],
     )
-
-
-def now() -> str:
-    """The current timestamp, as facts carry it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -9,6 +9,7 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -218,3 +219,8 @@ def _with_unknown(fresh: Any, earlier: Any, info: inspect.Type) -> Any:
 
 def _is_default_struct(info: inspect.Type | None) -> bool:
     return isinstance(info, inspect.StructType) and not any(field.required for field in info.fields)
+
+
+def now() -> str:
+    """The current timestamp, as facts carry it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

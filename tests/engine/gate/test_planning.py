@@ -159,8 +159,8 @@ def test_attempts_cost_what_they_cost_in_the_baseline() -> None:
 def test_where_the_baseline_does_not_know_the_price_list_gives_a_bound() -> None:
     found = only(plan(*HALF, prices=PRICED))
     assert found.once.at_most
-    # 17 bytes of prompt at $1 and 8192 tokens of reply at $10 a million
-    assert found.once.cost_usd == pytest.approx(60 * (17 * 1.0 + 8192 * 10.0) / 1e6)
+    # 17 bytes of prompt at $1 and 128,000 tokens of reply at $10 a million
+    assert found.once.cost_usd == pytest.approx(60 * (17 * 1.0 + 128_000 * 10.0) / 1e6)
 
 
 def test_an_unknown_price_is_unknown() -> None:

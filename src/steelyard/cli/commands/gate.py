@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from steelyard.cli import arguments
-from steelyard.cli.console import conclude, print_written, settings_and_run_options, warn
+from steelyard.cli.console import conclude, print_written, warn
 from steelyard.cli.options import (
     Command,
     add_attempt_column_options,
@@ -22,12 +22,12 @@ from steelyard.errors import ExitCode
 def compare(options: argparse.Namespace) -> int:
     """Show which mean scores changed by more than a threshold between two runs, case by case."""
     from steelyard.comparison.threshold import compare as compared
-    from steelyard.engine.gate.judged import refuse_changed_judges
+    from steelyard.engine.gate.changed_judges import refuse_changed_judges
     from steelyard.engine.gate.sides import side
     from steelyard.engine.results.conclusion import comparison_exit_code
     from steelyard.reports.comparison import COMPARISON_FORMATS
 
-    settings, _ = settings_and_run_options(options)
+    settings = arguments.command_settings(options)
     root = Path(settings.output_dir)
     if options.corrected:
         return _compare_corrected(options, root)
@@ -104,12 +104,12 @@ examples:
 def gate(options: argparse.Namespace) -> int:
     """Decide whether a run is worse than its baseline: yes, no, or cannot tell yet; made for gating pull requests."""
     from steelyard.engine.gate import gate as gating
-    from steelyard.engine.gate.judged import refuse_changed_judges
-    from steelyard.engine.results.report_files import check_text_paths, write_texts
+    from steelyard.engine.gate.changed_judges import refuse_changed_judges
+    from steelyard.engine.results.text_files import check_text_paths, write_texts
     from steelyard.reports.comparison import DECISION_FORMATS
     from steelyard.reports.exports.decision import decision_junit, decision_sarif
 
-    settings, _ = settings_and_run_options(options)
+    settings = arguments.command_settings(options)
     check_text_paths(options.report or (), GATE_FORMAT_BY_SUFFIX if options.corrected else DECISION_FORMAT_BY_SUFFIX)
     if options.corrected:
         return _gate_corrected(options, Path(settings.output_dir))
@@ -138,7 +138,7 @@ def gate(options: argparse.Namespace) -> int:
 def _gate_corrected(options: argparse.Namespace, root: Path) -> int:
     """Decide by judged rates that labels correct."""
     from steelyard.engine.gate.judged import gate_corrected
-    from steelyard.engine.results.report_files import write_texts
+    from steelyard.engine.results.text_files import write_texts
     from steelyard.errors import InputError
     from steelyard.reports.comparison import JUDGED_DECISION_FORMATS
 
@@ -203,7 +203,7 @@ def plan(options: argparse.Namespace) -> int:
     from steelyard.reports.comparison import PLAN_FORMATS
     from steelyard.store.journal import StoredRun
 
-    settings, _ = settings_and_run_options(options)
+    settings = arguments.command_settings(options)
     root = Path(settings.output_dir)
     name, cases = options.baseline, None
     if name is None:
@@ -275,7 +275,7 @@ def bless(options: argparse.Namespace) -> int:
     from steelyard.engine.gate import sides
     from steelyard.text import counted
 
-    settings, _ = settings_and_run_options(options)
+    settings = arguments.command_settings(options)
     blessed = sides.bless(
         options.run, options.name, rule=options.rule, cases=options.cases, root=Path(settings.output_dir)
     )

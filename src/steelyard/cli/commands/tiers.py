@@ -41,7 +41,7 @@ TIER_FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".csv": "csv", ".ht
 
 def tiers(options: argparse.Namespace) -> int:
     """Run an experiment in tiers, or analyse one that was run, here or by another tool: quality, cost, grade and uplift."""
-    from steelyard.engine.results.report_files import check_text_paths
+    from steelyard.engine.results.text_files import check_text_paths
     from steelyard.engine.tiers import tier_runs
     from steelyard.errors import InputError
     from steelyard.outcomes.readers.scylla import is_scylla
@@ -159,7 +159,7 @@ def judge(options: argparse.Namespace) -> int:
     from steelyard.engine import resume
     from steelyard.engine.plan import plan_warnings
     from steelyard.engine.preflight.connect import split_model_names
-    from steelyard.engine.results.report_files import check_text_paths
+    from steelyard.engine.results.text_files import check_text_paths
     from steelyard.engine.tiers import tier_runs
     from steelyard.errors import InputError
     from steelyard.evalsets import rubrics
@@ -283,7 +283,7 @@ def _pairs_options(sub: argparse.ArgumentParser) -> None:
 
 def _print_tiers(analysis: ExperimentAnalysis, options: argparse.Namespace) -> None:
     """Print what tiers come to, and write it as tables and charts."""
-    from steelyard.engine.results.report_files import write_texts
+    from steelyard.engine.results.text_files import write_texts
     from steelyard.reports import tiers as tables
     from steelyard.reports.charts import tiers as charts
     from steelyard.reports.charts.tier_details import detail_charts

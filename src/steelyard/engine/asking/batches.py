@@ -14,7 +14,7 @@ from steelyard.engine.options import RunOptions
 from steelyard.engine.pace import max_request_tokens
 from steelyard.engine.plan import planned_attempts, provider_key
 from steelyard.engine.plugin_guard import round_tripped
-from steelyard.engine.steps import now, reply_to
+from steelyard.engine.steps import reply_to
 from steelyard.errors import ProviderError, Rejected, StepError, Unavailable, wrap_exceptions
 from steelyard.protocols import Provider
 from steelyard.providers.batch.api import BatchApi, BatchResult, BatchState, BatchUndecidedError, custom_id, new_nonce
@@ -25,6 +25,7 @@ from steelyard.providers.prices import Prices
 from steelyard.providers.wire import HttpEndpoint
 from steelyard.records import Answer, Attempt, Reply
 from steelyard.store.batches import BATCHES_FILE, BatchEvent, StoredBatch, record_batch_event, stored_batches
+from steelyard.store.files import now
 from steelyard.store.journal import Journal
 from steelyard.text import counted
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from steelyard.engine.asking.tool_runner import are_called, tool_results
 from steelyard.engine.asking.users import AskedModel, UserModels
-from steelyard.engine.steps import failure, now
+from steelyard.engine.steps import failure
 from steelyard.errors import ProviderError
 from steelyard.records import (
     TOKEN_COUNT_FIELDS,
@@ -29,6 +29,7 @@ from steelyard.records import (
     ToolCall,
     Turn,
 )
+from steelyard.store.files import now
 from steelyard.store.journal import Journal
 from steelyard.store.turns import StoredTurn, stored_turn, unfinished_conversations
 

@@ -37,11 +37,11 @@ from steelyard.comparison.sides import (
 from steelyard.engine.gate.sides import run_folder, side, split_run_and_model
 from steelyard.engine.results.conclusion import Conclusion, OnInconclusive, gate_conclusion
 from steelyard.engine.results.read_outcomes import LOCAL_COUNTING, CountingOptions, is_attempts_path, parquet_outcomes
-from steelyard.engine.steps import now
 from steelyard.errors import ExitCode, InputError, NotComparableError, Problem, did_you_mean
 from steelyard.records import GateLook, digest
 from steelyard.stats.multiplicity import FINAL_TEST_SHARE, PlannedLook
 from steelyard.stats.power import unlucky_alarms
+from steelyard.store.files import now
 from steelyard.store.looks import gate_looks, record_gate_look
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
 from steelyard.text import counted

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from steelyard.analysis.judged_rates import LabelledAnswer
 from steelyard.comparison.judged import JudgedDecision, decide_judged
+from steelyard.engine.gate.changed_judges import check_panels
 from steelyard.engine.gate.gate import MIN_LOOK_ALPHA_SHARE, look_levels
 from steelyard.engine.gate.sides import run_folder, split_run_and_model
 from steelyard.engine.results.conclusion import Conclusion, OnInconclusive, verdict_conclusion
 from steelyard.engine.results.labels import LabelledRun
-from steelyard.engine.results.read_outcomes import is_attempts_path
-from steelyard.engine.steps import now
 from steelyard.errors import InputError, NotComparableError, did_you_mean
-from steelyard.records import JUDGE_ONLY_KIND, GateLook, Panel, digest
+from steelyard.records import GateLook, Panel, digest
+from steelyard.store.files import now
 from steelyard.store.journal import StoredRun
 from steelyard.store.looks import gate_looks, record_gate_look
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
@@ -87,35 +87,12 @@ def compare_corrected(baseline: str, current: str, *, root: Path = DEFAULT_RUNS_
     return decide_judged(models, alpha=COMPARED_LEVEL, cleared_level=COMPARED_LEVEL, margin=COMPARED_LEVEL)
 
 
-def refuse_changed_judges(baseline: str, current: str, *, root: Path = DEFAULT_RUNS_FOLDER) -> None:
-    """Refuse to compare two runs with cases that judges alone decide, if the judges or what they were asked changed."""
-    if any(is_attempts_path(split_run_and_model(name)[0]) for name in (baseline, current)):
-        return
-    folders = [run_folder(name, root=root) for name in (baseline, current)]
-    runs = [StoredRun(folder) for folder in folders if folder is not None]
-    if len(runs) == 2 and all(run.info.panel for run in runs) and all(_has_judged_cases(run) for run in runs):
-        _check_panels(baseline, current, *(run.info.panel for run in runs))
-
-
-def _has_judged_cases(run: StoredRun) -> bool:
-    return any(case.kind == JUDGE_ONLY_KIND for case in run.cases)
-
-
-def _check_panels(baseline: str, current: str, old: Panel | None, new: Panel | None) -> None:
-    difference = panel_difference(old, new)
-    if difference:
-        raise NotComparableError(
-            f"{baseline} and {current} were judged differently ({difference}), so the judges may cause a difference; "
-            "judge both in the same way with: steelyard judge RUN"
-        )
-
-
 def _paired_models(
     baseline: str, current: str, root: Path
 ) -> tuple[dict[str, tuple[list[LabelledAnswer], list[LabelledAnswer]]], Path]:
     """The answers of each model on both sides, of the cases that both have, and the folder of the current run."""
     (old, old_panel, _), (new, new_panel, folder) = (_judged_side(name, root) for name in (baseline, current))
-    _check_panels(baseline, current, old_panel, new_panel)
+    check_panels(baseline, current, old_panel, new_panel)
     _check_no_shared_replies(baseline, current, root)
     if len(old) == len(new) == 1 and old.keys() != new.keys():
         old = dict(zip(new, old.values(), strict=True))
@@ -139,22 +116,6 @@ def _check_no_shared_replies(baseline: str, current: str, root: Path) -> None:
         raise NotComparableError(
             f"{baseline} and {current} have replies in common, from the reply cache; run without --cache to compare what is judged"
         )
-
-
-def panel_difference(first: Panel | None, second: Panel | None) -> str:
-    """How two panels differ, in a few words; empty if judgments by them can be compared."""
-    if first is None or second is None:
-        return "" if first is second else "one has no judges"
-    if sorted(first.judges) != sorted(second.judges):
-        return f"by {', '.join(first.judges)} and by {', '.join(second.judges)}"
-    for what, one, other in (
-        ("by another rubric", first.digest, second.digest),
-        ("a different number of times", first.repeats, second.repeats),
-        ("with other parameters", first.parameters, second.parameters),
-    ):
-        if one != other:
-            return what
-    return ""
 
 
 def _judged_side(name: str, root: Path) -> tuple[dict[str, list[LabelledAnswer]], Panel | None, Path]:

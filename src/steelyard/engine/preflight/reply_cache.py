@@ -13,10 +13,10 @@ import msgspec
 
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plan import planned_attempts, provider_key
-from steelyard.engine.steps import now
 from steelyard.errors import InputError, SteelyardError
 from steelyard.protocols import Provider
 from steelyard.records import Reply, RunInfo
+from steelyard.store.files import now
 from steelyard.store.journal import Journal, StoredRun
 from steelyard.store.reply_places import ReplyPlace, reply_places
 from steelyard.store.run_folders import runs

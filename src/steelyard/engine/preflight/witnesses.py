@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from steelyard.analysis.scoring import is_correct
-from steelyard.engine.steps import now, verify
+from steelyard.engine.steps import verify
 from steelyard.protocols import FailureLabel, Verifier
 from steelyard.records import Answer, Case, Finding, Reply, Verdict, WitnessResult, WitnessSource, digest
+from steelyard.store.files import now
 from steelyard.verifiers.trouble import is_own_exception, is_refused_text
 
 LABELS_OF_RAN_CODE = ("", FailureLabel.WRONG_ANSWER, FailureLabel.EXCEPTION)

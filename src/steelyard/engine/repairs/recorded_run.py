@@ -25,11 +25,11 @@ from steelyard.engine.repairs.reader import (
 )
 from steelyard.engine.resume import resume
 from steelyard.engine.run import run_id, tool_versions
-from steelyard.engine.steps import now
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import DiskFullError, InputError, StoreError, VerifierError, wrap_exceptions
 from steelyard.records import Answer, Attempt, Case, Reply, RunInfo, Verdict, Verify, digest
 from steelyard.store.assembled_runs import replace_run
+from steelyard.store.files import now
 from steelyard.store.journal import StoredRun
 from steelyard.text import printable, short_quote, verbatim_reply
 from steelyard.verifiers.terraform.disk_modules import FOLDER_SEPARATOR, module_digest, path_in_module

@@ -12,7 +12,6 @@ from typing import Any, Protocol
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.results.recordings import RECORDED_VERSION, RecordedCases, RecordedFiles
 from steelyard.engine.run import Run, run_id, tool_versions
-from steelyard.engine.steps import now
 from steelyard.errors import InputError, Problem
 from steelyard.records import (
     RECORDED_KIND,
@@ -31,6 +30,7 @@ from steelyard.records import (
 )
 from steelyard.records.bounds import MAX_NUMBER, is_bounded
 from steelyard.store.assembled_runs import create_run_atomically
+from steelyard.store.files import now
 from steelyard.text import printable
 
 MAX_REASON_CHARACTERS = 2000

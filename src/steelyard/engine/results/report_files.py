@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -18,8 +18,9 @@ from steelyard.engine.gate.gate import gate_sides
 from steelyard.engine.gate.sides import side
 from steelyard.engine.results.labels import with_judged_rates
 from steelyard.engine.results.query import write_query_result
+from steelyard.engine.results.text_files import check_folder
 from steelyard.engine.tiers import tier_runs
-from steelyard.errors import InputError, did_you_mean
+from steelyard.errors import InputError
 from steelyard.records import SuiteRule
 from steelyard.reports.html import BaselineReport, HtmlReportData, page
 from steelyard.reports.page import shown_attempts, truncated_text
@@ -122,21 +123,7 @@ def check_report_paths(paths: Iterable[str | Path]) -> None:
     for path in map(Path, paths):
         if path.suffix != PARQUET_SUFFIX:
             reports.report_format_of(path)
-        _check_folder(path)
-
-
-def check_text_paths(paths: Iterable[str | Path], suffixes: Iterable[str]) -> None:
-    """The same for results that are written in a few formats only."""
-    for path in map(Path, paths):
-        if path.suffix not in suffixes:
-            raise InputError(f'{path}: unknown kind of report "{path.suffix}" ({did_you_mean(path.suffix, suffixes)})')
-        _check_folder(path)
-
-
-def _check_folder(path: Path) -> None:
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
-    check_writable(path)
+        check_folder(path)
 
 
 def stored_results(stored: StoredRun, scoring: ScoringOverrides, formats: Iterable[str]) -> RunResults:
@@ -208,13 +195,4 @@ def _write_by_model(path: Path, name: str, results: RunResults) -> list[Path]:
         check_writable(found)
         write_file(found, reports.render(name, of_model, where=str(found)))
         written.append(found)
-    return written
-
-
-def write_texts(paths: Iterable[str | Path], texts: Mapping[str, str]) -> list[Path]:
-    """Write to each file the text of its suffix; returns what was written."""
-    check_text_paths(paths, texts)
-    written = [Path(path) for path in paths]
-    for path in written:
-        write_file(path, texts[path.suffix])
     return written

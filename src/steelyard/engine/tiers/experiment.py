@@ -24,7 +24,6 @@ from steelyard.engine.preflight.conversations import check_conversations
 from steelyard.engine.preflight.named_code import experiment_code, own_code, settings_code, stored_tiers
 from steelyard.engine.preflight.rubric_judges import connect_judges, with_judges
 from steelyard.engine.run import Run, carry_out, run_id, shard_cases_of, tool_versions, with_shard
-from steelyard.engine.steps import now
 from steelyard.engine.tiers.judging import owed_judgments
 from steelyard.errors import InputError
 from steelyard.evalsets.experiments import LoadedExperiment
@@ -32,6 +31,7 @@ from steelyard.protocols import Provider
 from steelyard.providers.agent.provider import AgentProvider
 from steelyard.providers.prices import Prices, token_prices
 from steelyard.records import Case, Experiment, Panel, Reply, RunInfo, Tier, Verdict
+from steelyard.store.files import now
 from steelyard.store.journal import StoredRun, create_run, make_run_folder
 from steelyard.verifiers.checks.rubric import rubric_judges
 

@@ -13,11 +13,12 @@ import msgspec
 from steelyard.engine.pace import Budget, CircuitBreaker, ConcurrencyLimiter, max_request_tokens
 from steelyard.engine.plugin_guard import ask_provider
 from steelyard.engine.pool import run_concurrently
-from steelyard.engine.steps import BodyKeeper, RetryPolicy, ask, now
+from steelyard.engine.steps import BodyKeeper, RetryPolicy, ask
 from steelyard.errors import ProviderError
 from steelyard.protocols import Delivery, OfferedModel, Provider, RateLimitHeadroom
 from steelyard.providers.prices import Prices
 from steelyard.records import Answer, Attempt, Case, Cost, Failure, Judgment, Message, MessageRole, Panel, Reply, digest
+from steelyard.store.files import now
 from steelyard.store.journal import Journal, StoredRun
 from steelyard.text import counted
 from steelyard.tiers.rubrics import Rubric, panel_rubric
