@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Callable
@@ -13,8 +14,11 @@ import pytest
 import steelyard
 from steelyard import Case, Means, Settings
 from steelyard.engine.asking.conversation import next_step
+from steelyard.engine.asking.tool_runner import tool_results
 from steelyard.engine.plan import planned_attempts
+from steelyard.engine.plugin_guard import round_tripped
 from steelyard.errors import InputError, Unavailable
+from steelyard.providers.bodies import sound_answer
 from steelyard.records import (
     Answer,
     Attempt,
@@ -186,6 +190,66 @@ python = "tools.py:weather"
     (tmp_path / "tools.py").write_text("def weather(city):\n    return 0\n\n\ndef slow(city):\n    return 0\n", "utf-8")
     with pytest.raises(InputError, match="the prompt or the tools changed since this run asked: paris"):
         steelyard.resume(run_.folder, means=MEANS._replace(allow_code=True))
+
+
+ODD_TOOLS = """
+import asyncio, sys
+
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+def endless(city):
+    returned = []
+    returned.append(returned)
+    return returned
+
+def mute(city):
+    return Mute()
+
+def mute_error(city):
+    raise Mute
+
+async def leaves(city):
+    sys.exit(3)
+
+async def cancels(city):
+    raise asyncio.CancelledError
+"""
+
+
+def test_no_odd_function_of_the_user_ends_the_run(tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(ODD_TOOLS, "utf-8")
+    names = ("endless", "mute", "mute_error", "leaves", "cancels")
+    tools = tuple(CaseTool(name=name, python=f"{tmp_path / 'odd.py'}:{name}") for name in names)
+    calls = [ToolCall(name=name, arguments='{"city": "Paris"}') for name in names]
+    told = asyncio.run(tool_results(Case(id="odd", prompt="?", tools=tools), calls))
+    assert [(result.content, result.is_error) for result in told] == [
+        ("[[...]]", False),
+        ("Mute that cannot be written as text (RuntimeError)", False),
+        ("Mute: Mute that cannot be written as text (RuntimeError)", True),
+        ("RuntimeError: SystemExit: 3", True),
+        ("RuntimeError: CancelledError: the function was cancelled by its own code", True),
+    ]
+
+
+def test_half_characters_in_calls_and_ids_are_mended_and_nothing_is_asked_again() -> None:
+    half = "a\ud800"
+    mended = sound_answer(
+        Answer(
+            text=half,
+            finish=half,
+            request_id=half,
+            tool_calls=(ToolCall(name=half, arguments=f'{{"city": "{half}"}}', id=half),),
+            turns=(Turn(text=half, tool_calls=(ToolCall(name=half),)),),
+            native=({half: [half]},),
+            other_choices=(half,),
+            input_tokens=7,
+        )
+    )
+    assert "\ud800" not in str(mended)
+    assert mended.tool_calls[0].arguments == '{"city": "a\ufffd"}'
+    assert round_tripped(mended, Answer) == mended
 
 
 def test_a_conversation_ends_at_max_turns(scripted: Callable[[Script], Scripted], tmp_path: Path) -> None:

@@ -37,6 +37,8 @@ class LocalHub:
         """Paths with their authorization."""
         self.pages: dict[str, Any] = {}
         """JSON by path, files as bytes, and addresses of redirects as text."""
+        self.cut_pages: set[str] = set()
+        """Paths whose body breaks off in the middle."""
         hub = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -53,7 +55,7 @@ class LocalHub:
                 self.send_response(404 if page is None else 200)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(body)
+                self.wfile.write(body[:6] if self.path in hub.cut_pages else body)
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -137,6 +139,37 @@ def test_a_page_that_is_no_hubs_is_refused(hub: LocalHub, environment: dict[str,
     hub.pages["/api/datasets/openai/gsm8k/revision/main"] = page
     with pytest.raises(InputError, match=r"JSON|commit"):
         load(["hf:openai/gsm8k:main"])
+
+
+@pytest.mark.parametrize("page", ["/gsm8k/test.parquet", "/api/datasets/openai/gsm8k/parquet"])
+def test_what_breaks_off_is_said_and_never_taken_for_the_dataset(
+    hub: LocalHub, environment: dict[str, str], tmp_path: Path, page: str
+) -> None:
+    hub.pages["/gsm8k/test.parquet"] = (tmp_path / "made.parquet").read_bytes()
+    hub.pages["/api/datasets/openai/gsm8k/parquet"] = {"main": {"test": [f"{hub.url}/gsm8k/test.parquet"]}}
+    hub.cut_pages.add(page)
+    with pytest.raises(InputError, match="broke off"):
+        hub_files("hf:openai/gsm8k:main:test", environment)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.stat().st_size < 8]
+    hub.cut_pages.clear()
+    (file,) = hub_files("hf:openai/gsm8k:main:test", environment)
+    assert pq.read_table(file).num_rows == 2
+
+
+@pytest.mark.parametrize(
+    "address", ["http://[odd", "http://host:port/x", "http://a b/", "file:///etc/passwd", "\ud800", ""]
+)
+def test_an_odd_address_of_a_file_is_one_sentence(hub: LocalHub, environment: dict[str, str], address: str) -> None:
+    hub.pages["/api/datasets/openai/gsm8k/parquet"] = {"main": {"test": [address]}}
+    with pytest.raises(InputError) as error:
+        load(["hf:openai/gsm8k:main:test"])
+    assert "\n" not in str(error.value)
+
+
+def test_a_split_without_files_is_one_sentence(hub: LocalHub, environment: dict[str, str]) -> None:
+    hub.pages["/api/datasets/openai/gsm8k/parquet"] = {"main": {"test": []}}
+    with pytest.raises(InputError, match="Parquet"):
+        load(["hf:openai/gsm8k:main:test"])
 
 
 def test_offline_the_cache_of_the_hubs_library_is_read(tmp_path: Path) -> None:

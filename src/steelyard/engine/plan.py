@@ -205,7 +205,8 @@ def _with_plan_digest(info: RunInfo, shard: Shard) -> Shard:
 def _case_digest(case: Case) -> str:
     """Equal for the same case with the same tests on any machine, whatever the paths of its files."""
     stored = _round_tripped(case)
-    bare = replace(stored, verify=Verify(), expectations=Expectations(), workspace="", tools=())
+    prompt = stored.prompt if isinstance(stored.prompt, str) else tuple(each.without_paths for each in stored.prompt)
+    bare = replace(stored, prompt=prompt, verify=Verify(), expectations=Expectations(), workspace="", tools=())
     return digest(bare, stored.tests_digest, *stored.conversation)
 
 

@@ -9,7 +9,7 @@ import importlib.util
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -29,11 +29,13 @@ class UserFunction(NamedTuple):
     async def call(self, text: str, context: Any) -> Any:
         """What it says of a text; the context is handed over if it asks for a second argument."""
         arguments = (text, context) if self.takes_both else (text,)
-        return await (self.body(*arguments) if self.is_async else _in_thread(self.body, *arguments))
+        return await (_in_loop(self.body(*arguments)) if self.is_async else _in_thread(self.body, *arguments))
 
     async def call_with(self, arguments: Mapping[str, Any]) -> Any:
         """What it returns for arguments by their names."""
-        return await (self.body(**arguments) if self.is_async else _in_thread(partial(self.body, **arguments)))
+        if self.is_async:
+            return await _in_loop(self.body(**arguments))
+        return await _in_thread(partial(self.body, **arguments))
 
 
 def load_function(path: str) -> UserFunction:
@@ -80,6 +82,19 @@ def _from_path(name: str) -> Any:
     if "" not in sys.path:
         sys.path.insert(0, "")  # as `python -m` does: the user's own module lies where the command is run
     return importlib.import_module(name)
+
+
+async def _in_loop(called: Awaitable[Any]) -> Any:
+    """Wait for an async function: what would end a program, or cancel a task that nobody cancels, must not end ours."""
+    try:
+        return await called
+    except SystemExit as error:
+        raise RuntimeError(f"SystemExit: {error}") from None
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise RuntimeError("CancelledError: the function was cancelled by its own code") from None
 
 
 async def _in_thread(body: Callable[..., Any], *arguments: Any) -> Any:

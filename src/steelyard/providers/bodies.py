@@ -105,7 +105,7 @@ def storable(value: Any) -> Any:
     """The value with all its texts as they can be stored."""
     if isinstance(value, str):
         return storable_text(value)
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [storable(item) for item in value]
     if isinstance(value, dict):
         return {storable(name): storable(item) for name, item in value.items()}
@@ -255,10 +255,6 @@ def sound_answer(returned: Any, note: str = "") -> Answer:
     cost = returned.cost
     sound = msgspec.structs.replace(
         returned,
-        text=storable_text(returned.text),
-        error=storable_text(returned.error),
-        reasoning=storable_text(returned.reasoning),
-        transcript=storable_text(returned.transcript),
         **{name: numbers.tokens(name, getattr(returned, name)) for name in TOKEN_COUNT_FIELDS},
         cost=cost if cost is None or numbers.cost("cost", cost.usd, cost.source) else None,
         latency=numbers.seconds("latency", returned.latency),
@@ -269,4 +265,15 @@ def sound_answer(returned: Any, note: str = "") -> Answer:
         numbers.notes.append("cached_tokens are more than the input tokens that they are part of")
         sound = msgspec.structs.replace(sound, cached_tokens=None, cache_write_tokens=None, cache_write_1h_tokens=None)
     whole_note = "; ".join(filter(None, (returned.note, note, numbers.note)))
-    return sound if whole_note == sound.note else msgspec.structs.replace(sound, note=whole_note)
+    return _with_whole_characters(
+        sound if whole_note == sound.note else msgspec.structs.replace(sound, note=whole_note)
+    )
+
+
+def _with_whole_characters(answer: Answer) -> Answer:
+    """The answer with U+FFFD in place of half characters, wherever they are: in its text, in calls of tools, in its trace."""
+    try:
+        msgspec.json.encode(answer)
+    except UnicodeEncodeError:
+        return msgspec.convert(storable(msgspec.to_builtins(answer)), Answer)
+    return answer

@@ -26,7 +26,7 @@ from steelyard.engine.results import query
 from steelyard.engine.results.merge import MAX_MERGED_JOURNALS, merge
 from steelyard.engine.results.report_files import html_page
 from steelyard.errors import BoundedProblemList, InputError, StoreError
-from steelyard.records import Answer, Price, Reply, RunInfo, Verify
+from steelyard.records import Answer, ContentPart, Message, Price, Reply, RunInfo, Verify
 from steelyard.store.assembled_runs import append_facts
 from steelyard.store.journal import Journal, StoredRun, create_run
 from steelyard.store.parquet import copy_to_parquet
@@ -79,6 +79,17 @@ def changed(path: Path, change: Callable[[Any], object]) -> None:
 
 
 # --- dealing
+
+
+def test_a_shard_has_the_same_cases_wherever_their_attached_files_lie() -> None:
+    def case(folder: str, content: str = "1") -> Case:
+        picture = ContentPart(type="image", path=f"{folder}/a.png", media_type="image/png", digest=content)
+        return Case(id="a", prompt=(Message(role="user", content=(picture,)),), target="4")
+
+    info = RunInfo(id="r", started_at="")
+    shard = plan.shard_record(info, [case("/here")], 1, 1)
+    assert plan.are_shard_cases_unchanged(shard, [case("/there")])
+    assert not plan.are_shard_cases_unchanged(shard, [case("/here", "2")])
 
 
 def test_whole_cases_are_dealt_out_in_turn(place: Path) -> None:

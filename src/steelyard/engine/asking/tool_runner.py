@@ -74,7 +74,7 @@ async def _called(tools: dict[str, CaseTool], call: ToolCall) -> Any:
     except TimeoutError:
         raise ToolCallError(f"{tool.name} returned nothing within {tool.timeout_secs:g} s") from None
     except Exception as error:
-        raise ToolCallError(f"{type(error).__name__}: {error}") from error
+        raise ToolCallError(f"{type(error).__name__}: {_described(error)}") from error
 
 
 def _arguments(call: ToolCall) -> dict[str, Any]:
@@ -107,8 +107,16 @@ def _as_text(returned: Any) -> str:
         return returned
     try:
         return msgspec.json.encode(returned).decode()
-    except (TypeError, ValueError):
-        return str(returned)
+    except (TypeError, ValueError, RecursionError):
+        return _described(returned)
+
+
+def _described(value: Any) -> str:
+    """A value of the user's code in its own words; one that has none must not end the run."""
+    try:
+        return str(value)
+    except Exception as error:  # noqa: BLE001  it comes from code of the user's
+        return f"{type(value).__name__} that cannot be written as text ({type(error).__name__})"
 
 
 def _bounded(text: str) -> str:

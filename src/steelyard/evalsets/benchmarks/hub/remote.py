@@ -119,17 +119,27 @@ class Hub:
             with self._open(address) as answer, tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as part:
                 try:
                     _copy(answer, part)
+                    if answer.length:  # a cut file must not be taken for the dataset next time
+                        raise HubUnreachableError(f"{self._address} broke off: {answer.length:,} bytes are missing")
                     Path(part.name).rename(path)
                 except BaseException:
                     Path(part.name).unlink(missing_ok=True)
                     raise
-        except http.client.HTTPException as error:
-            raise HubUnreachableError(f"{self._address} broke off: {error}") from None
+        except (http.client.HTTPException, TimeoutError, ConnectionError) as error:
+            raise self._break(error) from None
         return path
 
+    def _break(self, error: Exception) -> HubUnreachableError:
+        return HubUnreachableError(f"{self._address} broke off: {printable(str(error))}")
+
     def _json(self, address: str) -> dict[str, Any]:
-        with self._open(address) as answer:
-            content = answer.read(MAX_LISTING_BYTES)
+        try:
+            with self._open(address) as answer:
+                content = answer.read(MAX_LISTING_BYTES)
+                if answer.length and len(content) < MAX_LISTING_BYTES:
+                    raise HubUnreachableError(f"{self._address} broke off: {answer.length:,} bytes are missing")
+        except (http.client.HTTPException, TimeoutError, ConnectionError) as error:
+            raise self._break(error) from None
         try:
             found = json.loads(content)
         except (ValueError, RecursionError):
@@ -176,7 +186,7 @@ def _listing(answer: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
     count = 0
     for config, splits in answer.items():
         for split, addresses in splits.items() if isinstance(splits, dict) else ():
-            if PART_NAME.fullmatch(config) and PART_NAME.fullmatch(split) and isinstance(addresses, list):
+            if PART_NAME.fullmatch(config) and PART_NAME.fullmatch(split) and addresses and isinstance(addresses, list):
                 found.setdefault(config, {})[split] = [one for one in addresses if isinstance(one, str)]
                 count += len(addresses)
     if not found or count > MAX_FILES:
