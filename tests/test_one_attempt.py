@@ -13,6 +13,7 @@ JOINS_FACTS = {
     "analysis/attempts.py": "makes the rows",
     "analysis/attempt_texts.py": "puts texts beside the rows",
     "engine/asking/batches.py": "what a batch still owes",
+    "engine/asking/conversation.py": "what came of one turn",
     "engine/preflight/reply_cache.py": "replies of earlier runs",
     "engine/preflight/witnesses.py": "verdicts that wait for their witness",
     "engine/ray/node.py": "makes facts",

@@ -32,7 +32,7 @@ import steelyard.cli.pytest_plugin
 import steelyard.outcomes
 from steelyard.engine.results.read_outcomes import gather
 from steelyard.errors import StoreError
-from steelyard.store.journal import create_run_atomically
+from steelyard.store.assembled_runs import create_run_atomically
 from steelyard.store.locks import lock_folder
 from steelyard.viewer.app import application
 from steelyard.viewer.pages import run, runs
