@@ -10,15 +10,18 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 import tty
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from steelyard.cli.entry import INTERRUPTED_EXIT_CODE
 from steelyard.cli.last_resort import conclude_unexpected
+from steelyard.cli.main import lost_interrupts_repeated
 from steelyard.cli.streams import GuardedStream
-from steelyard.errors import DiskFullError
+from steelyard.errors import DiskFullError, ExitCode
 from support.command_line import steelyard
 from support.facts import facts
 
@@ -221,3 +224,34 @@ def test_bytes_that_a_ci_service_reads_hold_no_commands_and_files_stay_as_they_a
         held = io.BytesIO()
         GuardedStream(io.TextIOWrapper(held), is_ci_log=True).buffer.write(content)
         assert held.getvalue() == written
+
+
+INTERRUPTED_IMPORT = """
+import signal, sys
+from steelyard.cli.entry import main
+class Interrupting:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+class Finder:
+    def find_spec(self, name, path, target=None):
+        Interrupting()
+sys.meta_path.insert(0, Finder())
+sys.argv = ["steelyard", "--version"]
+sys.exit(main())
+"""
+
+
+def test_an_interrupt_during_an_import_ends_the_command_as_interrupted_and_without_a_traceback() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED_IMPORT], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (ExitCode.INTERRUPTED, "", "\ninterrupted\n")
+    assert INTERRUPTED_EXIT_CODE == ExitCode.INTERRUPTED
+
+
+def test_an_interrupt_that_python_loses_in_a_callback_comes_again() -> None:
+    class Interrupting:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt), lost_interrupts_repeated():
+        Interrupting()
+        time.sleep(30)

@@ -68,11 +68,11 @@ def is_agreed(text: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def find_named_run(name: str, settings: Settings) -> Path:
-    """The folder of a run that the user named."""
+def find_named_run(name: str, settings: Settings, *, with_comparisons: bool = False) -> Path:
+    """The folder of a run that the user named; `with_comparisons`, the latest may be judges' comparisons."""
     from steelyard.store.run_folders import find_run
 
-    return find_run(name, Path(settings.output_dir))
+    return find_run(name, Path(settings.output_dir), with_comparisons=with_comparisons)
 
 
 def conclude(conclusion: Conclusion) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import argparse
 import contextlib
 import itertools
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -251,7 +253,7 @@ def _main(arguments: list[str]) -> int:
     if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
         # a terminal that was closed; nohup makes us deaf to it
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGINT))
-    with _noted_signals() as is_stopped:
+    with _noted_signals() as is_stopped, lost_interrupts_repeated():
         return _concluded(arguments, is_stopped)
 
 
@@ -278,6 +280,32 @@ def _noted_signals() -> Iterator[Callable[[], bool]]:
         signal.set_wakeup_fd(before)
         os.close(noted)
         os.close(write)
+
+
+REPEAT_SECONDS = 0.01
+"""After this long the callback that lost an interrupt has ended."""
+
+
+@contextmanager
+def lost_interrupts_repeated() -> Iterator[None]:
+    """Interrupt again where Python prints an interrupt and goes on, as in callbacks of imports and of the garbage collector."""
+    before, main_thread = sys.unraisablehook, _thread.get_ident()
+
+    def interrupt_again() -> None:
+        time.sleep(REPEAT_SECONDS)
+        signal.pthread_kill(main_thread, signal.SIGINT)
+
+    def hook(unraisable: sys.UnraisableHookArgs) -> None:
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            _thread.start_new_thread(interrupt_again, ())
+        else:
+            before(unraisable)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def _concluded(arguments: list[str], is_stopped: Callable[[], bool]) -> int:

@@ -82,7 +82,7 @@ class RunUnderTest(NamedTuple):
                 min_effect=min_effect,
                 root=self.root,
             )
-        text = f"{DECISION_FORMATS['text'](found.decision, found.warnings)}\nLook closer: steelyard show {self.folder}"
+        text = f"{DECISION_FORMATS['text'](found.decision, found.warnings)}\nLook closer: steelyard show {shlex.quote(str(self.folder))}"
         undecided = found.decision.verdict == CANNOT_TELL
         missing = any(model.data_missing for model in found.decision.models)
         if found.decision.verdict == REGRESSED or (undecided and (missing or on_inconclusive == "fail")):
@@ -120,7 +120,7 @@ class RunUnderTest(NamedTuple):
                     f"  {model}: {shown(estimate)} over {counted(estimate.cases, 'case')}"
                     for model, estimate in estimates.items()
                 ),
-                f"Look closer: steelyard show {self.folder}",
+                f"Look closer: steelyard show {shlex.quote(str(self.folder))}",
             ]
         )
         if below or (undecided and on_inconclusive == "fail"):

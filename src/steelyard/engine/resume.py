@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -124,7 +125,7 @@ def verify_again(folder: str | Path, *, eval_sets: Sequence[str | Path] = (), me
         elif not any(case.has_verifier for case in journal.cases) and journal.info.recordings:
             raise InputError(
                 f"{folder}: imported, and its tests are not known here; name an eval set that has them: "
-                f"steelyard verify {folder} --eval-set FILE"
+                f"steelyard verify {shlex.quote(str(folder))} --eval-set FILE"
             )
         else:
             require_allowed_code(case_code(journal.cases, means) + settings_code(means.settings), means, folder)

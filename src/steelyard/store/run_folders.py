@@ -14,7 +14,7 @@ import msgspec
 
 from steelyard.errors import InputError
 from steelyard.records import RunInfo
-from steelyard.store.journal import MAX_JOURNAL_LINE_BYTES, StoredRun, is_journal
+from steelyard.store.journal import DECODE_ERRORS, MAX_JOURNAL_LINE_BYTES, StoredRun, is_journal
 from steelyard.store.locks import is_locked
 from steelyard.store.run_index import current_runs, steelyard_version
 from steelyard.text import printable
@@ -56,8 +56,34 @@ def is_hidden(folder: Path) -> bool:
     return folder.name.startswith(".")
 
 
-def find_run(name: str, root: Path = DEFAULT_RUNS_FOLDER) -> Path:
-    """The run folder a user means: a path, a name below the runs' folder, or `latest`, which no part of a merged run is."""
+PAIR_TAG = "pair"
+"""Marks the cases of a run in which judges compare two models' answers; the tags behind it are the two sides, the order and the number."""
+
+
+class _CaseTags(msgspec.Struct):
+    tags: tuple[str, ...] = ()
+
+
+def are_pair_tags(tags: tuple[str, ...]) -> bool:
+    """Whether a case asks a judge to compare two answers."""
+    return tags[:1] == (PAIR_TAG,) and len(tags) == 5
+
+
+def _is_judges_comparison(folder: Path) -> bool:
+    """Whether the first case of a run is a question to a judge of pairs; False where that cannot be read."""
+    try:
+        with UntrustedRun(folder).open(folder / "cases.jsonl") as file:
+            first = file.readline(MAX_JOURNAL_LINE_BYTES)
+        return are_pair_tags(msgspec.json.decode(first, type=_CaseTags).tags)
+    except (OSError, *DECODE_ERRORS):
+        return False
+
+
+def find_run(name: str, root: Path = DEFAULT_RUNS_FOLDER, *, with_comparisons: bool = False) -> Path:
+    """The run folder a user means: a path, a name below the runs' folder, or `latest`.
+
+    No part of a merged run is the latest. Nor are judges' comparisons of pairs, unless they are asked for or there is nothing else.
+    """
     if name == "latest":
         known = current_runs(root)
         found = [(run.started_at, name, run.id, run.parts) for name, run in known.items()]
@@ -67,7 +93,9 @@ def find_run(name: str, root: Path = DEFAULT_RUNS_FOLDER) -> Path:
         whole = [(started_at, folder) for started_at, folder, run, _ in found if run not in parts]
         if not whole:
             raise InputError(no_runs_message(root))
-        return root / max(whole)[1]
+        newest_first = [root / folder for _, folder in sorted(whole, reverse=True)]
+        of_models = (folder for folder in newest_first if with_comparisons or not _is_judges_comparison(folder))
+        return next(of_models, newest_first[0])
     try:
         for folder in (Path(name), root / name):
             if (folder / "run.json").is_file():

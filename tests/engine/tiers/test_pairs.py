@@ -14,6 +14,7 @@ from steelyard.errors import InputError
 from steelyard.records import Case, Verify
 from steelyard.settings import Settings
 from steelyard.store.journal import StoredRun
+from steelyard.store.run_folders import find_run
 
 MODELS = """
 import json
@@ -59,6 +60,8 @@ def test_a_fair_judge_prefers_the_better_and_a_lazy_one_is_found_out(
     assert (broken.pairs, broken.unusable, broken.preferred.value) == (0, 6, None)
     with pytest.raises(InputError, match="has no judgments of pairs"):
         pair_preferences(stored)
+    assert find_run("latest", tmp_path) == stored.folder, "the answers, not what judges think of them"
+    assert find_run("latest", tmp_path, with_comparisons=True) == kept.folder
     capfd.readouterr()
     assert main(["pairs", str(kept.folder)]) == 3
     assert capfd.readouterr().err.splitlines() == [

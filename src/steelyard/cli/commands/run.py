@@ -267,7 +267,7 @@ def resume(options: argparse.Namespace) -> int:
 
     settings, means = settings_and_run_options(options)
     check_report_paths(options.report or ())
-    folder = find_named_run(options.run, settings)
+    folder = find_named_run(options.run, settings, with_comparisons=True)
     suite_rule = arguments.suite_rule_of(folder, options, settings)
     done = resume_run(folder, samples=options.samples, base_url=options.base_url or "", means=means)
     if done.info.until is None or options.samples is not None:

@@ -227,7 +227,8 @@ def pairs(options: argparse.Namespace) -> int:
     from steelyard.text import counted
 
     settings, means = settings_and_run_options(options)
-    stored = StoredRun(find_named_run(options.run, settings))
+    # without judges, the figures of comparisons are shown again
+    stored = StoredRun(find_named_run(options.run, settings, with_comparisons=not options.judges))
     judges = split_model_names(options.judges or ())
     stopped: tuple[str, ...] = ()
     if not is_pairs_run(stored):

@@ -22,12 +22,11 @@ from steelyard.errors import InputError, did_you_mean
 from steelyard.records import JUDGE_ONLY_KIND, Case, Verify, digest
 from steelyard.stats.intervals import mean_interval
 from steelyard.store.journal import StoredRun
+from steelyard.store.run_folders import PAIR_TAG, are_pair_tags
 from steelyard.text import short_quote
 from steelyard.tiers.rubrics import Rubric
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, combined_preference, messages, preference
 
-PAIR_TAG = "pair"
-"""Marks the cases of such a run; the tags behind it are the two sides and the order."""
 Order = Literal["a first", "b first"]
 ANSWER_ORDERS: tuple[Order, Order] = ("a first", "b first")
 
@@ -91,7 +90,7 @@ def _text(one: AttemptText) -> str:
 
 def is_pairs_run(stored: StoredRun) -> bool:
     """Whether a run holds judgments of pairs."""
-    return bool(stored.cases) and all(case.tags[:1] == (PAIR_TAG,) and len(case.tags) == 5 for case in stored.cases)
+    return bool(stored.cases) and all(are_pair_tags(case.tags) for case in stored.cases)
 
 
 def pair_preferences(stored: StoredRun) -> list[JudgePreferences]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -214,6 +215,7 @@ def _environment() -> jinja2.Environment:
         "pair": lambda value: (value, line(value, 60)),
         "points": reports.points,
         "rate": reports.rate,
+        "shell_word": shlex.quote,
         "share": lambda value: f"{100 * value:.3g}%",
         "signed": _signed,
     }
