@@ -252,6 +252,9 @@ def test_an_interrupt_that_python_loses_in_a_callback_comes_again() -> None:
         def __del__(self) -> None:
             signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt), lost_interrupts_repeated():
+    def wait() -> None:
         Interrupting()
         time.sleep(30)
+
+    with pytest.raises(KeyboardInterrupt), lost_interrupts_repeated():
+        wait()
