@@ -6,6 +6,7 @@ import shlex
 from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 from steelyard.cli import main
 from steelyard.errors import DiskFullError
@@ -29,7 +30,7 @@ def test_a_folder_with_a_space_is_quoted_after_an_interrupt() -> None:
 
 
 def test_a_folder_with_a_space_is_quoted_on_the_page_of_a_run_that_was_stopped() -> None:
-    parts = _environment().get_template("parts.html.j2").module
-    note = unescape(str(parts.growing_note("stopped", SimpleNamespace(problems=()), "my runs/it's <one>")))  # type: ignore[attr-defined]  jinja2 makes it
+    parts: Any = _environment().get_template("parts.html.j2").module
+    note = unescape(str(parts.growing_note("stopped", SimpleNamespace(problems=()), "my runs/it's <one>")))
     advice = note[note.index("steelyard resume") : note.index("</code>")]
     assert shlex.split(advice) == ["steelyard", "resume", "my runs/it's <one>"]
