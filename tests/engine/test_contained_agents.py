@@ -210,7 +210,7 @@ def test_the_command_line_refuses_with_exit_code_2(
 @pytest.mark.parametrize(
     ("declared", "reason"),
     [
-        ({"hosts": ("https://x.test/",)}, r'\[agents.finder\]: hosts: "https://x.test/" is no host'),
+        ({"hosts": ("https://x.test/",)}, r'\[agents.finder\]: hosts: "https://x.test/" is not a host'),
         ({"keys": ("NOT_SET_ANYWHERE",)}, r"\[agents.finder\]: keys names NOT_SET_ANYWHERE, which is not set"),
         ({"folders": ("/not/there",)}, r"\[agents.finder\]: /not/there: no such folder"),
         ({"folders": ("/",)}, r"\[agents.finder\]: / cannot be shown to an agent"),

@@ -261,7 +261,9 @@ def test_runs_that_take_no_copies_are_counted_and_copies_are_kept_where_they_may
     expected = sums([str(run(tmp_path / "other" / "one", random_rows(1)))])
     before = sorted(folder.iterdir())
     assert sums([str(folder)]) == expected
-    assert "take no copies, which all machines must find; keep them in a folder" in refused(str(folder), backend="ray")
+    assert "cannot hold copies, which all machines must find; keep them in a folder" in refused(
+        str(folder), backend="ray"
+    )
     assert sums([str(folder)], copies=str(tmp_path / "copies")) == expected
     assert sums([str(tmp_path / "copies")]) == expected
     assert sorted(folder.iterdir()) == before

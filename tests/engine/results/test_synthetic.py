@@ -188,7 +188,7 @@ def test_a_link_to_what_we_wrote_is_not_what_we_wrote(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", ["", "a/b", "..", ".hidden", "a\nb", "a\x1b[31m", " a", "\udcff"])
 def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, model: str) -> None:
-    with pytest.raises(InputError, match="is a file name, so it cannot be empty, hidden, or contain slashes") as caught:
+    with pytest.raises(InputError, match="names a file, so it cannot be empty, hidden, or contain slashes") as caught:
         synthesize(tmp_path, models={model: 0.5})
     assert str(caught.value).isprintable()
     assert list(tmp_path.iterdir()) == []

@@ -141,7 +141,7 @@ def _argument_problems(
         where = f"model {short_quote(model)}"
         if model.startswith(".") or model.strip() != model or not model or not model.isprintable() or "/" in model:
             yield Problem(
-                where, 0, "is a file name, so it cannot be empty, hidden, or contain slashes or control characters"
+                where, 0, "it names a file, so it cannot be empty, hidden, or contain slashes or control characters"
             )
         elif len(model.encode()) > MAX_SYNTHETIC_MODEL_NAME_BYTES:
             yield Problem(where, 0, f"names a file, so it cannot be longer than {MAX_SYNTHETIC_MODEL_NAME_BYTES} bytes")
