@@ -88,7 +88,7 @@ def test_the_page_tells_what_the_three_runs_saved(server: FaultServer, tmp_path:
     for line in (
         saved_line("`--cache`, one of 50 prompts changed", plain, cached),
         saved_line("`--batch`, 50 asks", plain, batched),
-        saved_line("marks for prompt caching, 10 samples of 5 prompts of 1,000 tokens", unmarked, spent(marked)),
+        saved_line("prompt caching, 10 samples of 5 prompts of 1,000 tokens", unmarked, spent(marked)),
     ):
         assert line in PAGE, line
 

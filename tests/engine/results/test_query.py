@@ -394,7 +394,9 @@ def test_comments_and_semicolons_at_the_end_do_no_harm(tmp_path: Path) -> None:
     run(tmp_path / "one")
     for end in ("", ";", " ; -- é", ";; /* ; */", " -- x", "\n;\n"):
         assert asked(f"SELECT 'é;' AS x{end}", tmp_path) == [("é;",)]
-    assert asked("SHOW TABLES", tmp_path) == [(name,) for name in ("attempts", "cases", "failures", "runs", "verdicts")]
+    assert asked("SHOW TABLES", tmp_path) == [
+        (name,) for name in ("attempts", "cases", "failures", "runs", "turns", "verdicts")
+    ]
 
 
 def test_the_order_that_a_question_asks_for_is_kept(tmp_path: Path) -> None:
