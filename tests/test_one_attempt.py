@@ -36,6 +36,7 @@ DECODES_FACTS = {
     "providers/replay.py": "a recording is a file of replies, and an edge does not import the store",
     "store/journal.py": "the journal itself",
     "store/reply_places.py": "single fields of replies, without the rest",
+    "store/run_folders.py": "the tags of a run's first case, and no fact",
 }
 MAKES_ROWS = {"AttemptRow": {"analysis/attempts.py"}, "AttemptText": {"analysis/attempt_texts.py"}}
 

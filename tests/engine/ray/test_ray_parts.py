@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import socket
 from collections.abc import Coroutine, Sequence
@@ -211,7 +212,9 @@ class Driver:
         self._theirs.close()
         await self._tasks[1]
         for closed in (self.writer, self._theirs):
-            await closed.wait_closed()
+            # a side that closes before it has read everything resets the connection
+            with contextlib.suppress(ConnectionError):
+                await closed.wait_closed()
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         while (message := await receive(reader)) is not None:
