@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import packages_distributions
@@ -316,3 +317,9 @@ def test_every_room_says_what_it_is_for_what_comes_in_and_what_goes_out() -> Non
             < MIN_DOCSTRING_LINES
         },
     )
+
+
+def test_no_two_files_of_tests_have_the_same_name() -> None:
+    # pytest refuses to collect the second one
+    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
