@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import pty
 import shlex
@@ -19,7 +20,7 @@ import pytest
 
 from steelyard.cli.entry import INTERRUPTED_EXIT_CODE
 from steelyard.cli.last_resort import conclude_unexpected
-from steelyard.cli.main import lost_interrupts_repeated
+from steelyard.cli.main import lost_interrupts_repeated, main
 from steelyard.cli.streams import GuardedStream
 from steelyard.errors import DiskFullError, ExitCode
 from support.command_line import steelyard
@@ -258,3 +259,24 @@ def test_an_interrupt_that_python_loses_in_a_callback_comes_again() -> None:
 
     with pytest.raises(KeyboardInterrupt), lost_interrupts_repeated():
         wait()
+
+
+def test_what_functions_of_the_user_print_is_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "talkative.py").write_text(
+        "import subprocess\n"
+        "print('imported')\n"
+        "def blue(prompt):\n"
+        "    print('asked')\n"
+        "    subprocess.run(['echo', 'by a program'])\n"
+        "    return 'blue'\n"
+    )
+    (tmp_path / "one.jsonl").write_text('{"id": "a", "prompt": "?", "target": "blue"}\n')
+    assert main(["run", "one.jsonl", "-m", "python:talkative.py:blue", "--format", "json", "--output", "run"]) == 0
+    printed = capfd.readouterr()
+    assert json.loads(printed.out)["summary"]
+    assert {"imported", "asked", "by a program"} <= set(printed.err.splitlines())
+    print("afterwards")
+    assert capfd.readouterr().out == "afterwards\n"

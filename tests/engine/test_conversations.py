@@ -215,12 +215,43 @@ async def leaves(city):
 
 async def cancels(city):
     raise asyncio.CancelledError
+
+def generator(city):
+    yield {"city": city}
+    yield from range(2)
+
+async def async_generator(city):
+    yield 1
+
+async def inner_generator(city):
+    return {"letters": map(str.upper, "ab")}
+
+def breaks_off(city):
+    yield 1
+    raise ValueError("broke off")
+
+def never_ends(city):
+    while True:
+        yield 1
+
+def function(city):
+    return [function]
+
+class Callable:
+    async def __call__(self, city):
+        return city
+
+callable_object = Callable()
+
+def own_timeout(city):
+    raise TimeoutError("the other service")
 """
 
 
 def test_no_odd_function_of_the_user_ends_the_run(tmp_path: Path) -> None:
     (tmp_path / "odd.py").write_text(ODD_TOOLS, "utf-8")
-    names = ("endless", "mute", "mute_error", "leaves", "cancels")
+    words = "endless mute mute_error leaves cancels generator async_generator inner_generator breaks_off never_ends function"
+    names = [*words.split(), "callable_object", "own_timeout"]
     tools = tuple(CaseTool(name=name, python=f"{tmp_path / 'odd.py'}:{name}") for name in names)
     calls = [ToolCall(name=name, arguments='{"city": "Paris"}') for name in names]
     told = asyncio.run(tool_results(Case(id="odd", prompt="?", tools=tools), calls))
@@ -230,6 +261,17 @@ def test_no_odd_function_of_the_user_ends_the_run(tmp_path: Path) -> None:
         ("Mute: Mute that cannot be written as text (RuntimeError)", True),
         ("RuntimeError: SystemExit: 3", True),
         ("RuntimeError: CancelledError: the function was cancelled by its own code", True),
+        ('[{"city":"Paris"},0,1]', False),
+        ("[1]", False),
+        ('{"letters":["A","B"]}', False),
+        ("ValueError: broke off", True),
+        ("OverflowError: the tool yielded more than 10,000 items", True),
+        (
+            "TypeError: the tool returned [<function function>], which is no value for a model; return text or JSON values",
+            True,
+        ),
+        ("Paris", False),
+        ("TimeoutError: the other service", True),
     ]
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.headlines import ModelHeadline
 from steelyard.analysis.summary import RunResults, Summary
+from steelyard.records import ToolCall, ToolResult, Turn
 from steelyard.reports.figures import money
 from steelyard.reports.lists import ListedRunFigures, health_text, runs_text
 from steelyard.reports.terminal import case_text, summary_text
@@ -32,6 +33,18 @@ def shown(summary: Summary, width: int = 80, *, color: bool = False) -> str:
 @pytest.mark.parametrize("width", [80, 160])
 def test_a_summary_reads_as_reviewed(results: RunResults, golden: Callable[[str, str], None], width: int) -> None:
     golden(f"summary-{width}.txt", shown(results.summary, width))
+
+
+def test_long_arguments_and_results_of_tools_are_cut_on_a_terminal(results: RunResults) -> None:
+    call = ToolCall(name="save", arguments="x" * 10_000)
+    turn = Turn(tool_calls=(call,), results=(ToolResult(name="save", content="y" * 10_000),))
+    tried = results.attempts[4]
+    assert tried.reply is not None
+    answer = replace(tried.reply.answer, turns=(turn,), tool_calls=(call,))
+    text = attempt_text(tried._replace(reply=replace(tried.reply, answer=answer)), width=80, color=False)
+    assert text.count("x") < 9_000
+    assert text.count("y") < 5_000
+    assert text.count("6,000 more characters") == 3
 
 
 def test_an_attempt_reads_as_reviewed(results: RunResults, golden: Callable[[str, str], None]) -> None:

@@ -116,6 +116,21 @@ def guarded_output() -> Iterator[GuardedStream]:
             sys.stderr.flush()
 
 
+@contextmanager
+def user_output_on_stderr() -> Iterator[None]:
+    """Meanwhile what code of the user's prints goes to standard error, also from programs that it starts: results go to standard output."""
+    sys.stdout.flush()
+    with ExitStack() as redirected:
+        # too few open files are no reason to end here
+        with suppress(OSError):
+            results = os.dup(1)
+            redirected.callback(os.close, results)
+            redirected.callback(os.dup2, results, 1)
+            os.dup2(2, 1)
+        redirected.enter_context(redirect_stdout(sys.stderr))
+        yield
+
+
 def _open_closed_streams() -> None:
     """Open what a caller closed: otherwise the next file that is opened takes the place, and gets what is printed."""
     for number in range(3):

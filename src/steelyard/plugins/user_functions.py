@@ -29,13 +29,13 @@ class UserFunction(NamedTuple):
     async def call(self, text: str, context: Any) -> Any:
         """What it says of a text; the context is handed over if it asks for a second argument."""
         arguments = (text, context) if self.takes_both else (text,)
-        return await (_in_loop(self.body(*arguments)) if self.is_async else _in_thread(self.body, *arguments))
+        return await (in_loop(self.body(*arguments)) if self.is_async else in_thread(self.body, *arguments))
 
     async def call_with(self, arguments: Mapping[str, Any]) -> Any:
         """What it returns for arguments by their names."""
         if self.is_async:
-            return await _in_loop(self.body(**arguments))
-        return await _in_thread(partial(self.body, **arguments))
+            return await in_loop(self.body(**arguments))
+        return await in_thread(partial(self.body, **arguments))
 
 
 def load_function(path: str) -> UserFunction:
@@ -84,7 +84,7 @@ def _from_path(name: str) -> Any:
     return importlib.import_module(name)
 
 
-async def _in_loop(called: Awaitable[Any]) -> Any:
+async def in_loop(called: Awaitable[Any]) -> Any:
     """Wait for an async function: what would end a program, or cancel a task that nobody cancels, must not end ours."""
     try:
         return await called
@@ -97,7 +97,7 @@ async def _in_loop(called: Awaitable[Any]) -> Any:
         raise RuntimeError("CancelledError: the function was cancelled by its own code") from None
 
 
-async def _in_thread(body: Callable[..., Any], *arguments: Any) -> Any:
+async def in_thread(body: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function in a thread of its own: one that hangs must not hold up the end of a run, as a pool's would."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()

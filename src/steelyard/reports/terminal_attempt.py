@@ -20,9 +20,12 @@ from steelyard.reports.figures import (
     tests_passed,
 )
 from steelyard.reports.terminal import OUTCOME_STYLES, TerminalPage
-from steelyard.reports.traces import turn_texts
+from steelyard.reports.traces import call_text, turn_texts
 from steelyard.text import counted, line
 from steelyard.tiers.rubrics import JudgingResult
+
+MAX_SHOWN_TOOL_CHARACTERS = 4_000
+"""Maximum characters of the arguments or the result of a call on a terminal; the journal and pages have all."""
 
 
 def attempt_text(tried: AttemptText, judged: Iterable[JudgingResult] = (), *, width: int, color: bool) -> str:
@@ -63,7 +66,7 @@ def attempt_text(tried: AttemptText, judged: Iterable[JudgingResult] = (), *, wi
 
 
 def _put_answer(page: TerminalPage, answer: Answer) -> None:
-    for turn in turn_texts(answer):
+    for turn in turn_texts(answer, MAX_SHOWN_TOOL_CHARACTERS):
         page.section(turn.head, turn.body)
     if answer.reasoning and not answer.turns:
         page.section("Reasoning", answer.reasoning)
@@ -71,7 +74,7 @@ def _put_answer(page: TerminalPage, answer: Answer) -> None:
         page.section("Transcript", answer.transcript)
     page.section("Reply", answer.text, nothing="(only tool calls)" if answer.tool_calls else "(empty)")
     if answer.tool_calls:
-        page.section("Tool calls", "\n".join(f"{call.name}({call.arguments})" for call in answer.tool_calls))
+        page.section("Tool calls", "\n".join(call_text(call, MAX_SHOWN_TOOL_CHARACTERS) for call in answer.tool_calls))
     for number, choice in enumerate(answer.other_choices, 2):
         page.section(f"Choice {number}, not an attempt", choice, nothing="(empty)")
 

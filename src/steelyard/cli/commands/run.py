@@ -34,6 +34,7 @@ from steelyard.cli.options import (
     finite_number,
     positive_integer,
 )
+from steelyard.cli.streams import user_output_on_stderr
 from steelyard.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ def run(options: argparse.Namespace) -> int:
     paths = [*options.evalset, *(options.eval_set or ())]
     if not paths:
         raise InputError("no eval set; name a file or a folder, such as: steelyard run examples/python-basics.toml")
-    loaded = arguments.load_eval_sets(paths, options)
+    with user_output_on_stderr():
+        loaded = arguments.load_eval_sets(paths, options)
     warn(loaded.problems)
     earlier = StoredRun(find_named_run(options.failed_in, settings)) if options.failed_in else None
     cases = select_cases(
@@ -91,7 +93,9 @@ def run(options: argparse.Namespace) -> int:
     }
     if options.dry_run:
         mine = shard_cases(cases, *options.shard) if options.shard else cases
-        print(forecast_text(forecast(mine, **asked) if mine else []), end="")
+        with user_output_on_stderr():
+            forecasts = forecast(mine, **asked) if mine else []
+        print(forecast_text(forecasts), end="")
         return ExitCode.OK
     asked |= {
         "eval_sets": loaded.files,
@@ -105,15 +109,15 @@ def run(options: argparse.Namespace) -> int:
     }
     until = _stopping_rule(options)
     if until is None:
-        return _conclude_run(run_cases(cases, shard=options.shard, **asked), options, suite_rule)
+        with user_output_on_stderr():
+            done = run_cases(cases, shard=options.shard, **asked)
+        return _conclude_run(done, options, suite_rule)
     del asked["samples"]
-    return _conclude_sequential_run(
-        run_until_decided(
+    with user_output_on_stderr():
+        decided = run_until_decided(
             cases, until=until, tell=print_to_stderr, announcement=_announcement(cases, asked, until), **asked
-        ),
-        options,
-        suite_rule,
-    )
+        )
+    return _conclude_sequential_run(decided, options, suite_rule)
 
 
 def _stopping_rule(options: argparse.Namespace) -> StoppingRule | None:
@@ -269,10 +273,12 @@ def resume(options: argparse.Namespace) -> int:
     check_report_paths(options.report or ())
     folder = find_named_run(options.run, settings, with_comparisons=True)
     suite_rule = arguments.suite_rule_of(folder, options, settings)
-    done = resume_run(folder, samples=options.samples, base_url=options.base_url or "", means=means)
+    with user_output_on_stderr():
+        done = resume_run(folder, samples=options.samples, base_url=options.base_url or "", means=means)
     if done.info.until is None or options.samples is not None:
         return _conclude_run(done, options, suite_rule)
-    decided = continue_until_decided(done, means=means, tell=print_to_stderr)
+    with user_output_on_stderr():
+        decided = continue_until_decided(done, means=means, tell=print_to_stderr)
     return _conclude_sequential_run(decided, options, suite_rule)
 
 
@@ -296,7 +302,8 @@ def verify(options: argparse.Namespace) -> int:
     check_report_paths(options.report or ())
     folder = find_named_run(options.run, settings)
     suite_rule = arguments.suite_rule_of(folder, options, settings)
-    done = verify_again(folder, eval_sets=options.eval_set or (), means=means)
+    with user_output_on_stderr():
+        done = verify_again(folder, eval_sets=options.eval_set or (), means=means)
     return _conclude_run(done, options, suite_rule)
 
 

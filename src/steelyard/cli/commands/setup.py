@@ -16,6 +16,7 @@ from steelyard.cli.options import (
     add_sandbox_options,
     add_settings_option,
 )
+from steelyard.cli.streams import user_output_on_stderr
 from steelyard.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ def validate(options: argparse.Namespace) -> int:
     from steelyard.text import counted
 
     try:
-        loaded = arguments.load_eval_sets(options.evalset, options)
+        with user_output_on_stderr():
+            loaded = arguments.load_eval_sets(options.evalset, options)
     except InputError as error:
         for problem in error.problems:
             print(problem if problem.fatal else f"warning: {problem}")
@@ -39,7 +41,8 @@ def validate(options: argparse.Namespace) -> int:
     # these stand, whatever becomes of the proofs
     for problem in loaded.problems:
         print(problem if problem.fatal else f"warning: {problem}")
-    checked = check_references(loaded.cases, means, paths=options.evalset)
+    with user_output_on_stderr():
+        checked = check_references(loaded.cases, means, paths=options.evalset)
     for problem in checked.problems:
         print(problem if problem.fatal else f"warning: {problem}")
     read = f"{counted(len(loaded.cases), 'case')} in {counted(len(loaded.files), 'file')}"

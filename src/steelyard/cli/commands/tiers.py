@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from steelyard.cli import arguments
 from steelyard.cli.console import (
@@ -27,6 +27,7 @@ from steelyard.cli.options import (
     finite_number,
     positive_integer,
 )
+from steelyard.cli.streams import user_output_on_stderr
 from steelyard.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def tiers(options: argparse.Namespace) -> int:
             from steelyard.evalsets import experiments
             from steelyard.tiers.analysis import check_baseline
 
-            loaded = experiments.load(options.experiment)
+            with user_output_on_stderr():
+                loaded = experiments.load(options.experiment)
             warn(loaded.problems)
             check_baseline(options.baseline, [tier.name for tier in loaded.experiment.tiers])
             for message in shard_messages(options.shard, loaded.cases, means.max_cost) if options.shard else ():
@@ -82,7 +84,8 @@ def tiers(options: argparse.Namespace) -> int:
                 forecasts = forecast_experiment(loaded._replace(cases=tuple(mine)), means=means) if mine else []
                 print(forecast_text(forecasts, about="request about", total=True), end="")
                 return ExitCode.OK
-            done = run_experiment(loaded, output=options.output, shard=options.shard, means=means)
+            with user_output_on_stderr():
+                done = run_experiment(loaded, output=options.output, shard=options.shard, means=means)
             folder, stopped = done.folder, done.stopped
             print_to_stderr(str(folder))
             if not mine:
@@ -189,7 +192,8 @@ def judge(options: argparse.Namespace) -> int:
         parameters=parameters,
         allow_self=options.allow_self,
     )
-    done = resume.judge(find_named_run(options.run, settings), panel, means=means)
+    with user_output_on_stderr():
+        done = resume.judge(find_named_run(options.run, settings), panel, means=means)
     analysis = tier_runs.analysis(tier_runs.tier_experiment(StoredRun(done.folder)))
     _print_tiers(analysis, options)
     return conclude(tier_runs.TierResult(analysis, done.stopped).conclusion())
@@ -236,15 +240,9 @@ def pairs(options: argparse.Namespace) -> int:
             raise InputError("no judges; name one or several with --judges, such as --judges openai/gpt-5-mini")
         rubric = rubrics.load(options.rubric).rubric if options.rubric else None
         between = split_model_names([options.between] if options.between else ())
-        done = judge_pairs(
-            stored,
-            judges,
-            between=between,
-            rubric=rubric,
-            output=options.output,
-            parameters=arguments.parameters(options),
-            means=means,
-        )
+        asked: dict[str, Any] = {"output": options.output, "parameters": arguments.parameters(options), "means": means}
+        with user_output_on_stderr():
+            done = judge_pairs(stored, judges, between=between, rubric=rubric, **asked)
         print_to_stderr(str(done.folder))
         stored, stopped = StoredRun(done.folder), done.stopped
     found = pair_preferences(stored)

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from steelyard.engine.asking.tool_values import described, returned_text, value_text
 from steelyard.errors import InputError, ProviderError, did_you_mean
 from steelyard.plugins.user_functions import UserFunction, load_function
 from steelyard.providers.bodies import json_value
@@ -41,7 +42,7 @@ def are_called(case: Case, calls: Sequence[ToolCall]) -> bool:
 async def _result(tools: dict[str, CaseTool], call: ToolCall) -> ToolResult:
     started = time.monotonic()
     try:
-        content, is_error = _as_text(await _called(tools, call)), False
+        content, is_error = await _called(tools, call), False
     except ToolCallError as error:
         content, is_error = str(error), True
     return ToolResult(
@@ -53,7 +54,7 @@ async def _result(tools: dict[str, CaseTool], call: ToolCall) -> ToolResult:
     )
 
 
-async def _called(tools: dict[str, CaseTool], call: ToolCall) -> Any:
+async def _called(tools: dict[str, CaseTool], call: ToolCall) -> str:
     tool = tools.get(call.name)
     if tool is None:
         raise ToolCallError(f"there is no tool {short_quote(call.name)} ({did_you_mean(call.name[:80], tools)})")
@@ -65,16 +66,17 @@ async def _called(tools: dict[str, CaseTool], call: ToolCall) -> Any:
     if unmet is not None:
         raise ToolCallError(f"the arguments do not meet the schema of {tool.name}: {unmet.what}")
     if not tool.python:
-        return _canned(tool, arguments)
+        return value_text(_canned(tool, arguments))
     # one that is gone or changed is no mistake of the model's
     function = tool_function(tool.python, tool.source)
+    limit = asyncio.timeout(tool.timeout_secs)
     try:
-        async with asyncio.timeout(tool.timeout_secs):
-            return await function.call_with(arguments)
-    except TimeoutError:
-        raise ToolCallError(f"{tool.name} returned nothing within {tool.timeout_secs:g} s") from None
+        async with limit:
+            return await returned_text(function, arguments)
     except Exception as error:
-        raise ToolCallError(f"{type(error).__name__}: {_described(error)}") from error
+        if limit.expired():
+            raise ToolCallError(f"{tool.name} returned nothing within {tool.timeout_secs:g} s") from None
+        raise ToolCallError(f"{type(error).__name__}: {described(error)}") from error
 
 
 def _arguments(call: ToolCall) -> dict[str, Any]:
@@ -99,24 +101,6 @@ def _canned(tool: CaseTool, arguments: dict[str, Any]) -> Any:
 
 def _fits(known: CannedResult, arguments: dict[str, Any]) -> bool:
     return all(name in arguments and arguments[name] == value for name, value in known.arguments.items())
-
-
-def _as_text(returned: Any) -> str:
-    """What a model is told: a text as it is, any other value as JSON."""
-    if isinstance(returned, str):
-        return returned
-    try:
-        return msgspec.json.encode(returned).decode()
-    except (TypeError, ValueError, RecursionError):
-        return _described(returned)
-
-
-def _described(value: Any) -> str:
-    """A value of the user's code in its own words; one that has none must not end the run."""
-    try:
-        return str(value)
-    except Exception as error:  # noqa: BLE001  it comes from code of the user's
-        return f"{type(value).__name__} that cannot be written as text ({type(error).__name__})"
 
 
 def _bounded(text: str) -> str:
