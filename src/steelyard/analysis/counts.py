@@ -35,6 +35,8 @@ class Tally(NamedTuple):
     """US dollars for all attempts of a case together; None unless every attempt has its price."""
     scores: Sequence[float | None] | None = None
     """The mean score of a case, in [0, 1]; None if scores were not asked for."""
+    missing_by_case: Sequence[int] | None = None
+    """The attempts without an outcome of each case; None if that is not known."""
 
 
 class OutcomeTallies(NamedTuple):

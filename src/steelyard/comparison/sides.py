@@ -91,6 +91,8 @@ class Side(Record, frozen=True, kw_only=True):
     """The ids of the runs it was made of, as far as they are known."""
     cases: Literal["", "fail", "warn", "off"] = ""
     """What single cases that got worse mean for a gate on this baseline; empty if that was left open."""
+    warnings: tuple[str, ...] = ()
+    """What a user should know about the file it was read from."""
 
 
 def run_side(name: str, rule: str, info: RunInfo, cases: Sequence[Case], table: AttemptTable) -> Side:

@@ -130,7 +130,8 @@ class OutcomeCounter:
             sums, counts = self._scores[at, order].T.tolist()
             scores = tuple(total / count if count else None for total, count in zip(sums, counts, strict=True))
         tried = tuple((failed + passed).tolist())
-        return Tally(model, cases, tried, tuple(passed.tolist()), int(missing.sum()), costs, scores)
+        lacking = tuple(missing.tolist())
+        return Tally(model, cases, tried, tuple(passed.tolist()), sum(lacking), costs, scores, lacking)
 
     def used(self, models: Mapping[str, int], cases: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
         """Those models and cases that have a row, sorted by name."""

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from steelyard.cli import arguments
-from steelyard.cli.console import conclude, print_written, warn
+from steelyard.cli.console import conclude, print_written, warn, warn_of
 from steelyard.cli.options import (
     Command,
     add_attempt_column_options,
@@ -33,6 +33,7 @@ def compare(options: argparse.Namespace) -> int:
         return _compare_corrected(options, root)
     refuse_changed_judges(*_sides(options), root=root)
     sides = [side(name, rule=options.rule, root=root) for name in _sides(options)]
+    warn_of([warning for each in sides for warning in each.warnings])
     comparison = compared(*sides, threshold=options.threshold)
     print(COMPARISON_FORMATS[options.format](comparison), end="")
     return comparison_exit_code(comparison, fail_on_regression=options.fail_on_regression)
@@ -173,19 +174,20 @@ def _gate_options(sub: argparse.ArgumentParser) -> None:
         action="store_true",
         help="exit with 1 when cases of the baseline are gone or have different tests",
     )
-    add_attempt_column_options(sub.add_argument_group("columns of attempts in Parquet"))
+    add_attempt_column_options(sub.add_argument_group("columns of a table with a row per attempt"))
     add_counting_options(sub)
     add_settings_option(sub)
 
 
 GATE_EXAMPLES = """\
 The verdict is REGRESSED (exit code 1), NOT REGRESSED (0) or CANNOT TELL: 3 where data are missing, and where the evidence is thin
-0 with a warning, or 3 with --on-inconclusive fail. Sides are named as for compare, or are attempts in Parquet: a file, a folder, a
-pattern, or a folder of runs.
+0 with a warning, or 3 with --on-inconclusive fail. Sides are named as for compare, or are tables with a row per attempt: repairs (fixes
+CSV), CSV, JSON lines, or Parquet as a file, a folder, a pattern, or a folder of runs.
 
 examples:
   steelyard gate main latest
   steelyard gate before.eval after.eval
+  steelyard gate march/gpt_fixes.csv april/gpt_fixes.csv
   steelyard gate --baseline main --current latest --margin 0.03 --on-inconclusive fail -o gate.md
   steelyard gate --baseline last-year/ --current 'new/*.parquet' --case task --passed ok
 """

@@ -434,8 +434,9 @@ def gate(
     names = [str(name.absolute()) if isinstance(name, Path) else name for name in (baseline, current)]
     meant = [is_attempts_path(split_run_and_model(name)[0]) for name in names]
     if not any(meant):
-        old, new = (side(name, rule=rule, root=root) for name in names)
-        return gate_sides(old, new, **decided_by._asdict(), folder=run_folder(names[1], root=root))
+        old, new = (side(name, rule=rule, root=root, columns=counting.columns) for name in names)
+        found = gate_sides(old, new, **decided_by._asdict(), folder=run_folder(names[1], root=root))
+        return found._replace(warnings=(*old.warnings, *new.warnings, *found.warnings))
     if measure != "passed" or rule is not None:
         raise InputError("attempts in Parquet tell who passed: they are compared without --on score and --rule")
     sides: list[TallySide] = []
@@ -446,8 +447,8 @@ def gate(
             sides.append(tallied)
             warnings += map(str, problems)
         else:
-            sides.append(_as_tallies(whole := side(name, root=root)))
-            warnings += _left_out_of_tallies(whole)
+            sides.append(_as_tallies(whole := side(name, root=root, columns=counting.columns)))
+            warnings += [*whole.warnings, *_left_out_of_tallies(whole)]
     folder = None if meant[1] else run_folder(names[1], root=root)
     found = gate_tallies(*sides, rule=decided_by, folder=folder)
     return found._replace(warnings=(*warnings, *found.warnings))

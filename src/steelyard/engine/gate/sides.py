@@ -15,8 +15,10 @@ from steelyard.analysis.attempts import attempt_table
 from steelyard.analysis.suites import classify_response, ordered_class_counts
 from steelyard.comparison.exact_tests import CasesRule
 from steelyard.comparison.sides import Side, Trials, run_side, score_counts, share_replies
+from steelyard.engine.results.counted_sides import counted_side, is_counted_file
 from steelyard.engine.results.recordings import is_recorded, recorded_side
 from steelyard.errors import InputError, Problem, check_format, did_you_mean
+from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS, AttemptColumns
 from steelyard.records import Case, Expectations, Finding, Test
 from steelyard.records.bounds import Count, ReportedTestCount, SignedNumber
 from steelyard.store.files import AtomicFiles, TolerantDecoder, explain_write_errors, format_number
@@ -129,8 +131,17 @@ BASELINE_FORMAT = 1
 _side: TolerantDecoder[Side] = TolerantDecoder(Side)
 
 
-def side(name: str, *, rule: str | None = None, root: Path = DEFAULT_RUNS_FOLDER) -> Side:
-    """A run folder, its name, `latest`, a baseline's name or file, a report in JSON, a file of another tool, or one model of these, `@MODEL`."""
+def side(
+    name: str,
+    *,
+    rule: str | None = None,
+    root: Path = DEFAULT_RUNS_FOLDER,
+    columns: AttemptColumns = DEFAULT_ATTEMPT_COLUMNS,
+) -> Side:
+    """A run folder, its name, `latest`, a baseline's name or file, a report in JSON, a file of another tool, or one model of these, `@MODEL`.
+
+    `columns` are those of a table with a row per attempt.
+    """
     run, at, model = split_run_and_model(name)
     if _baseline_path(run).is_file():
         whole = _side_of_baseline(_baseline_path(run), rule)
@@ -139,6 +150,8 @@ def side(name: str, *, rule: str | None = None, root: Path = DEFAULT_RUNS_FOLDER
     elif run.endswith(".json"):
         is_baseline = Path(run).absolute().parent.name == BASELINES_FOLDER.name
         whole = _side_of_baseline(Path(run), rule) if is_baseline else _side_of_report(Path(run), rule)
+    elif is_counted_file(run, columns):
+        whole = counted_side(run, columns)
     else:
         whole = _side_of_run(_find_run(run, root), rule)
     if not at:
@@ -149,9 +162,9 @@ def side(name: str, *, rule: str | None = None, root: Path = DEFAULT_RUNS_FOLDER
 
 
 def run_folder(name: str, *, root: Path = DEFAULT_RUNS_FOLDER) -> Path | None:
-    """The folder of the run that a side is, or is a model of; None if it is a baseline or a report."""
+    """The folder of the run that a side is, or is a model of; None if it is a baseline or a file."""
     run, _, _ = split_run_and_model(name)
-    is_counted = run.endswith(".json") or _baseline_path(run).is_file() or is_recorded(run)
+    is_counted = run.endswith(".json") or _baseline_path(run).is_file() or is_recorded(run) or Path(run).is_file()
     return None if is_counted else _find_run(run, root)
 
 
@@ -196,6 +209,7 @@ def bless(
     if twice:
         raise InputError(f"run {twice[0]} is in this baseline twice; its attempts count once")
     models, problems = _pooled_models(sides)
+    problems = (*(Problem("", 0, each, fatal=False) for one in sides for each in one.warnings), *problems)
     baseline = Side(name=label, rule=rules[0], models=models, runs=tuple(runs), cases=cases or "")
     path = _baseline_path(label)
     numbered = {"format": BASELINE_FORMAT} | msgspec.json.decode(msgspec.json.encode(baseline, order="deterministic"))

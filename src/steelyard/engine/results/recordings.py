@@ -215,6 +215,11 @@ def _recorded_case(name: str, attempt: RecordedAttempt, prompt: str | tuple[Mess
     )
 
 
+def counted_tests_digest() -> str:
+    """The tests of a case of which only counts are known: the same in every table, and in no run of ours."""
+    return _recorded_case("-", RecordedAttempt(case="-", model="-", judged_by="counts")).tests_digest
+
+
 class RecordedCases:
     """The cases that recorded attempts are about, with what was asked, and the numbers of their attempts."""
 
@@ -308,7 +313,8 @@ class _Counted:
 
 def recorded_side(path: str) -> Side:
     """A file of another tool as a side of a comparison; its texts are not kept."""
-    counted_file = _Counted(RecordedFiles([path]))
+    recorded = RecordedFiles([path])
+    counted_file = _Counted(recorded)
     if not counted_file.models:
         raise InputError(f"{printable(path)}: no attempts in it")
     known: dict[tuple[tuple[float, int], ...], tuple[tuple[float, int], ...]] = {}
@@ -321,6 +327,7 @@ def recorded_side(path: str) -> Side:
     return Side(
         name=path,
         rule="code",
+        warnings=tuple(map(str, recorded.problems)),
         models={
             model: tuple(
                 Trials(
@@ -329,6 +336,7 @@ def recorded_side(path: str) -> Side:
                     judged_by=(RECORDED_VERSION,),
                     attempts=count.tried,
                     passes=count.passed,
+                    missing=count.missing,
                     scores=scores(count),
                     cost_usd=count.cost,
                 )
