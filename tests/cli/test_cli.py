@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import resource
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from importlib.metadata import version
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import duckdb
 import pytest
 
 from steelyard.cli.main import main
+from steelyard.cli.streams import guarded_output
 from support.command_line import steelyard
 from support.fault_server import FaultServer
 
@@ -498,7 +501,26 @@ def test_a_terminal_that_knows_few_letters_gets_escapes(tmp_path: Path) -> None:
     few = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
     ran = program(tmp_path, "passk", "--fixes-csv", "größe_fixes.csv", **few)
     assert "Traceback" not in ran.stderr
-    assert (ran.returncode, ran.stdout.isascii(), "\\u" in ran.stdout) == (0, True, True)
+    assert (ran.returncode, ran.stdout.isascii(), "gr<U+" in ran.stdout) == (0, True, True)
+
+
+@pytest.mark.parametrize(
+    ("locale", "is_terminal", "expected"),
+    [
+        ("C", True, "-- a | b~ > ==  gr\\xf6\\xdfe"),
+        ("C", False, "── a · b… → ━━  größe"),
+        ("C.UTF-8", True, "── a · b… → ━━  größe"),
+    ],
+)
+def test_a_terminal_in_the_locale_c_gets_tables_of_the_same_width(
+    locale: str, is_terminal: bool, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", locale)
+    reading, writing = pty.openpty() if is_terminal else os.pipe()
+    with os.fdopen(reading, encoding="utf-8") as shown, os.fdopen(writing, "w", encoding="utf-8") as output:
+        with redirect_stdout(output), guarded_output():
+            print("── a · b… → ━━  größe")
+        assert shown.readline().rstrip() == expected
 
 
 def test_a_message_cannot_command_a_terminal(tmp_path: Path) -> None:

@@ -91,6 +91,11 @@ def test_the_command_writes_the_bundle_and_says_where(folder: Path, tmp_path: Pa
     done = steelyard(tmp_path, "view", str(folder / "whole"), "--export", "pages")
     assert (done.returncode, done.stdout) == (0, "pages/index.html\n")
     assert (tmp_path / "pages" / "index.html").is_file()
+    unnamed = steelyard(tmp_path, "view", str(folder / "whole"), "--export", "")
+    assert (unnamed.returncode, unnamed.stderr) == (
+        2,
+        'steelyard: --export "": name the new folder, such as --export pages\n',
+    )
     assert steelyard(tmp_path, "view", str(folder / "whole"), "--export", "pages").returncode == 2
 
 

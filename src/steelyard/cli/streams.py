@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 import re
@@ -18,6 +19,9 @@ PARQUET_MAGIC = b"PAR1"
 """How a file begins that no log could show."""
 _READER_GONE_ERRNOS = (errno.EPIPE, errno.EBADF, errno.ECONNRESET, errno.ESHUTDOWN)
 """What writing to a stream ends in that was closed, here or at its other end."""
+
+_ASCII_BY_CHARACTER = {"─": "-", "━": "=", "·": "|", "…": "~", "→": ">", "∞": "inf", "⟨": "<", "⟩": ">"}
+"""What stands for the characters of our tables and progress where a terminal has no others; almost all keep their width."""
 
 
 def without_workflow_commands(text: str) -> str:
@@ -98,14 +102,16 @@ class GuardedStream:
 def guarded_output() -> Iterator[GuardedStream]:
     """Guard both streams meanwhile; yields standard output. Where CI is set, nothing printed is a command to the CI service."""
     _open_closed_streams()
+    codecs.register_error("ascii_lookalikes", _ascii_lookalikes)
     with ExitStack() as redirected:
         for redirect, stream in ((redirect_stdout, sys.stdout), (redirect_stderr, sys.stderr)):
             with suppress(OSError, ValueError, AttributeError):
                 # another process that shares the stream may have made it non-blocking
                 os.set_blocking(stream.fileno(), True)
             if hasattr(stream, "reconfigure"):
-                # a terminal that knows few letters must not end a run
-                stream.reconfigure(errors="backslashreplace")
+                # Python writes UTF-8 even where the locale is C: right for files, but noise on a terminal with few letters
+                is_ascii = os.environ.get("LC_ALL") in {"C", "POSIX"} and stream.isatty()
+                stream.reconfigure(encoding="ascii" if is_ascii else None, errors="ascii_lookalikes")
             guarded: Any = GuardedStream(stream, is_ci_log="CI" in os.environ and not _is_file(stream))
             redirected.enter_context(redirect(guarded))
         output: Any = sys.stdout
@@ -129,6 +135,14 @@ def user_output_on_stderr() -> Iterator[None]:
             os.dup2(2, 1)
         redirected.enter_context(redirect_stdout(sys.stderr))
         yield
+
+
+def _ascii_lookalikes(error: UnicodeError) -> tuple[str | bytes, int]:
+    """What is written for characters that a stream has no code for: a terminal that knows few letters must not end a run."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(str.maketrans(_ASCII_BY_CHARACTER))
+    return text.encode("ascii", "backslashreplace").decode("ascii"), error.end
 
 
 def _open_closed_streams() -> None:

@@ -85,9 +85,16 @@ def test_without_key_and_server_the_first_run_has_recorded_replies(
     ran = steelyard(tmp_path, "init")
     assert ran.returncode == 0, ran.stderr
     assert "asks nobody and costs nothing" in ran.stdout
-    command = ran.stdout.splitlines()[-1].split()[1:]
-    assert command == ["run", "evals/python-basics.toml"]
+    commands = [line.split("steelyard ")[1].split() for line in ran.stdout.splitlines() if " steelyard " in line]
+    validated, command, asked = commands
+    assert (validated, command) == (["validate", "evals/python-basics.toml"], ["run", "evals/python-basics.toml"])
     done = steelyard(tmp_path, *command, "--limit", "1", "--samples", "1")
     assert done.returncode == 0, done.stderr
+    # the starter has no recording: without a model to ask, the error says what to name
+    unasked = steelyard(tmp_path, *asked[:2])
+    assert unasked.returncode == 2
+    assert "name a model that can be asked, such as --models openai/gpt-5-mini" in unasked.stderr
+    without_key = steelyard(tmp_path, *asked)
+    assert (without_key.returncode, "set OPENAI_API_KEY" in without_key.stderr) == (2, True)
     assert (tmp_path / "evals" / "starter.toml").read_text().startswith("#:schema ../eval-set.schema.json\n")
     json.loads((tmp_path / "eval-set.schema.json").read_text())

@@ -236,6 +236,8 @@ def view(options: argparse.Namespace) -> int:
     from steelyard.errors import InputError
     from steelyard.viewer.app import serve
 
+    if options.export == "":
+        raise InputError('--export "": name the new folder, such as --export pages')
     settings, _ = settings_and_run_options(options)
     root = Path(options.path[0] if options.path else settings.output_dir)
     are_files = [is_recorded(path) for path in options.path]

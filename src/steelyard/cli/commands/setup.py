@@ -185,6 +185,10 @@ def init(options: argparse.Namespace) -> int:
     samples = " --samples 5" if found else ""
     commands = [*enter, f"steelyard validate {evals}", f"steelyard run {evals}{samples}"]
     print("\nNext:\n" + "".join(f"  {command}\n" for command in commands), end="")
+    if not found:
+        print(
+            "\nWith a key, your own cases:\n  OPENAI_API_KEY=... steelyard run evals/starter.toml -m openai/gpt-5-mini"
+        )
     return ExitCode.OK
 
 

@@ -188,7 +188,7 @@ def unmatched_reply_notes(cases: Sequence[Case], providers: Mapping[str, Provide
         run_coroutine(close_providers(providers))
         raise InputError(
             f"{', '.join(providers)}: no recorded reply belongs to a case of this run, such as {short_quote(cases[0].id)}; "
-            "is it the recording of another eval set?"
+            "name a model that can be asked, such as --models openai/gpt-5-mini, or the eval set that was recorded"
         )
     notes = []
     for model, provider in providers.items():
