@@ -213,8 +213,10 @@ class Session:
             at_once=self._means.parallelism or self._means.settings.parallelism,
             on_counted=self._count_judgment,
         )
-        self.progress.judgments = judging.owed()
-        return await judging.carry_out()
+        return await judging.carry_out(self._plan_judgments)
+
+    def _plan_judgments(self, owed: int) -> None:
+        self.progress.judgments = self.progress.judgments_made + owed
 
     def _count_judgment(self, fact: Judgment | Failure) -> None:
         if isinstance(fact, Failure):

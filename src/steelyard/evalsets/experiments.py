@@ -29,6 +29,7 @@ from steelyard.evalsets.toml import TomlLineIndex
 from steelyard.records import (
     Case,
     ContentPart,
+    Escalation,
     EvalSetFile,
     Experiment,
     Message,
@@ -41,6 +42,7 @@ from steelyard.records import (
     is_secret,
 )
 from steelyard.text import printable, short_quote
+from steelyard.tiers.escalation import panel_escalation
 from steelyard.tiers.rubrics import default_rubric
 
 MAX_EXPERIMENT_FILE_BYTES = 10 << 20
@@ -78,6 +80,10 @@ class JudgingTable(Record, frozen=True, kw_only=True):
     repeats: int = 1
     parameters: dict[str, Any] = {}
     allow_self: bool = False
+    ask_first: int | None = None
+    """Judges that are asked about every answer; all when left out."""
+    unsure_within: float | None = None
+    check_share: float | None = None
 
 
 class TierTable(Tier, frozen=True, kw_only=True):
@@ -288,7 +294,15 @@ class _ExperimentFileReader(NamedTuple):
             repeats=judging.repeats,
             parameters=judging.parameters,
             allow_self=judging.allow_self,
+            escalation=self._escalation(judging),
         )
+
+    def _escalation(self, judging: JudgingTable) -> Escalation | None:
+        try:
+            return panel_escalation(len(judging.judges), judging.ask_first, judging.unsure_within, judging.check_share)
+        except InputError as error:
+            self.wrong(f"[judging]: {error}", "judging", "ask_first")
+            return None
 
     def tiers(self, tables: Any) -> list[Tier]:
         if not isinstance(tables, list) or not tables:

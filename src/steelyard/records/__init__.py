@@ -43,6 +43,7 @@ from steelyard.records.facts import (
 )
 from steelyard.records.labels import LABELLER_PATTERN, Label
 from steelyard.records.messages import ContentPart, ContentType, Message, MessageRole, Tool, ToolCall
+from steelyard.records.panels import Escalation, Panel
 from steelyard.records.recorded import RecordedAttempt, RecordedClaim
 from steelyard.records.runs import (
     AgentSettings,
@@ -50,7 +51,6 @@ from steelyard.records.runs import (
     Experiment,
     GateLook,
     MergedRun,
-    Panel,
     Price,
     Rule,
     RunInfo,
@@ -85,6 +85,7 @@ __all__ = [
     "Dependency",
     "Diagnostic",
     "DiagnosticLevel",
+    "Escalation",
     "EvalSetFile",
     "Evidence",
     "Expectations",

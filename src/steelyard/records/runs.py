@@ -9,6 +9,7 @@ from msgspec import Meta
 from steelyard.records.base import Record
 from steelyard.records.bounds import Amount, AttemptNumber, Count, Share
 from steelyard.records.facts import Trust
+from steelyard.records.panels import Panel
 
 
 class Price(Record, frozen=True, kw_only=True):
@@ -143,23 +144,6 @@ class Tier(Record, frozen=True, kw_only=True):
     """No attempt at a case is begun that could make all attempts at it cost more."""
     budget_usd: Amount | None = None
     """The same for all attempts under this tier."""
-
-
-class Panel(Record, frozen=True, kw_only=True):
-    """Who judges answers, by what, and how often."""
-
-    judges: tuple[str, ...]
-    """Provider and model of each."""
-    rubric: dict[str, Any]
-    """What they look for, whole, so that a judgment can be read without the file."""
-    digest: str
-    """Equal for rubrics that ask the same."""
-    repeats: AttemptNumber = 1
-    """How often each judge is asked about the same answer."""
-    parameters: dict[str, Any] = {}
-    """Sent with each request to a judge."""
-    allow_self: bool = False
-    """Whether a model may judge its own answers."""
 
 
 class Experiment(Record, frozen=True, kw_only=True):

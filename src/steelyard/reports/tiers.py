@@ -8,6 +8,7 @@ from itertools import product
 from textwrap import wrap
 
 from steelyard.analysis.estimates import Estimate
+from steelyard.reports.escalation import escalation_table
 from steelyard.reports.figures import dollars, model_label, money, points, rate
 from steelyard.reports.lists import rows_text
 from steelyard.reports.tables import CsvValue, ReportTable, bullets, code, csv_text, escaped, json_report, warning_parts
@@ -190,6 +191,8 @@ def tier_tables(analysis: ExperimentAnalysis) -> Iterator[ReportTable]:
     yield ReportTable([], [], "Across tiers", tuple(_cross_tier_sentences(analysis)))
     if analysis.panel is not None:
         yield ReportTable(*_judges(analysis.panel), "Judges", tuple(_agreement(analysis)))
+    if analysis.escalated is not None:
+        yield escalation_table(analysis.escalated)
 
 
 def _best_subtests(best: Sequence[BestSubtest], analysis: ExperimentAnalysis) -> ReportTable:

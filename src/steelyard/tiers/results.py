@@ -8,6 +8,7 @@ from steelyard.analysis.estimates import Estimate
 from steelyard.records import Record
 from steelyard.stats.descriptive import Statistics
 from steelyard.tiers.agreement import PanelAgreement
+from steelyard.tiers.escalation import EscalatedPanel
 
 
 class RunIdentity(NamedTuple):
@@ -295,6 +296,8 @@ class ExperimentAnalysis(Record, frozen=True, kw_only=True):
     """What the judges cost, which is in no figure of the tiers; None if that is not known."""
     judges_unpriced: int = 0
     """Judgments of unknown cost: with them the judges cost at least `judges_usd`."""
+    escalated: EscalatedPanel | None = None
+    """What the first judges decide alone; None if all judges were asked about every answer."""
     judge_shifts: dict[str, tuple[float, ...]]
     """How much more each judge gives a run than the mean of the others: percentiles 5, 25, 50, 75 and 95 over the runs."""
     runs: tuple[RunFigures, ...]

@@ -25,6 +25,7 @@ from steelyard.cli.options import (
     add_shard_option,
     attempt_count,
     finite_number,
+    fraction,
     positive_integer,
 )
 from steelyard.cli.streams import user_output_on_stderr
@@ -168,6 +169,7 @@ def judge(options: argparse.Namespace) -> int:
     from steelyard.evalsets import rubrics
     from steelyard.records import Panel
     from steelyard.store.journal import StoredRun
+    from steelyard.tiers.escalation import panel_escalation
     from steelyard.tiers.rubrics import default_rubric
 
     settings, means = settings_and_run_options(options)
@@ -191,6 +193,9 @@ def judge(options: argparse.Namespace) -> int:
         repeats=options.repeats,
         parameters=parameters,
         allow_self=options.allow_self,
+        escalation=panel_escalation(
+            len(judges), options.ask_first, options.unsure_within, options.check_share, prefix="--"
+        ),
     )
     with user_output_on_stderr():
         done = resume.judge(find_named_run(options.run, settings), panel, means=means)
@@ -207,6 +212,24 @@ def _judge_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--rubric", metavar="FILE", help="the rubric: .yaml .toml .json (default: ten categories)")
     sub.add_argument(
         "--repeats", type=attempt_count, default=1, metavar="N", help="how often to ask each judge (default: 1)"
+    )
+    sub.add_argument(
+        "--ask-first",
+        type=attempt_count,
+        metavar="N",
+        help="ask the first N judges about every answer, and the others where those disagree or are near the threshold",
+    )
+    sub.add_argument(
+        "--unsure-within",
+        type=fraction,
+        metavar="X",
+        help="with --ask-first: a mean score closer than this to the threshold is near it (default: 0.1)",
+    )
+    sub.add_argument(
+        "--check-share",
+        type=fraction,
+        metavar="X",
+        help="with --ask-first: the share of the other answers that all judge, to measure the error (default: 0.1)",
     )
     sub.add_argument("--allow-self", action="store_true", help="let a model judge its own answers")
     sub.add_argument("--temperature", type=finite_number, metavar="T", help="sent to the judges only when given")

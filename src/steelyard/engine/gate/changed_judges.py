@@ -7,7 +7,7 @@ from pathlib import Path
 from steelyard.engine.gate.sides import run_folder, split_run_and_model
 from steelyard.engine.results.read_outcomes import is_attempts_path
 from steelyard.errors import NotComparableError
-from steelyard.records import JUDGE_ONLY_KIND, Panel
+from steelyard.records import JUDGE_ONLY_KIND, Escalation, Panel
 from steelyard.store.journal import StoredRun
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
 
@@ -46,7 +46,13 @@ def panel_difference(first: Panel | None, second: Panel | None) -> str:
         ("by another rubric", first.digest, second.digest),
         ("a different number of times", first.repeats, second.repeats),
         ("with other parameters", first.parameters, second.parameters),
+        ("with different judges first, or others asked at different times", _order(first), _order(second)),
     ):
         if one != other:
             return what
     return ""
+
+
+def _order(panel: Panel) -> tuple[Escalation, list[str]] | None:
+    """Who is asked first, and when the others are; None if all are always asked."""
+    return None if panel.escalation is None else (panel.escalation, sorted(panel.first_judges))

@@ -114,9 +114,11 @@ def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOpti
     if panel is not None:
         sizes = [max_judging_tokens(attempt, panel) for attempts in asked.values() for attempt in attempts]
         times = header.runs * panel.repeats
-        for name in connect(panel.judges, means, asks=False):
+        for position, name in enumerate(connect(panel.judges, means, asks=False)):
             bounds = [prices.bound(name, *size) for size in sizes]
-            found.append(Forecast(f"judge {name}", len(cases), len(bounds) * times, _total_cost(bounds, times)))
+            always = position < len(panel.first_judges)
+            label = f"judge {name}" if always else f"judge {name}, if asked about every answer"
+            found.append(Forecast(label, len(cases), len(bounds) * times, _total_cost(bounds, times)))
     return found
 
 

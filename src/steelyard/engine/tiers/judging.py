@@ -14,6 +14,7 @@ from steelyard.engine.pace import Budget, CircuitBreaker, ConcurrencyLimiter, ma
 from steelyard.engine.plugin_guard import ask_provider
 from steelyard.engine.pool import run_concurrently
 from steelyard.engine.steps import BodyKeeper, RetryPolicy, ask
+from steelyard.engine.tiers.escalation import JudgingPlan
 from steelyard.errors import ProviderError
 from steelyard.protocols import Delivery, OfferedModel, Provider, RateLimitHeadroom
 from steelyard.providers.prices import Prices
@@ -98,19 +99,24 @@ class SchemaFallback:
 
 
 def owed_judgments(
-    stored: StoredRun, panel: Panel, judge: str, cases: Container[str]
+    stored: StoredRun, panel: Panel, judge: str, cases: Container[str], plan: JudgingPlan | None = None
 ) -> Iterator[tuple[Reply, str, int]]:
-    """The replies that a judge has yet to be asked about: the last one of every attempt."""
+    """The replies that a judge has yet to be asked about: the last one of every attempt, as far as the plan wants it."""
     done = set()
+    judgments: list[Judgment] = []
     replies: dict[tuple[str, str, str, int], str] = {}
     for fact in stored.facts():
-        if isinstance(fact, Judgment) and not fact.unusable:
-            done.add(fact.key)
+        if isinstance(fact, Judgment):
+            if not fact.unusable:
+                done.add(fact.key)
+            if plan is None and panel.escalation is not None:
+                judgments.append(fact)
         elif isinstance(fact, Reply):
             replies[fact.case, fact.model, fact.tier, fact.number] = fact.key
     last = set(replies.values())
+    plan = plan or JudgingPlan(panel, judgments)
     for fact in stored.facts():
-        if isinstance(fact, Reply) and fact.key in last and fact.case in cases:
+        if isinstance(fact, Reply) and fact.key in last and fact.case in cases and plan.is_wanted(fact.key, judge):
             for repeat in range(1, panel.repeats + 1):
                 if judgment_key(fact, panel, judge, repeat) not in done:
                     yield fact, judge, repeat
@@ -222,32 +228,43 @@ class JudgeRunner:
         self._failures: dict[str, str] = {}
         """Why each judge failed last."""
         self._breakers = {judge: self._requests.breaker() for judge in judges}
+        facts = journal.facts() if panel.escalation is not None else ()
+        self._plan = JudgingPlan(panel, (fact for fact in facts if isinstance(fact, Judgment)))
 
     def owed(self) -> int:
-        """How many judgments are missing."""
+        """How many judgments are missing, as far as it is known yet who will be asked."""
         return sum(1 for judge in self._judges for _ in self._wanted(judge))
 
     def _wanted(self, judge: str) -> Iterator[tuple[Reply, str, int]]:
-        return owed_judgments(self._journal, self._panel, judge, self._cases)
+        return owed_judgments(self._journal, self._panel, judge, self._cases, self._plan)
 
-    async def carry_out(self) -> tuple[str, ...]:
-        """Ask for every missing judgment; returns why some are still missing."""
-        endpoints: dict[str, list[str]] = {}
-        for judge, provider in self._judges.items():
-            endpoints.setdefault(provider.endpoint, []).append(judge)
-        async with asyncio.TaskGroup() as asking:
-            for judges in endpoints.values():
-                asking.create_task(self._ask_endpoint(judges))
+    async def carry_out(self, on_planned: Callable[[int], None]) -> tuple[str, ...]:
+        """Ask for every missing judgment; returns why some are still missing.
+
+        `on_planned` gets the number of judgments that are to be asked for, whenever that becomes known.
+        """
+        # what the first judges say decides about which answers the others are asked
+        for judges in filter(None, (self._panel.first_judges, self._panel.other_judges)):
+            on_planned(self.owed())
+            endpoints: dict[str, list[str]] = {}
+            for judge in judges:
+                if judge in self._judges:
+                    endpoints.setdefault(self._judges[judge].endpoint, []).append(judge)
+            async with asyncio.TaskGroup() as asking:
+                for at_endpoint in endpoints.values():
+                    asking.create_task(self._ask_endpoint(at_endpoint))
         given_up = [f"judge {judge} {breaker.outcome}" for judge, breaker in self._breakers.items() if breaker.broken]
         return (*given_up, *self._missing())
 
     def _missing(self) -> Iterator[str]:
         """Why the judgments do not decide, for each judge that was asked about all replies."""
         replies = {
-            (fact.case, fact.model, fact.tier, fact.number) for fact in self._journal.facts() if isinstance(fact, Reply)
+            (fact.case, fact.model, fact.tier, fact.number): fact.key
+            for fact in self._journal.facts()
+            if isinstance(fact, Reply)
         }
-        planned = len(replies) * self._panel.repeats
         for judge in self._judges:
+            planned = sum(self._plan.is_wanted(ask, judge) for ask in replies.values()) * self._panel.repeats
             missing = sum(1 for _ in self._wanted(judge))
             if self._goes_on(judge) and missing > MAX_MISSING_JUDGMENT_SHARE * planned:
                 yield (
@@ -299,6 +316,8 @@ class JudgeRunner:
 
     def _store(self, fact: Judgment | Failure) -> None:
         self._journal.append(fact)
+        if isinstance(fact, Judgment):
+            self._plan.count(fact)
         self._counted(fact)
 
 

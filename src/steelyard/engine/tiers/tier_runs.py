@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from steelyard.analysis.attempts import Column
 from steelyard.analysis.notes import uncontained_warnings
 from steelyard.engine.results.conclusion import Conclusion
 from steelyard.engine.results.recordings import explain_file_errors
+from steelyard.engine.tiers.escalation import JudgingPlan
 from steelyard.errors import ExitCode, InputError, Problem
 from steelyard.evalsets.experiments import is_same_model
 from steelyard.outcomes.experiments import experiment
@@ -23,6 +24,7 @@ from steelyard.records import Case, Judgment, Panel, RunInfo, digest
 from steelyard.store.journal import StoredRun
 from steelyard.text import line, short_quote
 from steelyard.tiers.analysis import MAX_UNSCORED_TIER_CASE_SHARE, analyse_tiers
+from steelyard.tiers.escalation import EscalatedAnswer, EscalatedPanel, escalated_panel
 from steelyard.tiers.results import (
     CriterionRating,
     ExperimentAnalysis,
@@ -62,6 +64,8 @@ class TierExperiment(NamedTuple):
     """What is still owed and who judges itself, in sentences."""
     conclusive: bool = True
     """Whether nearly every case of every tier has an outcome, and nearly every judgment that was asked for is there."""
+    escalated: EscalatedPanel | None = None
+    """What the first judges decide alone, where not all were asked about every answer."""
 
     @property
     def is_comparable(self) -> bool:
@@ -99,6 +103,7 @@ def analysis(
         analysis,
         judges_usd=found.judges_usd,
         judges_unpriced=found.judges_unpriced,
+        escalated=found.escalated,
         warnings=(*found.notes, *analysis.warnings),
         conclusive=analysis.conclusive and found.conclusive,
     )
@@ -162,6 +167,7 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
     ratings: list[RunRating] = []
     criteria: list[CriterionRating] = []
     notes, conclusive = _missing_runs(info, cases, tried, runs)
+    escalated: EscalatedPanel | None = None
     if info.panel is not None:
         rubric = panel_rubric(info.panel)
         # what was judged by another rubric is not comparable, and of one asking the last answer counts
@@ -171,14 +177,22 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
             rating, points = _rating_and_criteria(fact, rubric, current[fact.ask])
             ratings.append(rating)
             criteria += points
+        plan = JudgingPlan(info.panel, kept.values())
         judged = Counter(
-            fact.judge for fact in kept.values() if not fact.unusable and fact.repeat <= info.panel.repeats
+            fact.judge
+            for fact in kept.values()
+            if not fact.unusable and fact.repeat <= info.panel.repeats and plan.is_wanted(fact.ask, fact.judge)
         )
-        wanted = len(current) * info.panel.repeats
-        notes = (*notes, *_missing_judgments(info.panel, judged, wanted), *_self_judging_notes(info, info.panel))
+        wanted = {
+            judge: sum(plan.is_wanted(ask, judge) for ask in current) * info.panel.repeats
+            for judge in info.panel.judges
+        }
+        notes = (*notes, *_missing_judgments(wanted, judged), *_self_judging_notes(info, info.panel))
         conclusive = conclusive and all(
-            wanted - judged[judge] <= MAX_UNSCORED_TIER_CASE_SHARE * wanted + 1e-9 for judge in info.panel.judges
+            wanted[judge] - judged[judge] <= MAX_UNSCORED_TIER_CASE_SHARE * wanted[judge] + 1e-9 for judge in wanted
         )
+        if info.panel.escalation is not None:
+            escalated = _escalated_panel(info.panel, plan, attempts, runs, kept.values())
     costs = [fact.answer.cost for fact in judgments]
     return TierExperiment(
         runs=runs,
@@ -193,6 +207,7 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
         judges_unpriced=costs.count(None),
         notes=(*notes, *uncontained_warnings(info)),
         conclusive=conclusive,
+        escalated=escalated,
     )
 
 
@@ -262,11 +277,37 @@ def _missing_runs(
     return tuple(missing), conclusive
 
 
-def _missing_judgments(panel: Panel, judgments: Mapping[str, int], wanted: int) -> Iterator[str]:
+def _missing_judgments(wanted: Mapping[str, int], judgments: Mapping[str, int]) -> Iterator[str]:
     """Whose judgments are still owed."""
-    for judge in panel.judges:
-        if judgments[judge] < wanted:
-            yield f"{line(judge, 80)}: {wanted - judgments[judge]:,} of {wanted:,} judgments are missing"
+    for judge, planned in wanted.items():
+        if judgments[judge] < planned:
+            yield f"{line(judge, 80)}: {planned - judgments[judge]:,} of {planned:,} judgments are missing"
+
+
+def _escalated_panel(
+    panel: Panel,
+    plan: JudgingPlan,
+    attempts: Sequence[AttemptText],
+    runs: Sequence[TierRun],
+    judgments: Collection[Judgment],
+) -> EscalatedPanel:
+    """What asking only some judges about most answers changes and saves."""
+    answers = [
+        EscalatedAnswer(
+            tier=run.tier,
+            is_decided_by_judges=one.correct is None,
+            first=plan.first(one.reply.key),
+            whole=plan.whole(one.reply.key),
+            is_checked=plan.is_checked(one.reply.key) and plan.whole(one.reply.key) is not None,
+        )
+        for one, run in zip(attempts, runs, strict=True)
+        if one.reply
+    ]
+    costs = {
+        judge: [fact.answer.cost.usd if fact.answer.cost else None for fact in judgments if fact.judge == judge]
+        for judge in panel.other_judges
+    }
+    return escalated_panel(panel, answers, costs)
 
 
 def _self_judging_notes(info: RunInfo, panel: Panel) -> Iterator[str]:
