@@ -11,7 +11,8 @@ import pytest
 from steelyard import reports
 from steelyard.engine.results.import_run import import_recordings
 from steelyard.engine.results.recordings import RecordedFiles, recorded_tallies
-from steelyard.engine.results.report_files import ScoringOverrides, stored_results, write_reports
+from steelyard.engine.results.report_files import write_reports
+from steelyard.engine.results.stored_results import stored_results
 from steelyard.engine.run import Run
 from steelyard.errors import InputError
 from steelyard.store.journal import StoredRun
@@ -85,7 +86,7 @@ def test_what_is_about_one_model_becomes_a_file_for_each(tmp_path: Path) -> None
     assert solutions[0] == {"task_id": "country=fr", "solution": "Paris"}
     assert len(solutions) == 6
     with pytest.raises(InputError, match="about one model, and the run has mock"):
-        reports.render("inspect", stored_results(stored, ScoringOverrides(), ["inspect"]))
+        reports.render("inspect", stored_results(stored))
 
 
 def test_a_run_is_a_frame_in_which_missing_is_not_zero(inspected: Run) -> None:

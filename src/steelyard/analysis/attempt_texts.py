@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol, overload
 
 from steelyard.analysis import scoring
 from steelyard.analysis.attempts import (
+    NO_PLACE,
     AttemptOutcome,
     AttemptRow,
     AttemptTable,
@@ -15,6 +17,7 @@ from steelyard.analysis.attempts import (
     placed_attempt_table,
     row_index,
 )
+from steelyard.errors import StoreError
 from steelyard.records import Case, Fact, Failure, Judgment, Reply, RunInfo, Verdict
 
 
@@ -57,9 +60,15 @@ def attempts_with_texts(
     return table, tuple(attempt_text(cases, table.columns, row, by_place) for row in table.rows)
 
 
-def attempt_text(
-    cases: Sequence[Case], columns: Sequence[Column], row: AttemptRow, facts: Mapping[int, Fact]
-) -> AttemptText:
+class FactLookup(Protocol):
+    """Facts by their places."""
+
+    def get(self, place: int, /) -> Fact | None:
+        """The fact at a place; None where there is none."""
+        ...
+
+
+def attempt_text(cases: Sequence[Case], columns: Sequence[Column], row: AttemptRow, facts: FactLookup) -> AttemptText:
     """An attempt with its texts, from the facts by their places."""
     reply, verdict = facts.get(row.reply_place), facts.get(row.verdict_place)
     failure = facts.get(row.failure_place)
@@ -74,6 +83,94 @@ def attempt_text(
         correct=row.correct,
         score=row.score,
     )
+
+
+class StoredAttempts(Sequence[AttemptText]):
+    """Attempts whose texts stay on disk: each is read when it is asked for, and none is kept."""
+
+    def __init__(
+        self,
+        cases: Sequence[Case],
+        columns: Sequence[Column],
+        rows: Sequence[AttemptRow],
+        open_facts: Callable[[], AbstractContextManager[FactLookup]],
+    ) -> None:
+        self.rows = rows
+        """The same attempts without their texts."""
+        self._cases, self._columns, self._open_facts = cases, columns, open_facts
+
+    def selected(self, is_wanted: Callable[[AttemptRow], bool]) -> StoredAttempts:
+        """The attempts that are wanted; none is read for that."""
+        return self._with_rows([row for row in self.rows if is_wanted(row)])
+
+    def of_columns(self, is_wanted: Callable[[Column], bool]) -> StoredAttempts:
+        """The attempts of some models and tiers."""
+        wanted = {index for index, column in enumerate(self._columns) if is_wanted(column)}
+        return self.selected(lambda row: row.column in wanted)
+
+    @property
+    def columns(self) -> set[Column]:
+        """The models and tiers that have attempts."""
+        return {self._columns[index] for index in {row.column for row in self.rows}}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[AttemptText]:
+        with self._open_facts() as facts:
+            for row in self.rows:
+                yield self._text(row, facts)
+
+    @overload
+    def __getitem__(self, index: int) -> AttemptText: ...
+    @overload
+    def __getitem__(self, index: slice) -> StoredAttempts: ...
+    def __getitem__(self, index: int | slice) -> AttemptText | StoredAttempts:
+        if isinstance(index, slice):
+            return self._with_rows(self.rows[index])
+        with self._open_facts() as facts:
+            return self._text(self.rows[index], facts)
+
+    def _with_rows(self, rows: Sequence[AttemptRow]) -> StoredAttempts:
+        return StoredAttempts(self._cases, self._columns, rows, self._open_facts)
+
+    def _text(self, row: AttemptRow, facts: FactLookup) -> AttemptText:
+        text = attempt_text(self._cases, self._columns, row, facts)
+        for fact, place in zip(text[4:7], (row.reply_place, row.verdict_place, row.failure_place), strict=True):
+            if place != NO_PLACE and (
+                fact is None or (fact.case, fact.model, fact.tier, fact.number) != (text.case.id, *text[1:4])
+            ):
+                raise StoreError(
+                    f'another attempt is where "{text.case.id}" was: the journal has changed, so read the run again'
+                )
+        return text
+
+
+def unjudged_attempts(attempts: Sequence[AttemptText]) -> Sequence[AttemptText]:
+    """The attempts without a verdict."""
+    if isinstance(attempts, StoredAttempts):
+        return attempts.selected(lambda row: row.verdict_place == NO_PLACE)
+    return [tried for tried in attempts if tried.verdict is None]
+
+
+def attempted_columns(attempts: Sequence[AttemptText]) -> set[Column]:
+    """The models and tiers that have attempts."""
+    if isinstance(attempts, StoredAttempts):
+        return attempts.columns
+    return {Column(tried.model, tried.tier) for tried in attempts}
+
+
+def last_number(attempts: Sequence[AttemptText]) -> int:
+    """The largest number of an attempt; 1 where there is none."""
+    rows: Iterable[AttemptRow | AttemptText] = attempts.rows if isinstance(attempts, StoredAttempts) else attempts
+    return max((each.number for each in rows), default=1)
+
+
+def attempts_of_model(attempts: Sequence[AttemptText], model: str, tier: str) -> Sequence[AttemptText]:
+    """The attempts of one model under one tier."""
+    if isinstance(attempts, StoredAttempts):
+        return attempts.of_columns(lambda column: column == (model, tier))
+    return tuple(one for one in attempts if (one.model, one.tier) == (model, tier))
 
 
 def table_of_texts(info: RunInfo, cases: Sequence[Case], attempts: Sequence[AttemptText]) -> AttemptTable:

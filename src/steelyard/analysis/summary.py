@@ -73,7 +73,7 @@ class RunResults(NamedTuple):
 
     info: RunInfo
     cases: tuple[Case, ...]
-    attempts: tuple[AttemptText, ...]
+    attempts: Sequence[AttemptText]
     summary: Summary
 
 

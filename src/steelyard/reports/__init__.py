@@ -6,16 +6,18 @@ Nothing here reads a file, a clock or the network.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
 from msgspec.structs import replace
 
 from steelyard import plugins
+from steelyard.analysis.attempt_texts import attempts_of_model
 from steelyard.analysis.summary import RunResults
 from steelyard.errors import InputError, did_you_mean
 from steelyard.plugins.built_in import BUILT_IN_SUFFIXES
 from steelyard.protocols import Report
+from steelyard.reports.exports.streaming import StreamedReport
 from steelyard.reports.figures import model_label
 
 REPORT_FORMAT_BY_SUFFIX: Mapping[str, str] = BUILT_IN_SUFFIXES["reports"]
@@ -43,7 +45,7 @@ def results_by_model(results: RunResults) -> dict[str, RunResults]:
     models = {model_label(model.model, model.tier): model for model in results.summary.models}
     return {
         label: results._replace(
-            attempts=tuple(one for one in results.attempts if (one.model, one.tier) == (model.model, model.tier)),
+            attempts=attempts_of_model(results.attempts, model.model, model.tier),
             summary=replace(
                 results.summary,
                 models=(model,),
@@ -61,12 +63,21 @@ def needs_texts(name: str) -> bool:
 
 def render(name: str, results: RunResults, *, where: str = "") -> str:
     """The report registered under a name; if it fails, the message names the file `where` it was to be written."""
+    return "".join(rendered_pieces(name, results, where=where))
+
+
+def rendered_pieces(name: str, results: RunResults, *, where: str = "") -> Iterator[str]:
+    """The same in pieces, each made when it is asked for, where the report can be made that way."""
     if name in ONE_MODEL_FORMATS and len(results.summary.models) > 1:
         models = ", ".join(model_label(model.model, model.tier) for model in results.summary.models)
         raise InputError(f"{name} files are about one model, and the run has {models}; -o FILE writes a file for each")
     report: Report = plugins.load_plugin("reports", name)
     with plugins.explain_plugin_errors("reports", name, where):
-        text = report(results if needs_texts(name) else results._replace(attempts=()))
+        shown = results if needs_texts(name) else results._replace(attempts=())
+        if isinstance(report, StreamedReport):
+            yield from report.pieces(shown)
+            return
+        text = report(shown)
         if not isinstance(text, str):
             raise TypeError(f"it returned {type(text).__name__}, not str")
-    return text
+    yield text

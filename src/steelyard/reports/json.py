@@ -3,38 +3,53 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 from pathlib import PurePath
 from typing import Any
 
+import msgspec
+
+from steelyard.analysis.attempt_texts import unjudged_attempts
 from steelyard.analysis.suites import SuiteScores, accuracy
 from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults
 from steelyard.records import Diagnostic, DiagnosticLevel, Fact, RunInfo, Verdict
+from steelyard.reports.exports.streaming import StreamedList, StreamedObject, StreamedReport, indented_json, json_pieces
 from steelyard.reports.figures import missing_reason, model_label, response_class
-from steelyard.reports.tables import json_report
+from steelyard.reports.tables import REPORT_FORMAT
 
 
-def report(results: RunResults) -> str:
+@StreamedReport
+def report(results: RunResults) -> Iterator[str]:
     """The whole run as one JSON object; a failure of ours is listed in `failures`, never among the results."""
+    yield from json_pieces({"format": REPORT_FORMAT, **report_fields(results)}, indented_json, 2)
+    yield "\n"
+
+
+def report_fields(results: RunResults) -> dict[str, Any]:
+    """The fields of a report; those that grow with the run are made when they are written."""
     info, summary = results.info, results.summary
     stems = [PurePath(file.path).stem for file in info.eval_sets]
     together = "+".join(dict.fromkeys(stems))
-    whole = {
+    return {
         "id": info.id,
         "created_at": info.started_at,
         "eval_set": {"id": together, "name": together, "case_count": len(results.cases)},
         "models_evaluated": [model_label(model.model, model.tier) for model in summary.models],
-        "results": [_result(info.id, tried, tried.verdict) for tried in results.attempts if tried.verdict is not None],
-        "failures": [_failure(tried) for tried in results.attempts if tried.verdict is None],
+        "results": StreamedList(
+            _result(info.id, tried, tried.verdict) for tried in results.attempts if tried.verdict is not None
+        ),
+        "failures": StreamedList(map(_failure, unjudged_attempts(results.attempts))),
         "aggregate": {
             "per_model": {model_label(model.model, model.tier): _per_model(model) for model in summary.models},
-            "per_case": _per_case(summary.cases),
+            "per_case": StreamedObject(_per_case(summary.cases)),
         },
         "duration_ms": _duration(info, results.attempts),
-        "summary": summary,
+        "summary": msgspec.to_builtins(msgspec.structs.replace(summary, cases=()))
+        | {"cases": StreamedList(summary.cases)},
     }
-    return json_report(whole)
 
 
 def _result(run: str, tried: AttemptText, verdict: Verdict) -> dict[str, Any]:
@@ -175,18 +190,23 @@ def _levels(model: ModelSummary) -> dict[str, Any]:
     }
 
 
-def _per_case(cases: Iterable[CaseSummary]) -> dict[str, Any]:
-    entries: dict[str, Any] = {}
-    for case in cases:
-        entry = entries.setdefault(
-            case.case,
-            {"case_id": case.case, "per_model_pass_rate": {}, "per_model_pass_at_k": {}, "per_model_avg_score": {}},
+def _per_case(cases: Iterable[CaseSummary]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, of_case in groupby(cases, key=attrgetter("case")):
+        by_model = {model_label(case.model, case.tier): case for case in of_case}
+        yield (
+            name,
+            {
+                "case_id": name,
+                "per_model_pass_rate": {
+                    model: case.correct / case.attempts if case.attempts else None for model, case in by_model.items()
+                },
+                "per_model_pass_at_k": {
+                    model: {str(k): value for k, value in sorted(case.pass_at.items())}
+                    for model, case in by_model.items()
+                },
+                "per_model_avg_score": {model: case.score for model, case in by_model.items()},
+            },
         )
-        model = model_label(case.model, case.tier)
-        entry["per_model_pass_rate"][model] = case.correct / case.attempts if case.attempts else None
-        entry["per_model_pass_at_k"][model] = {str(k): value for k, value in sorted(case.pass_at.items())}
-        entry["per_model_avg_score"][model] = case.score
-    return entries
 
 
 def _duration(info: RunInfo, attempts: Iterable[AttemptText]) -> int:
@@ -194,7 +214,7 @@ def _duration(info: RunInfo, attempts: Iterable[AttemptText]) -> int:
     start = _parsed_timestamp(info.started_at)
     if info.ended_at:
         return _milliseconds((_parsed_timestamp(info.ended_at) - start).total_seconds())
-    facts: list[Fact] = [fact for tried in attempts for fact in (tried.reply, tried.verdict, tried.failure) if fact]
+    facts: Iterator[Fact] = (fact for tried in attempts for fact in (tried.reply, tried.verdict, tried.failure) if fact)
     last = max((_parsed_timestamp(fact.at) for fact in facts), default=start)
     return max(0, _milliseconds((last - start).total_seconds()))
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from pathlib import PurePath
 from xml.etree import ElementTree
 
+from steelyard.analysis.attempt_texts import attempts_of_model
 from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults
 from steelyard.records import RunInfo, Test
 from steelyard.reports.figures import (
@@ -41,18 +43,18 @@ def report(results: RunResults) -> str:
     message says how often it was right. Where no attempt was judged it is an error, which CI systems tell apart from
     a failure. Attempts that are missing beside judged ones do not count; a property says how many there are.
     """
-    attempts: dict[tuple[str, str, str], list[AttemptText]] = {}
-    for tried in results.attempts:
-        attempts.setdefault((tried.case.id, tried.model, tried.tier), []).append(tried)
-    rows: dict[tuple[str, str], list[CaseSummary]] = {}
+    rows: dict[tuple[str, str], dict[str, CaseSummary]] = {}
     for case in results.summary.cases:
-        rows.setdefault((case.model, case.tier), []).append(case)
+        rows.setdefault((case.model, case.tier), {})[case.case] = case
     root = ElementTree.Element("testsuites", name="steelyard")
     for model in results.summary.models:
         suite = ElementTree.SubElement(root, "testsuite", name=junit_text(model_label(model.model, model.tier)))
         _add_properties(suite, _model_properties(results.info, model, results.summary.rule))
-        for case in rows.get((model.model, model.tier), ()):
-            _add_case(suite, case, attempts.get((case.case, case.model, case.tier), ()))
+        suite.extend(
+            _tests(
+                rows.get((model.model, model.tier), {}), attempts_of_model(results.attempts, model.model, model.tier)
+            )
+        )
         suite.set("timestamp", junit_text(results.info.started_at[: len("2026-02-03T04:05:06")]))
     return junit_document(root)
 
@@ -65,10 +67,17 @@ def junit_document(root: ElementTree.Element) -> str:
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
 
 
-def _add_case(suite: ElementTree.Element, case: CaseSummary, attempts: Sequence[AttemptText]) -> None:
+def _tests(cases: Mapping[str, CaseSummary], attempts: Iterable[AttemptText]) -> list[ElementTree.Element]:
+    """The tests of one model, from its attempts in the order of the cases; the attempts of one case are kept at a time."""
+    groups = groupby(attempts, key=lambda tried: tried.case.id)
+    tried = {name: _test(cases[name], list(group)) for name, group in groups if name in cases}
+    return [tried[name] if name in tried else _test(case, ()) for name, case in cases.items()]
+
+
+def _test(case: CaseSummary, attempts: Sequence[AttemptText]) -> ElementTree.Element:
     # the model is the class: GitLab takes two tests with the same class and name for one, whatever their suites
     about = {"classname": junit_text(model_label(case.model, case.tier)), "name": junit_text(case.case)}
-    test = ElementTree.SubElement(suite, "testcase", about, time=f"{sum(map(_seconds, attempts)):.3f}")
+    test = ElementTree.Element("testcase", about, time=f"{sum(map(_seconds, attempts)):.3f}")
     _add_properties(test, _case_properties(case, attempts))
     if not case.attempts:
         stage, message = next((missing_reason(tried) for tried in attempts), ("ask", "not asked yet"))
@@ -91,6 +100,7 @@ def _add_case(suite: ElementTree.Element, case: CaseSummary, attempts: Sequence[
             type=_line(_most_frequent_label(wrong)),
         )
         failure.text = _reasons(wrong)
+    return test
 
 
 def _most_frequent_label(wrong: Iterable[AttemptText]) -> str:

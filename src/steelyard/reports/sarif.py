@@ -61,8 +61,7 @@ def report(results: RunResults) -> str:
     The code is not in the repository, so its address is made up, `CASE/MODEL-ATTEMPT.rs`, and it goes along as the
     contents of that artifact. Format: OASIS, Static Analysis Results Interchange Format version 2.1.0 (2020).
     """
-    every = sorted(attempt_diagnostics(results.attempts), key=lambda remark: SARIF_LEVEL_ORDER.index(remark.level))
-    shown = every[:MAX_SARIF_RESULTS]
+    shown, found = _first_diagnostics(attempt_diagnostics(results.attempts))
     worst: dict[str, str] = {}
     for remark in shown:
         worst.setdefault(remark.rule, remark.level)
@@ -70,8 +69,8 @@ def report(results: RunResults) -> str:
     version = results.info.versions.get("steelyard")
     driver: dict[str, Any] = {"name": "steelyard", "rules": [_rule(rule, worst[rule]) for rule in order]}
     invocation: dict[str, Any] = {"executionSuccessful": True}
-    if len(every) > MAX_SARIF_RESULTS:
-        text = f"{counted(len(every), 'diagnostic')} were found, and the first {MAX_SARIF_RESULTS:,} are here, errors before warnings"
+    if found > MAX_SARIF_RESULTS:
+        text = f"{counted(found, 'diagnostic')} were found, and the first {MAX_SARIF_RESULTS:,} are here, errors before warnings"
         invocation["toolExecutionNotifications"] = [{"level": "warning", "message": {"text": text}}]
     whole = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -89,6 +88,17 @@ def report(results: RunResults) -> str:
         ],
     }
     return escaped_json(msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()) + "\n"
+
+
+def _first_diagnostics(diagnostics: Iterable[AttemptDiagnostic]) -> tuple[list[AttemptDiagnostic], int]:
+    """The diagnostics that are shown, errors first, and how many there are in all; no others are kept."""
+    found = 0
+    kept: dict[str, list[AttemptDiagnostic]] = {level: [] for level in SARIF_LEVEL_ORDER}
+    for remark in diagnostics:
+        found += 1
+        if len(kept[remark.level]) < MAX_SARIF_RESULTS:
+            kept[remark.level].append(remark)
+    return [remark for level in SARIF_LEVEL_ORDER for remark in kept[level]][:MAX_SARIF_RESULTS], found
 
 
 def attempt_diagnostics(attempts: Iterable[AttemptText]) -> Iterator[AttemptDiagnostic]:

@@ -71,8 +71,13 @@ class AtomicFiles:
 
 def write_file(path: Path, text: str) -> None:
     """Write a file that a user named, whole or not at all; a link stays a link, and what it leads to is replaced."""
+    write_pieces(path, [text])
+
+
+def write_pieces(path: Path, pieces: Iterable[str]) -> None:
+    """The same from pieces that follow each other; where one cannot be made, no file is written."""
     with explain_write_errors(path), AtomicFiles() as fresh:
-        fresh.write(path.resolve(), [text])
+        fresh.write(path.resolve(), pieces)
         fresh.finish()
 
 

@@ -15,7 +15,7 @@ from steelyard.engine.gate.gate import gate, gate_sides
 from steelyard.engine.gate.sides import bless, side
 from steelyard.engine.results.merge import merge
 from steelyard.engine.results.read_outcomes import parquet_outcomes
-from steelyard.engine.results.report_files import ScoringOverrides, stored_results
+from steelyard.engine.results.stored_results import stored_results
 from steelyard.errors import ExitCode, NotComparableError
 from steelyard.records import Price
 from steelyard.store.journal import StoredRun
@@ -171,9 +171,7 @@ def test_cases_whose_sides_share_replies_are_in_no_test_and_are_named(server: Fa
     bless([str(first.folder)], "main")
     for one in (first, done):
         stored = StoredRun(one.folder)
-        Path(f"{one.folder.name}.json").write_text(
-            reports.render("json", stored_results(stored, ScoringOverrides(), ["json"]))
-        )
+        Path(f"{one.folder.name}.json").write_text(reports.render("json", stored_results(stored)))
     for old, new in (
         (str(done.folder), str(first.folder)),
         (f"{first.folder}@openai/m", f"{done.folder}@openai/m"),

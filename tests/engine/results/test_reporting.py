@@ -34,7 +34,7 @@ def write_run(folder: Path, passes: dict[str, int], *, samples: int = 10, text: 
         for case in cases:
             for number in range(1, samples + 1):
                 key = f"{case.id}/{number}"
-                about_it: dict[str, Any] = {"at": "", "case": case.id, "model": MODEL, "number": number}
+                about_it: dict[str, Any] = {"at": about.started_at, "case": case.id, "model": MODEL, "number": number}
                 is_right = number <= passes[case.id]
                 test = OneTest(name="t", outcome="passed" if is_right else "failed")
                 found = Finding(code="x", compiled=True, tests=(test,), label="" if is_right else "wrong answer")

@@ -34,7 +34,7 @@ from steelyard.cli.options import (
 from steelyard.errors import ExitCode
 
 if TYPE_CHECKING:
-    from steelyard.analysis.summary import RunResults
+    from steelyard.engine.results.stored_results import StoredResults
 
 
 def list_runs(options: argparse.Namespace) -> int:
@@ -61,6 +61,8 @@ def show(options: argparse.Namespace) -> int:
     """Show a run, one of its cases, or one attempt with everything that is known about it."""
     from itertools import groupby
 
+    import msgspec
+
     from steelyard.engine.results.conclusion import next_commands
     from steelyard.engine.tiers.tier_runs import reply_judgments
     from steelyard.errors import InputError, did_you_mean
@@ -71,17 +73,25 @@ def show(options: argparse.Namespace) -> int:
 
     results, folder = _results(options)
     look: dict[str, Any] = {"width": terminal_width(), "color": is_color_wanted()}
-    attempts = [tried for tried in results.attempts if not (options.failed and tried.correct)]
+    attempts = results.attempts
+    if options.failed:
+        attempts = attempts.selected(lambda row: not row.correct)
     if options.model:
         labels = [(model.model, model_label(model.model, model.tier)) for model in results.summary.models]
         if not any(options.model in names for names in labels):
             known = sorted({label for _, label in labels})
             raise InputError(f'{folder}: no model "{options.model}" ({did_you_mean(options.model, known)})')
-        attempts = [tried for tried in attempts if options.model in (tried.model, model_label(tried.model, tried.tier))]
+        attempts = attempts.of_columns(
+            lambda column: options.model in (column.model, model_label(column.model, column.tier))
+        )
     if options.case is None:
         if options.failed:
-            groups = groupby(attempts, key=lambda tried: tried.case.id)
-            print("\n".join(terminal.case_text(list(group), results.summary, **look) for _, group in groups), end="")
+            by_case = {name: tuple(of) for name, of in groupby(results.summary.cases, key=lambda case: case.case)}
+            separator = ""
+            for name, group in groupby(attempts, key=lambda tried: tried.case.id):
+                summary = msgspec.structs.replace(results.summary, cases=by_case[name])
+                print(f"{separator}{terminal.case_text(list(group), summary, **look)}", end="")
+                separator = "\n"
         else:
             print(
                 terminal.summary_text(
@@ -93,14 +103,15 @@ def show(options: argparse.Namespace) -> int:
                 end="",
             )
         return ExitCode.OK
-    of_case = [tried for tried in attempts if tried.case.id == options.case]
     known = [case.id for case in results.cases]
     if options.case not in known:
         raise InputError(f'{folder}: no case "{options.case}" ({did_you_mean(options.case, known)})')
+    place = known.index(options.case)
+    of_case = attempts.selected(lambda row: row.case == place)
     if options.number is None:
         print(terminal.case_text(of_case, results.summary, **look), end="")
         return ExitCode.OK
-    chosen = [tried for tried in of_case if tried.number == options.number]
+    chosen = list(of_case.selected(lambda row: row.number == options.number))
     if not chosen:
         raise InputError(f'{folder}: case "{options.case}" has no attempt {options.number} of that kind')
     judged = reply_judgments(StoredRun(folder), {tried.reply.key for tried in chosen if tried.reply})
@@ -311,11 +322,10 @@ examples:
 DEFAULT_VIEWER_PORT = 7373
 
 
-def _results(options: argparse.Namespace) -> tuple[RunResults, Path]:
+def _results(options: argparse.Namespace) -> tuple[StoredResults, Path]:
     import msgspec
 
-    from steelyard.analysis import summary
-    from steelyard.engine.results.labels import with_judged_rates
+    from steelyard.engine.results.stored_results import stored_results
     from steelyard.store.journal import StoredRun
 
     settings, _ = settings_and_run_options(options)
@@ -325,9 +335,9 @@ def _results(options: argparse.Namespace) -> tuple[RunResults, Path]:
     info = stored.info
     if options.require_trust:
         info = msgspec.structs.replace(info, require_trust=options.require_trust)
-    found = summary.run_results(info, stored.cases, stored.facts(), **by)
+    found = stored_results(stored, info=info, **by)
     warn(stored.damaged)
-    return found._replace(summary=with_judged_rates(stored, found.summary)), folder
+    return found, folder
 
 
 COMMANDS = {

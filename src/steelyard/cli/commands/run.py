@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -380,13 +381,9 @@ def _shown(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | None)
     from itertools import groupby
 
     from steelyard import reports
-    from steelyard.analysis.summary import run_results, summarise
-    from steelyard.engine.results.report_files import (
-        ScoringOverrides,
-        formats_without_page,
-        stored_results,
-        write_reports,
-    )
+    from steelyard.analysis.summary import summarise
+    from steelyard.engine.results.report_files import ScoringOverrides, formats_without_page, write_reports
+    from steelyard.engine.results.stored_results import stored_results
     from steelyard.reports import terminal
     from steelyard.store.journal import StoredRun
 
@@ -397,12 +394,12 @@ def _shown(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | None)
     if options.format != "text":
         formats.append(options.format)
     if formats:
-        results = stored_results(stored, scoring, formats)
+        results = stored_results(stored, **scoring._asdict())
         done = done._replace(summary=results.summary)
     elif any(scoring):
         done = done._replace(summary=summarise(done.info, stored.cases, stored.facts(), **scoring._asdict()))
     if options.format != "text" and results is not None:
-        print(reports.render(options.format, results), end="")
+        sys.stdout.writelines(reports.rendered_pieces(options.format, results))
     elif getattr(options, "quiet", False):
         print(terminal.summary_line(done.summary, title=str(done.folder)))
     else:
@@ -410,7 +407,7 @@ def _shown(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | None)
         title, commands = str(done.folder), done.next_commands
         print(terminal.summary_text(done.summary, title=title, next_commands=commands, **look), end="")
         if getattr(options, "verbose", False):
-            every = run_results(stored.info, stored.cases, stored.facts(), **scoring._asdict())
+            every = results or stored_results(stored, **scoring._asdict())
             for _, attempts in groupby(every.attempts, key=lambda tried: tried.case.id):
                 print(f"\n{terminal.case_text(list(attempts), every.summary, **look)}", end="")
     print_written(write_reports(options.report or (), stored, scoring, results=results))

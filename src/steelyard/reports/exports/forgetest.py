@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import uuid
+from collections.abc import Iterator
 from typing import Any
 
 from steelyard.analysis.summary import RunResults
-from steelyard.reports.json import report as json_report
+from steelyard.reports.exports.streaming import StreamedList, StreamedObject, StreamedReport, indented_json, json_pieces
+from steelyard.reports.json import report_fields
 
 RUN_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_OID, "steelyard run")
 MAX_SMALL_COUNT = (1 << 32) - 1
 """The largest token count that it can hold."""
 
 
-def report(results: RunResults) -> str:
+@StreamedReport
+def report(results: RunResults) -> Iterator[str]:
     """The report as JSON, without the keys that only we have; attempts without a verdict are left out."""
-    ours = json.loads(json_report(results))
+    ours = report_fields(results)
     run = str(uuid.uuid5(RUN_NAMESPACE, ours["id"]))
+    aggregate = ours["aggregate"]
     whole = {
         "id": run,
         **{key: ours[key] for key in ("created_at", "eval_set", "models_evaluated")},
-        "results": [_result(found, run) for found in ours["results"]],
+        "results": StreamedList(_result(_plain(found), run) for found in ours["results"].items),
         "aggregate": {
-            "per_model": {name: _per_model(found) for name, found in ours["aggregate"]["per_model"].items()},
-            "per_case": {name: _per_case(found) for name, found in ours["aggregate"]["per_case"].items()},
+            "per_model": {name: _per_model(_plain(found)) for name, found in aggregate["per_model"].items()},
+            "per_case": StreamedObject(
+                (name, _per_case(_plain(found))) for name, found in aggregate["per_case"].members
+            ),
         },
         "duration_ms": ours["duration_ms"],
     }
-    return json.dumps(whole, indent=2) + "\n"
+    yield from json_pieces(whole, functools.partial(json.dumps, indent=2), 2)
+    yield "\n"
+
+
+def _plain(found: dict[str, Any]) -> dict[str, Any]:
+    """The same as a reader of the JSON has it: records are objects."""
+    plain: dict[str, Any] = json.loads(indented_json(found))
+    return plain
 
 
 def _result(found: dict[str, Any], run: str) -> dict[str, Any]:

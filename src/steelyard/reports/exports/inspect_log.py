@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
+from steelyard.analysis.attempt_texts import last_number
 from steelyard.analysis.summary import AttemptText, RunResults
 from steelyard.records import Answer, Finish, Message
+from steelyard.reports.exports.streaming import StreamedList, StreamedReport, ascii_json, json_pieces
 from steelyard.reports.figures import attempt_failure_reason, missing_reason, model_label
 
 LOG_VERSION = 2
@@ -22,10 +24,11 @@ STOP_REASONS: dict[str, str] = {
 ROLES = ("system", "user", "assistant", "tool")
 
 
-def report(results: RunResults) -> str:
+@StreamedReport
+def report(results: RunResults) -> Iterator[str]:
     """The log as JSON; each attempt is an epoch of its case, and one without a verdict is a sample with an error."""
-    # ASCII, so that no terminal obeys what a model wrote
-    return json.dumps(_log(results), indent=1) + "\n"
+    yield from json_pieces(_log(results), ascii_json, 1)
+    yield "\n"
 
 
 def task_name(results: RunResults) -> str:
@@ -53,7 +56,7 @@ def _log(results: RunResults) -> dict[str, Any]:
             "task_id": info.id,
             "dataset": {"name": task_name(results), "samples": len(ids), "sample_ids": ids},
             "model": model,
-            "config": {"epochs": max((tried.number for tried in results.attempts), default=1)},
+            "config": {"epochs": last_number(results.attempts)},
             "packages": {"steelyard": info.versions["steelyard"]} if "steelyard" in info.versions else {},
             "scorers": [{"name": CORRECT_SCORER}, {"name": SCORE_SCORER}],
         },
@@ -67,7 +70,7 @@ def _log(results: RunResults) -> dict[str, Any]:
             ],
         },
         "stats": {"started_at": info.started_at, "completed_at": info.ended_at or info.started_at},
-        "samples": [_sample(tried, model) for tried in results.attempts],
+        "samples": StreamedList(_sample(tried, model) for tried in results.attempts),
     }
 
 

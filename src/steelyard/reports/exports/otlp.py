@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import itertools
 import json
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 from steelyard.analysis.attempt_texts import AttemptText
 from steelyard.analysis.summary import RunResults
 from steelyard.records import RunInfo
+from steelyard.reports.exports.streaming import StreamedList, StreamedReport, json_pieces
 from steelyard.reports.figures import attempt_failure_reason, outcome
 
 SPAN_KIND_INTERNAL, SPAN_KIND_CLIENT = 1, 3
@@ -29,7 +33,8 @@ PROVIDER_NAMES = {
 """Our providers by the names that the conventions have for them; others keep their own."""
 
 
-def report(results: RunResults) -> str:
+@StreamedReport
+def report(results: RunResults) -> Iterator[str]:
     """One trace for the run with one span for each attempt; the body that `/v1/traces` of a collector takes.
 
     The same run gives the same ids, so that sending it twice does not count anything twice. Texts of prompts and replies are
@@ -38,10 +43,12 @@ def report(results: RunResults) -> str:
     info = results.info
     trace = _digest(f"run {info.id}", 16)
     root = _digest(f"run {info.id} root", 8)
-    spans = [_attempt_span(tried, info, trace, root) for tried in results.attempts]
-    ends = [int(span["endTimeUnixNano"]) for span in spans]
-    began = _nanoseconds(info.started_at) or min((int(span["startTimeUnixNano"]) for span in spans), default=0)
-    ended = _nanoseconds(info.ended_at or "") or max(ends, default=began)
+
+    def spans() -> Iterator[dict[str, Any]]:
+        return (_attempt_span(tried, info, trace, root) for tried in results.attempts)
+
+    began = _nanoseconds(info.started_at) or min((int(span["startTimeUnixNano"]) for span in spans()), default=0)
+    ended = _nanoseconds(info.ended_at or "") or max((int(span["endTimeUnixNano"]) for span in spans()), default=began)
     run_span = {
         "traceId": trace,
         "spanId": root,
@@ -62,8 +69,10 @@ def report(results: RunResults) -> str:
     }
     scope = {"name": "steelyard", "version": info.versions.get("steelyard", "")}
     resource = {"attributes": _attributes({"service.name": "steelyard"})}
-    whole = {"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": scope, "spans": [run_span, *spans]}]}]}
-    return json.dumps(whole, ensure_ascii=False) + "\n"
+    streamed = StreamedList(itertools.chain([run_span], spans()))
+    whole = {"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": scope, "spans": streamed}]}]}
+    yield from json_pieces(whole, functools.partial(json.dumps, ensure_ascii=False), None)
+    yield "\n"
 
 
 def _attempt_span(tried: AttemptText, info: RunInfo, trace: str, root: str) -> dict[str, Any]:

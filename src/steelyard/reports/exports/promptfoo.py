@@ -2,36 +2,54 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from steelyard.analysis.summary import AttemptText, RunResults
+from steelyard.reports.exports.streaming import StreamedList, StreamedReport, ascii_json, json_pieces
 from steelyard.reports.figures import attempt_failure_reason, missing_reason, model_label
 
 RESULTS_VERSION = 3
 FAILED_BY_ASSERTION, FAILED_BY_ERROR = 1, 2
 
 
-def report(results: RunResults) -> str:
+@StreamedReport
+def report(results: RunResults) -> Iterator[str]:
     """The results as JSON; an attempt without a verdict is an error, as an outage is in promptfoo."""
     info = results.info
     models = [model_label(model.model, model.tier) for model in results.summary.models]
     places = {case.id: place for place, case in enumerate(results.cases)}
-    rows = [_result(tried, places, models, f"{info.id}-{at}") for at, tried in enumerate(results.attempts)]
+
+    def rows() -> Iterator[dict[str, Any]]:
+        return (_result(tried, places, models, f"{info.id}-{number}") for number, tried in enumerate(results.attempts))
+
+    counted = [_CountedResult(*(row[name] for name in _CountedResult._fields)) for row in rows()]
     document = {
         "evalId": f"eval-steelyard-{info.id}",
         "results": {
             "version": RESULTS_VERSION,
             "timestamp": info.started_at,
-            "prompts": [_prompt(model, place, rows) for place, model in enumerate(models)],
-            "results": rows,
-            "stats": _counts(rows) | {"tokenUsage": _tokens(rows)},
+            "prompts": [_prompt(model, place, counted) for place, model in enumerate(models)],
+            "results": StreamedList(rows()),
+            "stats": _counts(counted) | {"tokenUsage": _tokens(counted)},
         },
         "config": {"description": f"steelyard run {info.id}", "providers": models, "prompts": ["{{prompt}}"]},
         "shareableUrl": None,
         "metadata": {"exportedAt": info.ended_at or info.started_at, "evaluationCreatedAt": info.started_at},
     }
-    return json.dumps(document, indent=1) + "\n"
+    yield from json_pieces(document, ascii_json, 1)
+    yield "\n"
+
+
+class _CountedResult(NamedTuple):
+    """What the counts before the results are made from."""
+
+    promptIdx: int  # noqa: N815  named as in the file
+    score: float
+    failureReason: int  # noqa: N815
+    latencyMs: float  # noqa: N815
+    tokenUsage: dict[str, int]  # noqa: N815
+    cost: float
 
 
 def _result(tried: AttemptText, places: dict[str, int], models: list[str], name: str) -> dict[str, Any]:
@@ -78,8 +96,8 @@ def _result(tried: AttemptText, places: dict[str, int], models: list[str], name:
     return result if tried.correct else result | {"error": reason, "failureReason": FAILED_BY_ASSERTION}
 
 
-def _prompt(model: str, place: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    own = [row for row in rows if row["promptIdx"] == place]
+def _prompt(model: str, place: int, rows: Sequence[_CountedResult]) -> dict[str, Any]:
+    own = [row for row in rows if row.promptIdx == place]
     counts = _counts(own)
     return {
         "id": "prompt",
@@ -87,23 +105,23 @@ def _prompt(model: str, place: int, rows: list[dict[str, Any]]) -> dict[str, Any
         "label": "{{prompt}}",
         "provider": model,
         "metrics": {
-            "score": sum(row["score"] for row in own if row["failureReason"] != FAILED_BY_ERROR),
+            "score": sum(row.score for row in own if row.failureReason != FAILED_BY_ERROR),
             "testPassCount": counts["successes"],
             "testFailCount": counts["failures"],
             "testErrorCount": counts["errors"],
             "assertPassCount": 0,
             "assertFailCount": 0,
-            "totalLatencyMs": sum(row["latencyMs"] for row in own),
+            "totalLatencyMs": sum(row.latencyMs for row in own),
             "tokenUsage": _tokens(own),
             "namedScores": {},
             "namedScoresCount": {},
-            "cost": sum(row["cost"] for row in own),
+            "cost": sum(row.cost for row in own),
         },
     }
 
 
-def _counts(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    reasons = [row["failureReason"] for row in rows]
+def _counts(rows: Sequence[_CountedResult]) -> dict[str, Any]:
+    reasons = [row.failureReason for row in rows]
     return {
         "successes": reasons.count(0),
         "failures": reasons.count(FAILED_BY_ASSERTION),
@@ -111,6 +129,6 @@ def _counts(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _tokens(rows: list[dict[str, Any]]) -> dict[str, int]:
+def _tokens(rows: Sequence[_CountedResult]) -> dict[str, int]:
     names = ("prompt", "completion", "cached", "total")
-    return {name: sum(row["tokenUsage"][name] for row in rows) for name in names}
+    return {name: sum(row.tokenUsage[name] for row in rows) for name in names}

@@ -1,0 +1,191 @@
+"""What every command costs over one large run, in CPU time and memory.
+
+    python benchmarks/large_run.py [--attempts 100000] [--cases 1000] [--folder DIR] [--only NAME...]
+
+The run has two models and replies of 1 KB with code in them, two thirds of them correct. Every command is a process of its own,
+start-up included; CPU time is that of all threads, memory is the peak of the whole process. `verify` verifies all
+replies again, each by a search for a word; `run` takes recorded replies, half of the attempts in
+each of two shards, and `merge` puts them together; `view` is measured from its start
+to the page of the run. Beside it stands the size of what a command wrote.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import platform
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from steelyard.engine.results.headline_cache import summarise_and_cache
+from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Test, TestOutcome, Verdict
+from steelyard.store.journal import create_run
+
+MODELS = ("provider/model-a", "provider/model-b")
+BAR_MEGABYTES = 200
+MOMENT = "2026-01-02T03:04:06Z"
+REPORTS = (
+    *("report.json", "report.csv", "report.jsonl", "report.md", "report.html", "report.xml", "report.sarif"),
+    *("x.human-eval.jsonl", "x.evalplus.jsonl", "x.eee.json", "x.inspect.json", "x.promptfoo.json"),
+    *("x.forgetest.json", "x.otlp.json", "x.parquet"),
+)
+
+
+class Cost(NamedTuple):
+    seconds: float
+    wall: float
+    megabytes: float
+
+
+def prepare(folder: Path, cases: int, numbers: Sequence[int], seed: int) -> Path:
+    """A run with these numbers of attempts at each case by each model, as a run leaves it."""
+    chance = random.Random(seed)
+    asked = [
+        Case(id=f"suite/case-{number:06}", prompt="Write f.", suite="suite", target="return") for number in range(cases)
+    ]
+    info = RunInfo(id=folder.name, started_at=MOMENT, ended_at=MOMENT, models=MODELS, samples=len(numbers), k=(1, 5))
+    with create_run(folder, info, asked) as journal:
+        for case in asked:
+            for model in MODELS:
+                for number in numbers:
+                    where: dict[str, Any] = {"case": case.id, "model": model, "number": number, "at": MOMENT}
+                    key = f"{case.id} {model} {number}"
+                    is_right = chance.random() < 2 / 3
+                    code = f'def f():\n    return "{chance.randbytes(430).hex()}é"\n'
+                    answer = Answer(
+                        text=f"Here it is:\n```python\n{code}```\n", input_tokens=50, output_tokens=300, latency=1.25
+                    )
+                    journal.append(Reply(key=key, asked="", answer=answer, **where))
+                    outcome: TestOutcome = "passed" if is_right else "failed"
+                    message = "" if is_right else f"AssertionError: {chance.random()}"
+                    found = Finding(code=code, compiled=True, tests=(Test(name="t", outcome=outcome, message=message),))
+                    verdict = Verdict(
+                        key="v" + key, ask=key, tests=case.tests_digest, verifier="v", found=found, **where
+                    )
+                    journal.append(verdict)
+        summarise_and_cache(journal, journal.info, journal.cases)
+    return folder
+
+
+def record(place: Path, cases: int, samples: int) -> None:
+    """An eval set, and replies to replay."""
+    chance = random.Random(3)
+    names = [f"case-{number:06}" for number in range(cases)]
+    with (place / "cases.jsonl").open("w") as file:
+        file.writelines(json.dumps({"id": name, "prompt": "Write f.", "target": "return"}) + "\n" for name in names)
+    with (place / "replies.jsonl").open("w") as file:
+        for name in names:
+            for _ in range(samples):
+                text = f"def f():\n    return {chance.randbytes(480).hex()}\n"
+                file.write(json.dumps({"task_id": name, "solution": text}) + "\n")
+
+
+def measured(command: Sequence[str], place: Path) -> Cost:
+    """What a command takes, by the process and its children."""
+    began = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=place)
+    return _cost(process, began, command)
+
+
+def _cost(process: subprocess.Popen[Any], began: float, command: Sequence[str]) -> Cost:
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 1, 3, 130):
+        sys.exit(f"{command}: ended with {process.returncode}")
+    kilobyte = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes there, in kilobytes elsewhere
+    return Cost(used.ru_utime + used.ru_stime, time.monotonic() - began, used.ru_maxrss * kilobyte / 1e6)
+
+
+def measured_viewer(command: Sequence[str], place: Path) -> Cost:
+    """What the viewer takes from its start until the page of the run was read."""
+    began = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=place, text=True)
+    assert process.stdout is not None
+    address = process.stdout.readline().strip()
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    opener.open(address).read()
+    base = address.partition("?")[0].rstrip("/")
+    opener.open(f"{base}/runs/large").read()
+    process.send_signal(2)
+    process.stdout.close()
+    return _cost(process, began, command)
+
+
+def commands(steelyard: list[str]) -> dict[str, list[str]]:
+    """Each by the name in the table."""
+    reports = {f"report -o {name}": [*steelyard, "report", "large", "-o", name] for name in REPORTS}
+    return {
+        "list": [*steelyard, "list"],
+        "show RUN": [*steelyard, "show", "large"],
+        "show RUN CASE": [*steelyard, "show", "large", "suite/case-000007"],
+        "show RUN CASE 3": [*steelyard, "show", "large", "suite/case-000007", "3"],
+        "show RUN --failed": [*steelyard, "show", "large", "--failed"],
+        **reports,
+        "report of a report.json: compare": [*steelyard, "compare", "report.json", "other"],
+        "compare A B": [*steelyard, "compare", "large", "other"],
+        "gate A B": [*steelyard, "gate", "large", "other"],
+        "gate A B -o gate.json": [*steelyard, "gate", "large", "other", "-o", "gate.json"],
+        "bless": [*steelyard, "bless", "large", "--as", "main"],
+        "query, the first, which copies": [*steelyard, "query", "SELECT avg(correct::INT) FROM attempts"],
+        "query": [*steelyard, "query", "SELECT model, avg(correct::INT) FROM attempts GROUP BY model"],
+        **{
+            f"run --shard {half}/2": [
+                *(*steelyard, "run", "cases.jsonl", "--models", "replay:replies.jsonl"),
+                *("--shard", f"{half}/2", "--output", f"steelyard-runs/half-{half}"),
+            ]
+            for half in (1, 2)
+        },
+        "merge": [*steelyard, "merge", "half-1", "half-2", "--output", "steelyard-runs/merged"],
+        "verify": [*steelyard, "verify", "large"],
+        "view": [*steelyard, "view", "--port", "0", "--no-browser"],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--attempts", type=int, default=100_000, help="attempts of the run (default: 100000)")
+    parser.add_argument("--cases", type=int, default=1000, help="its cases (default: 1000)")
+    parser.add_argument("--folder", help="where it is written and deleted again (default: the usual place)")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="only commands whose names contain one of these")
+    given = parser.parse_args()
+    samples = given.attempts // given.cases // len(MODELS)
+    print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    largest = 0.0
+    with tempfile.TemporaryDirectory(prefix="steelyard-benchmark-", dir=given.folder) as scratch:
+        place = Path(scratch)
+        root = place / "steelyard-runs"
+        # in a process of their own: a child's peak counts what its parent had in memory
+        for target, *arguments in (
+            (prepare, root / "large", given.cases, range(1, samples + 1), 1),
+            (prepare, root / "other", given.cases, range(1, samples + 1), 2),
+            (record, place, given.cases, len(MODELS) * samples),
+        ):
+            preparation = multiprocessing.get_context("spawn").Process(target=target, args=arguments)
+            preparation.start()
+            preparation.join()
+        title = f"{given.cases * len(MODELS) * samples:,} attempts at {given.cases:,} cases"
+        print(f"\n{title:<42}{'CPU s':>8}{'wall s':>9}{'MB':>7}{'wrote MB':>10}")
+        for name, command in commands([sys.executable, "-m", "steelyard.cli"]).items():
+            if given.only and not any(part in name for part in given.only):
+                continue
+            cost = (measured_viewer if name == "view" else measured)(command, place)
+            largest = max(largest, cost.megabytes)
+            written = place / command[-1]
+            size = f"{written.stat().st_size / 1e6:>10.1f}" if written.is_file() else ""
+            print(f"  {name:<40}{cost.seconds:>8.2f}{cost.wall:>9.1f}{cost.megabytes:>7.0f}{size}", flush=True)
+        shutil.rmtree(root)
+    print(f"\nbar: every command under {BAR_MEGABYTES} MB: {'met' if largest < BAR_MEGABYTES else 'missed'}")
+
+
+if __name__ == "__main__":
+    main()
