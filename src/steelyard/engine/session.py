@@ -221,7 +221,9 @@ class Session:
     def _count_judgment(self, fact: Judgment | Failure) -> None:
         if isinstance(fact, Failure):
             self.progress.judgments_failed += 1
-        elif not fact.unusable:
+            return
+        self._saved += prompt_cache_savings(self._prices, fact.judge, fact.answer)
+        if not fact.unusable:
             self.progress.judgments_made += 1
 
     async def _ask_all(self) -> None:

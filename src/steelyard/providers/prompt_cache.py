@@ -30,10 +30,11 @@ class PromptCacheMarks:
         """Whether what was read from the cache is worth what was written, or too little was written to tell."""
         return self._written < TRIAL_WRITTEN_TOKENS or self._read * READ_DISCOUNT >= self._written * WRITE_SURCHARGE
 
-    def marked(self, body: dict[str, Any], samples: int) -> dict[str, Any]:
+    def marked(self, body: dict[str, Any], samples: int, shared: int = 0) -> dict[str, Any]:
         """A request in Anthropic's format with its marks; the text stays as it is.
 
-        There is one after a long system prompt, which all cases share, and one after a long prompt that is asked several times.
+        There is one after a long system prompt, which all cases share, one after a long prompt that is asked several times,
+        and one after the first `shared` characters of the first message, with which other requests begin as well.
         """
         if not self.saves:
             return body
@@ -46,6 +47,12 @@ class PromptCacheMarks:
             last = msgspec.to_builtins(messages[-1])
             messages[-1] = {**last, "content": _with_mark(last["content"])}
             body = {**body, "messages": messages}
+        elif messages and shared and system_size + shared >= MIN_CACHED_CHARACTERS:
+            first = msgspec.to_builtins(messages[0])
+            if isinstance(first["content"], str):
+                parts = [first["content"][:shared], first["content"][shared:]]
+                blocks = _with_mark(parts[0]) + [{"type": "text", "text": part} for part in parts[1:] if part]
+                body = {**body, "messages": [{**first, "content": blocks}, *messages[1:]]}
         return body
 
     def learn(self, answer: Answer) -> None:

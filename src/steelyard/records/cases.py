@@ -261,6 +261,8 @@ class Attempt(Record, frozen=True, kw_only=True):
     number: int = 1
     samples: int = 1
     """How often the same is asked in all; no part of the key."""
+    shared_characters: int = 0
+    """The beginning of the first user message with which other requests begin too, if not all of it; no part of the key."""
     tools: tuple[Tool, ...] = ()
     """Tools that the model may call."""
 

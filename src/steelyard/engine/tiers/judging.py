@@ -6,6 +6,7 @@ import asyncio
 import math
 import secrets
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -18,13 +19,14 @@ from steelyard.engine.tiers.escalation import JudgingPlan
 from steelyard.errors import ProviderError
 from steelyard.protocols import Delivery, OfferedModel, Provider, RateLimitHeadroom
 from steelyard.providers.prices import Prices
+from steelyard.providers.prompt_cache import prompt_cache_savings
 from steelyard.records import Answer, Attempt, Case, Cost, Failure, Judgment, Message, MessageRole, Panel, Reply, digest
 from steelyard.store.files import now
 from steelyard.store.journal import Journal, StoredRun
 from steelyard.text import counted
 from steelyard.tiers.rubrics import Rubric, panel_rubric
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment, repair_request
-from steelyard.verifiers.judge.prompt import messages
+from steelyard.verifiers.judge.prompt import messages, quoted_length
 from steelyard.verifiers.judge.prompt import schema as judgment_schema
 
 AnyNumber = TypeVar("AnyNumber", int, float)
@@ -138,6 +140,12 @@ class JudgeRequests:
         self._persistence = persistence
         self._keep_body = keep_body
         self._parameters = dict(parameters)
+        self._secret = secrets.token_hex(16)
+        """What delimiters are made of: new in every session, so that no answer can contain one."""
+
+    def savings(self, judge: str, answer: Answer) -> float:
+        """What the provider's cache of prompts saved on an answer of a judge, in US dollars."""
+        return prompt_cache_savings(self._prices, judge, answer)
 
     def limiter(self, at_once: int) -> ConcurrencyLimiter:
         """What keeps requests to one endpoint from being too many."""
@@ -155,17 +163,22 @@ class JudgeRequests:
         task: str,
         text: str,
         on_answer: Callable[[Answer, str], None] | None = None,
+        times: int = 1,
+        has_other_rubrics: bool = False,
     ) -> JudgeDialogue:
         """Ask a judge about a reply until its answer can be used, twice more at the most.
 
-        `on_answer` gets each answer as it comes, and why it cannot be used, if so.
+        `on_answer` gets each answer as it comes, and why it cannot be used, if so. `times` is how often the judge is asked the
+        same. What it is asked about one reply begins with the same text, so that providers can cache that.
         """
-        # new each time, so the author of the answer cannot have known it
-        system, *conversation = messages(rubric, task, text, secrets.token_hex(16))
+        # nobody can know it who has not seen a question about this very reply
+        system, *conversation = messages(rubric, task, text, digest(self._secret, reply.key))
+        shared = quoted_length(conversation[0]) if has_other_rubrics else 0
+        caching = {"samples": times, "shared_characters": shared}
         answers: list[Answer] = []
         reason = failure = ""
         while len(answers) <= MAX_JUDGE_REPAIR_REQUESTS:
-            fact = await self._ask(judge, reply, system.text, conversation)
+            fact = await self._ask(judge, reply, system.text, conversation, caching)
             if fact is None:
                 break
             if isinstance(fact, Failure):
@@ -185,10 +198,17 @@ class JudgeRequests:
         return JudgeDialogue(tuple(answers), reason, failure)
 
     async def _ask(
-        self, judge: JudgeConnection, reply: Reply, system: str, conversation: list[Message]
+        self,
+        judge: JudgeConnection,
+        reply: Reply,
+        system: str,
+        conversation: list[Message],
+        caching: Mapping[str, int],
     ) -> Reply | Failure | None:
         case = Case(id=reply.case, prompt=tuple(conversation))
-        attempt = Attempt(case=case, model=judge.name, parameters=self._parameters, system=system, number=reply.number)
+        attempt = Attempt(
+            case=case, model=judge.name, parameters=self._parameters, system=system, number=reply.number, **caching
+        )
         most = self._prices.bound(judge.name, *max_request_tokens(attempt)) or 0.0
         if not await self._budget.reserve(most):
             return None
@@ -277,11 +297,15 @@ class JudgeRunner:
         at_once = min(at_once, self._at_once or at_once)
         pace = self._requests.limiter(at_once)
 
-        async def do(wanted: tuple[Reply, str, int]) -> None:
-            await self._judge(*wanted, pace)
+        async def do(wanted: list[tuple[Reply, str, int]]) -> None:
+            # one after the other, so that a provider that caches prompts has this one in its cache the second time
+            for reply, judge, repeat in wanted:
+                if self._goes_on(judge):
+                    await self._judge(reply, judge, repeat, pace)
 
-        every = (wanted for judge in judges for wanted in self._wanted(judge))
-        await run_concurrently((one for one in every if self._goes_on(one[1])), do, at_once)
+        every = (wanted for judge in judges for wanted in self._wanted(judge) if self._goes_on(judge))
+        by_reply = (list(group) for _, group in groupby(every, lambda wanted: (wanted[0].key, wanted[1])))
+        await run_concurrently(by_reply, do, at_once)
 
     def _goes_on(self, judge: str) -> bool:
         return not self._breakers[judge].broken and not self._budget.exhausted
@@ -290,7 +314,8 @@ class JudgeRunner:
         """Ask until the answer can be used, and store the judgment."""
         task = "\n\n".join(message.text for message in self._cases[reply.case].messages)
         asked = JudgeConnection(judge, self._judges[judge], pace, self._breakers[judge])
-        came = await self._requests.dialogue(asked, self._rubric, reply, task, reply.answer.text)
+        repeats = self._panel.repeats
+        came = await self._requests.dialogue(asked, self._rubric, reply, task, reply.answer.text, times=repeats)
         if came.failure:
             self._fail(reply, judge, "could not be asked", came.failure)
         if came.answers:
@@ -366,6 +391,8 @@ def _combined_answer(answers: Sequence[Answer]) -> Answer:
         answers[-1],
         input_tokens=_sum(answer.input_tokens for answer in answers),
         output_tokens=_sum(answer.output_tokens for answer in answers),
+        cached_tokens=_sum_of_known(answer.cached_tokens for answer in answers),
+        cache_write_tokens=_sum_of_known(answer.cache_write_tokens for answer in answers),
         cost=Cost(usd=math.fsum(cost.usd for cost in known), source=known[-1].source, date=known[-1].date)
         if len(known) == len(costs)
         else None,
@@ -378,3 +405,9 @@ def _sum(numbers: Iterator[AnyNumber | None]) -> AnyNumber | None:
     every = list(numbers)
     known = [number for number in every if number is not None]
     return sum(known[1:], known[0]) if known and len(known) == len(every) else None
+
+
+def _sum_of_known(numbers: Iterator[int | None]) -> int | None:
+    """What the known ones add up to; None if none is known."""
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None

@@ -10,6 +10,7 @@ from steelyard.engine.tiers.judging import JudgeConnection, JudgeRequests, Schem
 from steelyard.errors import VerifierError
 from steelyard.records import Answer, Judgment, Reply, digest
 from steelyard.text import counted
+from steelyard.verifiers.checks.rubric import rubric_tables
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ class RubricJudging:
         """What judges said, by the keys of the judgments."""
         self._costs: list[float | None] = []
         """What each judgment cost, where that is known."""
+        self._saved = 0.0
+        """What caches of prompts saved on them."""
+        self._with_several_rubrics = {case.id for case in journal.cases if len(rubric_tables(case)) > 1}
+        """Cases about whose answers a judge is asked several times, so that it pays to cache the answer."""
         for fact in journal.facts():
             if isinstance(fact, Judgment):
                 self._count(fact)
@@ -49,6 +54,7 @@ class RubricJudging:
 
     def _count(self, fact: Judgment) -> None:
         self._costs.append(fact.answer.cost.usd if fact.answer.cost else None)
+        self._saved += self._requests.savings(fact.judge, fact.answer)
         if not fact.unusable:
             self._texts[fact.key] = fact.answer.text
 
@@ -58,7 +64,10 @@ class RubricJudging:
         if say is not None and known:
             at_least = "at least " if len(known) < len(self._costs) else ""
             judgments = counted(len(self._costs), "judgment")
-            say(f"the judges of this run cost {at_least}${math.fsum(known):.4f} for {judgments}, beside its models")
+            saved = f"; prompt caching saved ${self._saved:.4f} more" if round(self._saved, 4) else ""
+            say(
+                f"the judges of this run cost {at_least}${math.fsum(known):.4f} for {judgments}, beside its models{saved}"
+            )
         return tuple(f"judge {judge} {breaker.outcome}" for judge, breaker in self._breakers.items() if breaker.broken)
 
     async def score(self, reply: Reply, judge: str, rubric: Rubric, task: str, text: str) -> RubricScore:
@@ -87,7 +96,8 @@ class RubricJudging:
             self._count(fact)
 
         asked = self._connection(judge, provider, rubric)
-        came = await self._requests.dialogue(asked, rubric, reply, task, text, keep)
+        several = reply.case in self._with_several_rubrics
+        came = await self._requests.dialogue(asked, rubric, reply, task, text, keep, has_other_rubrics=several)
         if came.answers and not came.unusable:
             return ""
         if came.failure:

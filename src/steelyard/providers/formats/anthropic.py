@@ -88,7 +88,7 @@ class AnthropicProvider(HttpModel):
         if shape is not None:
             output["format"] = {"type": "json_schema", "schema": schema_of(shape)[1]}
         whole = body | given | ({"output_config": output} if output else {})
-        return self._cache_marks.marked(whole, attempt.samples)
+        return self._cache_marks.marked(whole, attempt.samples, attempt.shared_characters)
 
     def unsupported(self, parameters: Mapping[str, Any]) -> str:
         if parameters.get("reasoning_effort") == "minimal":

@@ -70,6 +70,12 @@ def messages(rubric: Rubric, case_prompt: str, answer: str, nonce: str) -> tuple
     )
 
 
+def quoted_length(question: Message) -> int:
+    """How many characters of a question to a judge are the same whatever the rubric: all that is quoted."""
+    # every quoted line is marked, so no answer can begin a line with these words
+    return question.text.index(f"\n\n{INJECTION_WARNING}") + 2
+
+
 def schema(rubric: Rubric) -> dict[str, Any]:
     """The JSON Schema of the reply, for providers that hold a model to one: closed, and everything in it required."""
     categories = {category.name: _category_schema(category) for category in rubric.categories}
