@@ -156,8 +156,9 @@ def test_panels_that_ask_others_at_different_times_are_not_compared() -> None:
     ],
 )
 def test_numbers_that_make_no_sense_are_refused(given: Any, what: str) -> None:
+    judges, first, within, share = given
     with pytest.raises(InputError, match=what):
-        panel_escalation(*given, "--")
+        panel_escalation(judges, first, within, share, prefix="--")
 
 
 def test_an_experiment_says_who_is_asked_first(tmp_path: Path) -> None:

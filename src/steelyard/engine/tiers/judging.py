@@ -64,6 +64,15 @@ class JudgeDialogue(NamedTuple):
         return len(self.answers) > MAX_JUDGE_REPAIR_REQUESTS and bool(self.unusable)
 
 
+class _PromptSharing(NamedTuple):
+    """What a question to a judge has in common with others."""
+
+    times: int
+    """How often the whole is asked."""
+    shared: int
+    """How many characters of it others begin with."""
+
+
 class SchemaFallback:
     """A judge's provider that sends a schema for the answer, until its server says that it does not support one."""
 
@@ -174,11 +183,11 @@ class JudgeRequests:
         # nobody can know it who has not seen a question about this very reply
         system, *conversation = messages(rubric, task, text, digest(self._secret, reply.key))
         shared = quoted_length(conversation[0]) if has_other_rubrics else 0
-        caching = {"samples": times, "shared_characters": shared}
+        sharing = _PromptSharing(times, shared)
         answers: list[Answer] = []
         reason = failure = ""
         while len(answers) <= MAX_JUDGE_REPAIR_REQUESTS:
-            fact = await self._ask(judge, reply, system.text, conversation, caching)
+            fact = await self._ask(judge, reply, system.text, conversation, sharing)
             if fact is None:
                 break
             if isinstance(fact, Failure):
@@ -203,11 +212,17 @@ class JudgeRequests:
         reply: Reply,
         system: str,
         conversation: list[Message],
-        caching: Mapping[str, int],
+        sharing: _PromptSharing,
     ) -> Reply | Failure | None:
         case = Case(id=reply.case, prompt=tuple(conversation))
         attempt = Attempt(
-            case=case, model=judge.name, parameters=self._parameters, system=system, number=reply.number, **caching
+            case=case,
+            model=judge.name,
+            parameters=self._parameters,
+            system=system,
+            number=reply.number,
+            samples=sharing.times,
+            shared_characters=sharing.shared,
         )
         most = self._prices.bound(judge.name, *max_request_tokens(attempt)) or 0.0
         if not await self._budget.reserve(most):
