@@ -320,7 +320,7 @@ def _judged_reasons(model: JudgedModelDecision, decision: JudgedDecision) -> Ite
         yield "a corrected difference needs 10 labels of this model on both sides: steelyard label RUN"
         return
     judges = "" if model.raw_effect is None else f"; the judges say {model.raw_effect * 100:+.1f} points"
-    yield f"corrected change over {counted(model.cases, 'case')}: {_points(model.effect)}{judges}"
+    yield f"corrected change over {counted(model.cases, 'case')}: {effect_points(model.effect)}{judges}"
     if model.verdict == CANNOT_TELL and model.drop_bound is not None:
         yield (
             f"a drop of up to {model.drop_bound * 100:.1f} points cannot be ruled out, {decision.margin * 100:g} may pass: "
@@ -331,7 +331,7 @@ def _judged_reasons(model: JudgedModelDecision, decision: JudgedDecision) -> Ite
 def reasons(model: ModelDecision, decision: Decision) -> Iterator[str]:
     """Why the verdict is what it is, the most telling first."""
     margin = decision.rule.margin
-    yield f"suite: {model.suite}, {_points(model.effect)} over {counted(model.cases, 'case')}"
+    yield f"suite: {model.suite}, {effect_points(model.effect)} over {counted(model.cases, 'case')}"
     yield f"cases: {_cases_sentence(model, decision)}"
     sure = (
         f"p {_p(model.p_overall)} that the suite looks as bad when nothing changed (alarm at {model.overall_level:.3g})"
@@ -401,11 +401,11 @@ def case_change(change: CaseDrop) -> str:
     return f"{line(change.case)}  {change.baseline:.3f} -> {change.current:.3f}  p {_p(change.p)}"
 
 
-def _points(estimate: Estimate) -> str:
+def effect_points(estimate: Estimate) -> str:
     """A difference in points with its interval.
 
     >>> from steelyard.analysis.estimates import Estimate
-    >>> _points(Estimate(value=-0.042, low=-0.079, high=-0.005))
+    >>> effect_points(Estimate(value=-0.042, low=-0.079, high=-0.005))
     '-4.2 points [-7.9, -0.5]'
     """
     if estimate.value is None:
@@ -449,7 +449,7 @@ PLAN_FORMATS: dict[str, Callable[[ComparisonPlan], str]] = {
 
 def _headline(plan: ComparisonPlan) -> str:
     """What to ask for so that the drop is seen with every model."""
-    what = f"to see a mean drop of {_drop_points(plan.detect)} from {line(plan.baseline)} with a chance of {plan.power:.0%}"
+    what = f"to see a mean drop of {_dropeffect_points(plan.detect)} from {line(plan.baseline)} with a chance of {plan.power:.0%}"
     needs = [model.seen or model.seen_with_more for model in plan.models]
     known = [need for need in needs if need is not None]
     if len(known) < len(needs):
@@ -484,7 +484,7 @@ def _need(model: ModelPlan, need: RequiredAttempts) -> str:
 
 
 def _heads(plan: ComparisonPlan) -> list[str]:
-    drop = _drop_points(plan.detect)
+    drop = _dropeffect_points(plan.detect)
     return ["attempts", "sees a drop of", f"sees {drop}", "clears no change", "in all", "cost"]
 
 
@@ -520,10 +520,10 @@ def _cost(once: SingleRoundCost, usd: float | None) -> str:
     return f"{'at most' if once.at_most else 'about'} {money(usd)}"
 
 
-def _drop_points(drop: float) -> str:
+def _dropeffect_points(drop: float) -> str:
     """A drop as people say it.
 
-    >>> _drop_points(0.05), _drop_points(0.0123), _drop_points(0.01)
+    >>> _dropeffect_points(0.05), _dropeffect_points(0.0123), _dropeffect_points(0.01)
     ('5 points', '1.2 points', '1 point')
     """
     number = f"{drop * 100:.1f}".removesuffix(".0")

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
+from steelyard.engine.gate.sides import BASELINES_FOLDER
 from steelyard.errors import InputError, SteelyardError
-from steelyard.viewer.pages import compare, rendering, run, runs
+from steelyard.viewer.pages import compare, history, rendering, run, runs
 from steelyard.viewer.query_params import MAX_QUERY_VALUE_CHARACTERS, QueryParameters, ViewerRequestError
 from steelyard.viewer.run_cache import RunCache
 from steelyard.viewer.run_list import RunCatalog
@@ -120,6 +121,8 @@ class _PageWriter:
             return runs.runs(self._run_cache, key.asked)
         if key.kind == "compare":
             return compare.compare(self._run_cache, key.asked)
+        if key.kind == "history":
+            return history.history(BASELINES_FOLDER)
         if key.kind == "comparisons":
             return rendering.comparisons_page(list(self._comparisons()))
         if key.kind == "run":
@@ -172,6 +175,8 @@ class _PageWriter:
             if not values.get("baseline") or not values.get("current"):
                 return PageKey("comparisons")
             return PageKey("compare", values=_chosen(values, SIDE_BY_SIDE_KEYS if "case" in values else COMPARE_KEYS))
+        if pieces == ["history"]:
+            return PageKey("history")
         if pieces[0] != "runs" or len(pieces) < 2:
             return None
         name, rest = pieces[1], pieces[2:]
@@ -209,8 +214,8 @@ def _file_name(key: PageKey) -> str:
     'runs/20261117-090311-7d9a/tiers.html'
     """
     values = dict(key.values)
-    if key.kind in ("runs", "comparisons"):
-        stem = {"runs": "index", "comparisons": "compare"}[key.kind]
+    if key.kind in ("runs", "comparisons", "history"):
+        stem = {"runs": "index", "comparisons": "compare", "history": "history"}[key.kind]
         return f"{stem}-{values['page']}.html" if "page" in values else f"{stem}.html"
     digest = hashlib.blake2b(repr(key.values).encode("utf-8", "surrogateescape"), digest_size=6).hexdigest()
     if key.kind == "compare":

@@ -111,6 +111,8 @@ def gate(options: argparse.Namespace) -> int:
     from steelyard.reports.exports.decision import decision_junit, decision_sarif
 
     settings = arguments.command_settings(options)
+    if options.history:
+        return _gate_history(options)
     check_text_paths(options.report or (), GATE_FORMAT_BY_SUFFIX if options.corrected else DECISION_FORMAT_BY_SUFFIX)
     if options.corrected:
         return _gate_corrected(options, Path(settings.output_dir))
@@ -136,6 +138,26 @@ def gate(options: argparse.Namespace) -> int:
     return conclude(found.conclusion(options.on_inconclusive, fail_on_removed=options.fail_on_removed))
 
 
+def _gate_history(options: argparse.Namespace) -> int:
+    """Watch the blessed runs of a baseline for drift."""
+    from steelyard.engine.gate.history import watch
+    from steelyard.engine.gate.sides import BASELINES_FOLDER
+    from steelyard.engine.results.text_files import check_text_paths, write_texts
+    from steelyard.errors import InputError
+    from steelyard.reports.exports.history import HISTORY_FORMATS
+
+    if options.sides or options.current or options.corrected or options.on != "passed":
+        raise InputError("--history NAME watches the blessed runs of a baseline: leave sides, --on and --corrected out")
+    check_text_paths(options.report or (), HISTORY_FORMAT_BY_SUFFIX)
+    found = watch(options.history, BASELINES_FOLDER, alpha=options.alpha)
+    wanted = {options.format, *(HISTORY_FORMAT_BY_SUFFIX[Path(path).suffix] for path in options.report or ())}
+    texts = {name: HISTORY_FORMATS[name](found) for name in wanted}
+    print(texts[options.format], end="")
+    by_suffix = {suffix: texts[name] for suffix, name in HISTORY_FORMAT_BY_SUFFIX.items() if name in texts}
+    print_written(write_texts(options.report or (), by_suffix))
+    return ExitCode.GATE_FAILED if found.verdict == "got worse" else ExitCode.OK
+
+
 def _gate_corrected(options: argparse.Namespace, root: Path) -> int:
     """Decide by judged rates that labels correct."""
     from steelyard.engine.gate.judged import gate_corrected
@@ -159,6 +181,11 @@ def _gate_corrected(options: argparse.Namespace, root: Path) -> int:
 def _gate_options(sub: argparse.ArgumentParser) -> None:
     _add_sides(sub)
     add_decision_options(sub)
+    sub.add_argument(
+        "--history",
+        metavar="NAME",
+        help="watch all runs that were blessed as this baseline for drift, instead of two sides",
+    )
     sub.add_argument("--rule", help="score both sides by this rule (default: their own)")
     sub.add_argument(
         "--corrected", action="store_true", help="decide about judged answers, by rates that people's labels correct"
@@ -167,7 +194,11 @@ def _gate_options(sub: argparse.ArgumentParser) -> None:
         "--format", default="text", choices=["text", "json", "markdown"], help="what to print (default: text)"
     )
     sub.add_argument(
-        "-o", "--report", action="append", metavar="FILE", help="also write it to a file: .json .md .txt .xml .sarif"
+        "-o",
+        "--report",
+        action="append",
+        metavar="FILE",
+        help="also write it to a file: .json .md .txt .xml .sarif, with --history .html",
     )
     sub.add_argument(
         "--fail-on-removed",
@@ -189,6 +220,7 @@ examples:
   steelyard gate before.eval after.eval
   steelyard gate march/gpt_fixes.csv april/gpt_fixes.csv
   steelyard gate --baseline main --current latest --margin 0.03 --on-inconclusive fail -o gate.md
+  steelyard gate --history main -o history.html
   steelyard gate --baseline last-year/ --current 'new/*.parquet' --case task --passed ok
 """
 
@@ -279,7 +311,12 @@ def bless(options: argparse.Namespace) -> int:
 
     settings = arguments.command_settings(options)
     blessed = sides.bless(
-        options.run, options.name, rule=options.rule, cases=options.cases, root=Path(settings.output_dir)
+        options.run,
+        options.name,
+        rule=options.rule,
+        cases=options.cases,
+        restart_history=options.restart_history,
+        root=Path(settings.output_dir),
     )
     warn(blessed.problems)
     for model, cases in blessed.side.models.items():
@@ -287,6 +324,8 @@ def bless(options: argparse.Namespace) -> int:
         each = f"{attempts[0]}" if len(attempts) == 1 else f"{attempts[0]} to {attempts[-1]}"
         print(f"{model}: {counted(len(cases), 'case')} with {each} attempt{'' if each == '1' else 's'} each")
     print(f"wrote {blessed.path}")
+    if blessed.history > 1:
+        print(f"its history has {blessed.history} runs; watch them with: steelyard gate --history {options.name}")
     return ExitCode.OK
 
 
@@ -297,10 +336,16 @@ def _bless_options(sub: argparse.ArgumentParser) -> None:
     )
     sub.add_argument("--rule", help="score by this rule (default: the runs' own)")
     add_cases_option(sub)
+    sub.add_argument(
+        "--restart-history",
+        action="store_true",
+        help="begin the history that gate --history watches with these runs: a change was accepted",
+    )
     add_settings_option(sub)
 
 
 GATE_FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".txt": "text"}
+HISTORY_FORMAT_BY_SUFFIX = {**GATE_FORMAT_BY_SUFFIX, ".html": "html"}
 DECISION_FORMAT_BY_SUFFIX = {**GATE_FORMAT_BY_SUFFIX, ".xml": "junit", ".sarif": "sarif"}
 
 

@@ -15,13 +15,14 @@ from steelyard.analysis.attempts import attempt_table
 from steelyard.analysis.suites import classify_response, ordered_class_counts
 from steelyard.comparison.exact_tests import CasesRule
 from steelyard.comparison.sides import Side, Trials, run_side, score_counts, share_replies
+from steelyard.engine.gate.history import add_to_history, history_path, read_history
 from steelyard.engine.results.counted_sides import counted_side, is_counted_file
 from steelyard.engine.results.recordings import is_recorded, recorded_side
 from steelyard.errors import InputError, Problem, check_format, did_you_mean
 from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS, AttemptColumns
 from steelyard.records import Case, Expectations, Finding, Test
 from steelyard.records.bounds import Count, ReportedTestCount, SignedNumber
-from steelyard.store.files import AtomicFiles, TolerantDecoder, explain_write_errors, format_number
+from steelyard.store.files import AtomicFiles, TolerantDecoder, explain_write_errors, format_number, now
 from steelyard.store.journal import StoredRun
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER, find_run
 from steelyard.text import printable
@@ -183,6 +184,8 @@ class BlessedBaseline(NamedTuple):
     side: Side
     problems: tuple[Problem, ...]
     """What was left out, as warnings."""
+    history: int = 0
+    """The runs that its history has now."""
 
 
 def bless(
@@ -191,15 +194,21 @@ def bless(
     *,
     rule: str | None = None,
     cases: CasesRule | None = None,
+    restart_history: bool = False,
     root: Path = DEFAULT_RUNS_FOLDER,
 ) -> BlessedBaseline:
     """Pool some runs as a baseline; a case counts with the tests that the last run judged it by.
 
-    `cases` says what cases that got worse mean for gates on this baseline; by default the gate decides by the models.
+    `cases` says what cases that got worse mean for gates on this baseline; by default the gate decides by the models. Runs
+    that its history lacks are added to it, or begin it anew.
     """
     if not label or label.startswith(".") or "@" in label or Path(label).name != label or not label.isprintable():
         raise InputError(f'"{label}" cannot be the name of a baseline: it is a file name, without / and @')
+    if not restart_history:
+        # a history that cannot be read is found before anything is written
+        read_history(history_path(_baseline_path(label)))
     sides = [side(name, rule=rule, root=root) for name in names]
+    times = [_started_at(name, root) for name in names]
     rules = sorted({each.rule for each in sides})
     if len(rules) > 1:
         raise InputError(f"the runs are scored by different rules ({', '.join(rules)}); name one with --rule")
@@ -219,7 +228,16 @@ def bless(
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh.write(path, [text])
         fresh.finish()
-    return BlessedBaseline(path, baseline, problems)
+    count = add_to_history(history_path(path), sides, times, restart=restart_history)
+    return BlessedBaseline(path, baseline, problems, count)
+
+
+def _started_at(name: str, root: Path) -> str:
+    """When a run started; now for a file, and before all others for a baseline, which is made of earlier runs."""
+    if _baseline_path(name).is_file():
+        return ""
+    folder = run_folder(name, root=root)
+    return StoredRun(folder).info.started_at if folder else now()
 
 
 def _fields_of_later_versions(path: Path) -> dict[str, Any]:
