@@ -59,7 +59,7 @@ def read_history(path: Path) -> list[HistoryEntry]:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     if len(content) > MAX_HISTORY_FILE_BYTES:
-        raise InputError(f"{path}: larger than {MAX_HISTORY_FILE_BYTES >> 30} GB; begin anew with --restart-history")
+        raise InputError(f"{path}: larger than {MAX_HISTORY_FILE_BYTES >> 30} GB; start a new one with --restart-history")
     entries = []
     for number, line in enumerate(content.splitlines(), 1):
         if line.strip():
@@ -68,7 +68,7 @@ def read_history(path: Path) -> list[HistoryEntry]:
                 entries.append(_entry.decode(line))
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 raise InputError(
-                    f"{path}:{number}: not a run of a history: {str(error)[:200]}; restore the file, or begin anew with "
+                    f"{path}:{number}: not a run of a history: {str(error)[:200]}; restore the file, or start a new one with "
                     "steelyard bless RUN --as NAME --restart-history"
                 ) from None
     return entries
