@@ -59,7 +59,9 @@ def read_history(path: Path) -> list[HistoryEntry]:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     if len(content) > MAX_HISTORY_FILE_BYTES:
-        raise InputError(f"{path}: larger than {MAX_HISTORY_FILE_BYTES >> 30} GB; start a new one with --restart-history")
+        raise InputError(
+            f"{path}: larger than {MAX_HISTORY_FILE_BYTES >> 30} GB; start a new one with --restart-history"
+        )
     entries = []
     for number, line in enumerate(content.splitlines(), 1):
         if line.strip():
