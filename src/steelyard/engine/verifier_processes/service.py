@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from steelyard.protocols import VerificationService
     from steelyard.records import Case, Failure, Reply, Verdict, WitnessResult
 
-MAX_PROCESSORS_ALONE = 4
+MAX_PROCESSORS_ALONE = 2
 """Processors up to which this process verifies by itself."""
-PROCESSORS_PER_PROCESS = 2
-"""Processors that one event loop keeps busy with the cheapest answers that there are: it takes a quarter of their time itself."""
+PROCESSORS_PER_PROCESS = 1
+"""Processors for one event loop: with the cheapest answers that there are, it takes a fifth of one processor's time itself."""
 EXTRA_REPLIES_PER_PROCESS = 1
 """Replies that a process verifies beyond its processors, because each waits for the event loop now and then."""
 HANDED_AHEAD = 2
