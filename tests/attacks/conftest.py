@@ -9,9 +9,15 @@ from support.toolchains import unavailable
 
 FIRST_SCENE = (LEVELS[0], USERS[0])
 """Where every attack is tried in every run of the tests."""
+QUICK_SCENES = {(level, user) for level in LEVELS for user in (USERS if level == LEVELS[0] else USERS[-1:])}
+"""Every level, and the strongest as every user; `make test-slow` tries the others."""
+SCENES = [
+    pytest.param(each, id=" as ".join(each), marks=() if each in QUICK_SCENES else pytest.mark.slow)
+    for each in ((level, user) for level in LEVELS for user in USERS)
+]
 
 
-@pytest.fixture(scope="session", params=[(level, user) for level in LEVELS for user in USERS], ids=" as ".join)
+@pytest.fixture(scope="session", params=SCENES)
 def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
     """What became of the attacks that concern one level; whichever test process comes first runs them."""
     level, user = request.param

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from attacks import rust_attacks
-from attacks.scenes import NOBODY, USERS, needs_level, python_of, run_as, scenes, told_once
+from attacks.scenes import NOBODY, needs_level, python_of, run_as, scenes, told_once
 from support.toolchains import unavailable
 
 DRIVER = Path(rust_attacks.__file__)
 
 
-@pytest.fixture(scope="module", params=scenes(USERS))
+@pytest.fixture(scope="module", params=scenes())
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     level, user = request.param
     needs_level(level)

@@ -252,7 +252,7 @@ def test_other(steelyard):
 """
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "xdist"])
+@pytest.mark.parametrize("workers", [[], pytest.param(["-n2"], marks=pytest.mark.slow)], ids=["alone", "xdist"])
 def test_a_session_asks_once_however_many_tests_and_workers_want_the_run(place: Path, workers: list[str]) -> None:
     ran = suite(place, SEVERAL, *workers, models="replay:same.jsonl")
     assert ran.returncode == 0, ran.stdout

@@ -7,8 +7,6 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from anthropic import Anthropic
-from openai import OpenAI
 
 from support.batch_server import BatchServer
 
@@ -38,6 +36,8 @@ def test_the_client_of_openai_reads_every_state_of_a_batch(url: str) -> None:
         for prompt in ("one", "two")
     ]
     content = io.BytesIO(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    from openai import OpenAI  # to load it takes seconds, in each test process
+
     with OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0) as client:
         file = client.files.create(file=("asked.jsonl", content), purpose="batch")
         made = client.batches.create(
@@ -63,6 +63,8 @@ def test_the_client_of_openai_reads_every_state_of_a_batch(url: str) -> None:
 
 
 def test_the_client_of_anthropic_reads_every_state_of_a_batch(url: str) -> None:
+    from anthropic import Anthropic  # to load it takes seconds, in each test process
+
     with Anthropic(base_url=url, api_key="k", max_retries=0) as client:
         made = client.messages.batches.create(
             requests=[

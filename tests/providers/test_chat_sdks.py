@@ -6,8 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from anthropic import Anthropic
-from openai import OpenAI
 
 from support.fault_server import Exchange, FaultServer
 from support.tool_turns import SENT_BACK, TURNS
@@ -38,6 +36,8 @@ def without_nothing(value: Any) -> Any:
 def test_the_client_of_openai_holds_the_conversation_that_we_hold(scripted: FaultServer) -> None:
     tools: Any = [{"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}]
     asked: list[Any] = [{"role": "user", "content": "How much?"}]
+    from openai import OpenAI  # to load it takes seconds, in each test process
+
     with OpenAI(base_url=scripted.url, api_key="k", max_retries=0, _strict_response_validation=True) as client:
         first = client.chat.completions.create(model="m", messages=asked, tools=tools)
         called = first.choices[0].message
@@ -53,6 +53,8 @@ def test_the_client_of_openai_holds_the_conversation_that_we_hold(scripted: Faul
 def test_the_client_of_openai_sends_the_items_of_responses_back_as_we_do(scripted: FaultServer) -> None:
     tools: Any = [{"type": "function", "name": "add", "parameters": {"type": "object"}, "strict": False}]
     asked: list[Any] = [{"role": "user", "content": "How much?"}]
+    from openai import OpenAI  # to load it takes seconds, in each test process
+
     with OpenAI(base_url=scripted.url, api_key="k", max_retries=0, _strict_response_validation=True) as client:
         first = client.responses.create(model="m", input=asked, tools=tools)
         asked += [*first.output, {"type": "function_call_output", "call_id": "c1", "output": RESULT}]
@@ -66,6 +68,8 @@ def test_the_client_of_openai_sends_the_items_of_responses_back_as_we_do(scripte
 def test_the_client_of_anthropic_sends_thinking_and_results_back_as_we_do(scripted: FaultServer) -> None:
     tools: Any = [{"name": "add", "input_schema": {"type": "object"}}]
     asked: list[Any] = [{"role": "user", "content": "How much?"}]
+    from anthropic import Anthropic  # to load it takes seconds, in each test process
+
     with Anthropic(base_url=scripted.url, api_key="k", max_retries=0, _strict_response_validation=True) as client:
         first = client.messages.create(model="m", max_tokens=100, messages=asked, tools=tools)
         result = {"type": "tool_result", "tool_use_id": "c1", "content": RESULT}

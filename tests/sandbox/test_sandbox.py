@@ -173,7 +173,9 @@ def busy_processor(others: int) -> Iterator[None]:
 
 
 BURN = [base_interpreter(), "-c", "import time\nwhile time.process_time() < 0.5: pass\nprint('done')"]
-with_and_without_a_root_of_its_own = pytest.mark.parametrize("sandbox", ["full", "process"], indirect=True)
+with_and_without_a_root_of_its_own = pytest.mark.parametrize(
+    "sandbox", ["full", pytest.param("process", marks=pytest.mark.slow)], indirect=True
+)
 """The clock is the same everywhere, but for how the processes of an answer are found."""
 fair = pytest.mark.skipif(not has_fair_clock(), reason="the kernel does not tell how long processes wait")
 

@@ -116,7 +116,7 @@ def many() -> Iterator[Setting]:
 
 
 def test_the_interval_of_an_overall_score_covers() -> None:
-    assert too_low(few(), 1000) == {}
+    assert too_low(few(), 500) == {}
 
 
 @pytest.mark.slow

@@ -64,6 +64,7 @@ def plain_output(folder: Path, code: str, given: str) -> tuple[int, str]:
     return done.returncode, (folder / "output").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_the_honest_programs_are_right_by_themselves(tmp_path: Path) -> None:
     programs = [*PROGRAMS, *PROCESS_PROGRAMS]
     with ThreadPoolExecutor(2) as pool:

@@ -848,7 +848,7 @@ def hold(name: str, text: str) -> ResponseCheckResult:
 @pytest.mark.parametrize("name", EVERY)
 def test_no_text_made_of_awkward_pieces_breaks_a_check(name: str) -> None:
     chance = random.Random(name)
-    for _ in range(400):
+    for _ in range(150):
         text = "".join(chance.choices(PIECES, k=chance.randrange(30)))
         assert hold(name, text) == hold(name, text)
 
@@ -893,6 +893,6 @@ def test_ten_million_characters_are_judged(name: str, piece: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_two_hundred_thousand_characters_are_judged(name: str) -> None:
+def test_fifty_thousand_characters_are_judged(name: str) -> None:
     for piece in REPEATED:
-        hold(name, piece * (200_000 // len(piece)))
+        hold(name, piece * (50_000 // len(piece)))
