@@ -57,6 +57,7 @@ chaos: chaos-kills chaos-fuzz chaos-machines
 
 chaos-kills: .venv/ready
 	$(BIN)/python -m benchmarks.nightly.kills --minutes $(MINUTES) --seed $(SEED) --jobs $(JOBS)
+	$(BIN)/python -m benchmarks.nightly.conversation_kills --kills 60 --seed $(SEED)
 
 # Atheris has wheels for x86_64 and some versions of Python only; without it all inputs come from the seeded mutator.
 chaos-fuzz: .venv/ready

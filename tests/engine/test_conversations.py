@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import steelyard
@@ -17,6 +19,8 @@ from steelyard.engine.asking.conversation import next_step
 from steelyard.engine.asking.tool_runner import tool_results
 from steelyard.engine.plan import planned_attempts
 from steelyard.engine.plugin_guard import round_tripped
+from steelyard.engine.preflight.conversation_bounds import ASSUMED_TOOL_TOKENS
+from steelyard.engine.preflight.forecast import Forecast, forecast, forecast_text
 from steelyard.errors import InputError, Unavailable
 from steelyard.providers.bodies import sound_answer
 from steelyard.records import (
@@ -325,8 +329,11 @@ def test_an_outage_in_turn_3_is_a_failure_of_ours_and_resuming_asks_for_no_turn_
     steelyard.run([CASE], models="python:scripted_model:answer", output=folder, means=MEANS)
     assert (len(facts(folder).replies), len(facts(folder).failures), len(model.asked)) == (0, 1, 3)
     assert facts(folder).failures[0].model == MODEL
+    spending = StoredRun(folder).info.spending
+    assert spending is not None
+    assert spending.unfinished_usd == pytest.approx(2 * 0.002)
     is_down = False
-    steelyard.resume(folder, means=MEANS)
+    assert steelyard.resume(folder, means=MEANS).summary.spending is None
     (reply,) = facts(folder).replies
     # two turns were stored; the third and the fourth were asked for now
     assert (len(model.asked), len(reply.answer.turns), reply.answer.text) == (5, 4, "21")
@@ -492,3 +499,46 @@ def test_messages_of_a_conversation_are_stored_with_the_case(
     run(tmp_path / "run", Case(id="paris", prompt=(Message(role="user", content="?"),), target="21", tools=(WEATHER,)))
     (stored,) = StoredRun(tmp_path / "run").cases
     assert stored.tools == (WEATHER,)
+
+
+def test_a_dry_run_bounds_conversations_with_their_users(scripted: Callable[[Script], Scripted]) -> None:
+    scripted(lambda _: say("never asked"))
+    name = "python:scripted_model:answer"
+    user = SimulatedUser(model=name, script="s", max_turns=2, parameters={"max_tokens": 50})
+
+    def bounds(case: Case, samples: int = 1) -> list[Forecast]:
+        return forecast(
+            [case],
+            models=[name],
+            samples=samples,
+            k=[1],
+            parameters={"max_tokens": 100},
+            system="",
+            base_url="",
+            means=MEANS,
+        )
+
+    talk = Case(id="a", prompt="?", target="x", tools=(CaseTool(name="weather", result="x"),), max_turns=3, user=user)
+    model, played = bounds(talk)
+    # three answers of 100 tokens, and each later request repeats answers, results and messages
+    most = (3 * 100 * 10 + (1 + 2) * (100 + 50 + ASSUMED_TOOL_TOKENS)) / 1e6
+    assert model.most_usd is not None
+    assert most < model.most_usd < most + 0.002
+    assert (model.turns, played.attempts, played.model) == (3, 2, f"user {name}")
+    assert played.most_usd is not None
+    assert played.most_usd > 2 * 50 * 10 / 1e6
+    doubled = bounds(talk, samples=2)[0].most_usd
+    assert doubled == pytest.approx(2 * model.most_usd)
+    assert "of up to 3 turns, at most $" in forecast_text([model])
+    longer = bounds(msgspec.structs.replace(talk, max_turns=5000))[0].most_usd
+    assert longer is not None
+    assert longer > 1000 * model.most_usd
+
+
+def test_kills_in_the_middle_of_conversations_lose_and_repeat_no_turn() -> None:
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "benchmarks.nightly.conversation_kills", "--kills", "4", "--seed", "2"]
+    ended = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, ""), ended.stdout
+    assert "4 kills, " in ended.stdout
+    assert ", 0 problems" in ended.stdout

@@ -13,7 +13,8 @@ from steelyard import Case, Means, Settings
 from steelyard.protocols import ProviderSettings
 from steelyard.providers.formats.anthropic import connect
 from steelyard.providers.prompt_cache import TRIAL_WRITTEN_TOKENS, PromptCacheMarks
-from steelyard.records import Answer, Attempt, Price
+from steelyard.records import Answer, Attempt, Price, Spending
+from steelyard.reports.figures import spending_text
 from support.asking import answer, attempt
 from support.batch_server import BatchServer
 from support.facts import facts
@@ -53,6 +54,11 @@ def spent(run: steelyard.Run) -> float:
     return sum(r.answer.cost.usd for r in facts(run.folder).replies if r.answer.cost and not r.cached_from)
 
 
+def amounts(run: steelyard.Run) -> dict[str, float]:
+    """What the summary says of money, apart from what is zero."""
+    return {name: usd for name, usd in msgspec.structs.asdict(run.summary.spending or Spending()).items() if usd}
+
+
 def saved_line(what: str, without: float, with_it: float) -> str:
     return f"| {what} | ${without:.5f} | ${with_it:.5f} | {1 - with_it / without:.0%} |"
 
@@ -63,15 +69,19 @@ def test_the_page_tells_what_the_three_runs_saved(server: FaultServer, tmp_path:
     changed = [*fifty[:-1], Case(id="c49", prompt="prompt 49, improved", target="answer")]
     with batches.serving() as url:
 
-        def asked(name: str, cases: list[Case], means: Means) -> float:
-            return spent(steelyard.run(cases, models="openai/m", base_url=url, output=tmp_path / name, means=means))
+        def asked(name: str, cases: list[Case], means: Means) -> steelyard.Run:
+            return steelyard.run(cases, models="openai/m", base_url=url, output=tmp_path / name, means=means)
 
-        plain = asked("plain", fifty, MEANS)
-        cached = asked("cached", changed, MEANS._replace(cache_days=1.0))
-        batched = asked("batched", fifty, MEANS._replace(batch=True))
+        plain = spent(asked("plain", fifty, MEANS))
+        cache_run, batch_run = (
+            asked("cached", changed, MEANS._replace(cache_days=1.0)),
+            asked("batched", fifty, MEANS._replace(batch=True)),
+        )
+        cached, batched = spent(cache_run), spent(batch_run)
+    assert amounts(cache_run) == {"cache_saved_usd": pytest.approx(plain - cached)}
+    assert amounts(batch_run) == {"batch_saved_usd": pytest.approx(plain - batched)}
     KNOWN.clear()
     server.script = lambda _: caching
-    said: list[str] = []
     long = [Case(id=f"l{number}", prompt=f"{LONG}Question {number}?", target="answer") for number in range(5)]
     marked = steelyard.run(
         long,
@@ -79,12 +89,11 @@ def test_the_page_tells_what_the_three_runs_saved(server: FaultServer, tmp_path:
         samples=10,
         base_url=server.url,
         output=tmp_path / "marked",
-        means=MEANS._replace(say=said.append),
+        means=MEANS,
     )
     unmarked = 50 * (1020 * 3 + 10 * 15) / 1e6
-    (sentence,) = said
-    assert sentence.startswith("prompt caching saved $")
-    assert float(sentence.rpartition("$")[2]) == pytest.approx(unmarked - spent(marked), abs=1e-4)
+    assert amounts(marked) == {"prompt_caching_saved_usd": pytest.approx(unmarked - spent(marked))}
+    assert spending_text(marked.summary) == "$0.118 saved by prompt caching"
     for line in (
         saved_line("`--cache`, one of 50 prompts changed", plain, cached),
         saved_line("`--batch`, 50 asks", plain, batched),

@@ -19,7 +19,7 @@ from steelyard.analysis.judged_rates import JudgedRates
 from steelyard.analysis.model_summary import Flag, ModelSummary, VerificationCount, model_summary
 from steelyard.analysis.suites import SuiteCase, SuiteScores, suite_scores
 from steelyard.analysis.warnings import run_warnings
-from steelyard.records import Case, Fact, Record, RunInfo, SuiteRule, WitnessCounts
+from steelyard.records import Case, Fact, Record, RunInfo, Spending, SuiteRule, WitnessCounts
 from steelyard.stats.descriptive import flip_rate
 from steelyard.stats.passk import pass_at_k
 
@@ -62,6 +62,8 @@ class Summary(Record, frozen=True, kw_only=True):
     """What a reader must know before trusting the numbers."""
     witnesses: WitnessCounts | None = None
     """Of the cases that needed something known to be right to pass before a verdict counted, if any did."""
+    spending: Spending | None = None
+    """What caches and batches saved, and what unfinished conversations cost; None if there is nothing to tell."""
     judged: JudgedRates | None = None
     """What judges and people say together; None if nobody labelled anything."""
     conclusive: bool = True
@@ -142,6 +144,7 @@ def summarise_attempts(
         cases=tuple(_case_summary(column, attempts, scores, sizes) for _, column, attempts in every),
         rule=weights.name,
         witnesses=info.witnesses,
+        spending=info.spending,
         warnings=tuple(run_warnings(info, cases, by_column, models, weights.name, unknown)),
         conclusive=is_judged
         and not any(

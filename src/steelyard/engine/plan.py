@@ -195,6 +195,7 @@ def comparable_plan(info: RunInfo) -> RunInfo:
         shard=None,
         merged=(),
         cached_replies={},
+        spending=None,
     )
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+
+from msgspec.structs import replace
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.asking.batches import NOTHING_HELD, HeldAsks
 from steelyard.engine.asking.conversation import Conversations, FactKeeper
+from steelyard.engine.asking.spending import SpendingTally
 from steelyard.engine.asking.users import AskedModel, UserModels
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pace import (
@@ -36,10 +40,9 @@ from steelyard.engine.steps import RetryPolicy, ask, failure, is_verified_again_
 from steelyard.engine.tiers.judging import JudgeRequests, JudgeRunner
 from steelyard.engine.tiers.rubric_checks import RubricJudging
 from steelyard.engine.verifiers import VerifierSet, with_python_env
-from steelyard.errors import VerifierError
+from steelyard.errors import SteelyardError, VerifierError
 from steelyard.protocols import Pool, Provider
 from steelyard.providers.prices import Prices
-from steelyard.providers.prompt_cache import prompt_cache_savings
 from steelyard.records import Attempt, Case, Failure, Judgment, Reply, Tier, Verdict
 from steelyard.store.files import now
 from steelyard.store.journal import Journal
@@ -75,9 +78,9 @@ class Session:
         self._providers = providers
         self._judges = judges
         self._held = held
-        self._saved = 0.0
         self._means = means
         self._prices = Prices(means.settings.prices)
+        self._spending = SpendingTally(self._prices)
         self._persistence = RetryPolicy(
             retries=means.settings.max_retries,
             first_pause=means.settings.retry_delay_ms / 1000,
@@ -109,6 +112,7 @@ class Session:
         for fact in self._journal.facts():
             if isinstance(fact, Reply):
                 self._replied.add(fact.key)
+                self._spending.count(fact)
                 self._verifiable += self._is_verified(fact.case)
                 spent += (cost := self._spent_on(fact))
                 self._tier_budgets.count(fact.tier, fact.case, cost)
@@ -183,11 +187,10 @@ class Session:
         finally:
             for provider in (*self._providers.values(), *self._judges.values(), *self._users.connected):
                 await provider.close()
+            self._describe_spending()
         self._keep_witnesses()
         self._withdraw_unwitnessed()
         self._show()
-        if round(self._saved, 4) and self._means.say is not None:
-            self._means.say(f"prompt caching saved ${self._saved:.4f}")
         return (*self._still_owed(), *given_up, *(judging.conclusion(self._means.say) if judging else ()))
 
     def _rubric_judging(self) -> RubricJudging | None:
@@ -255,7 +258,7 @@ class Session:
                 self.progress.failed += 1
                 return
             self.progress.replied += 1
-            self._saved += prompt_cache_savings(self._prices, fact.model, fact.answer)
+            self._spending.count(fact)
             if self._is_verified(fact.case):
                 await self._pool.put(fact, self._by_id[fact.case])
 
@@ -341,6 +344,14 @@ class Session:
         else:
             self.progress.judged += 1
             self.progress.correct += is_correct(case, fact.found)
+
+    def _describe_spending(self) -> None:
+        """Write down what was saved, also where a session ends early."""
+        spending = self._spending.total(self._conversations.unfinished_usd)
+        # a disk that is full or gone has its own sentence
+        with suppress(OSError, SteelyardError):
+            if spending != (info := self._journal.info).spending:
+                self._journal.describe(replace(info, spending=spending))
 
     def _keep_witnesses(self) -> None:
         """Store what came of witnesses since the last time."""

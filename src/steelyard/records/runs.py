@@ -193,6 +193,19 @@ class WitnessCounts(Record, frozen=True, kw_only=True):
     passed: int
 
 
+class Spending(Record, frozen=True, kw_only=True):
+    """What a run did not have to pay, and what it paid without a reply so far, in US dollars."""
+
+    cache_saved_usd: float = 0.0
+    """What replies of earlier runs cost that were taken from the cache."""
+    batch_saved_usd: float = 0.0
+    """What replies from batches would have cost more as single requests."""
+    prompt_caching_saved_usd: float = 0.0
+    """What prompts would have cost more without the provider's cache; negative if writing it cost more than reading saved."""
+    unfinished_usd: float = 0.0
+    """What turns cost whose conversation has no reply yet; no other figure has it."""
+
+
 class RunInfo(Record, frozen=True, kw_only=True):
     """What a run was asked to do: the content of run.json."""
 
@@ -252,6 +265,8 @@ class RunInfo(Record, frozen=True, kw_only=True):
     """The runs that this one was put together from, if it was."""
     cached_replies: dict[str, Count] = {}
     """How many replies were taken from earlier runs, by their ids."""
+    spending: Spending | None = None
+    """What was saved, and what is spent on unfinished conversations, when the last session ended; None if neither."""
 
     def fair_samples(self, model: str, case: str) -> int | None:
         """The attempts at a case that count in every mean; None for all that a replay has."""

@@ -10,7 +10,7 @@ from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.hard_cases import HardCase
 from steelyard.analysis.suites import classify_response
 from steelyard.analysis.summary import AttemptText, CaseSummary, Flag, ModelSummary, Summary
-from steelyard.records import Cost, Evidence
+from steelyard.records import Cost, Evidence, Spending
 from steelyard.text import MAX_REASON_LINE_CHARACTERS, SCANNED_CHARACTERS_PER_SHOWN, counted, line
 
 # Numbers look the same in every report.
@@ -283,6 +283,20 @@ def witness_text(summary: Summary) -> str:
     """How many witnesses passed, such as `20 of 20 passed`; empty if no verdict needed one."""
     counts = summary.witnesses
     return f"{counts.passed:,} of {counts.tried:,} passed" if counts else ""
+
+
+def spending_text(summary: Summary) -> str:
+    """What was saved, and what conversations without a reply cost; empty if there is nothing to tell."""
+    spending = summary.spending or Spending()
+    lost = max(0.0, -spending.prompt_caching_saved_usd)
+    amounts = {
+        "saved by replies of earlier runs": spending.cache_saved_usd,
+        "saved by batches": spending.batch_saved_usd,
+        "saved by prompt caching": spending.prompt_caching_saved_usd,
+        "lost by prompt caching": lost,
+        "spent on conversations without a reply, in no other figure": spending.unfinished_usd,
+    }
+    return " · ".join(f"{money(usd)} {what}" for what, usd in amounts.items() if usd > 0)
 
 
 def _levels(models: Sequence[ModelSummary]) -> Iterator[MetricRow]:

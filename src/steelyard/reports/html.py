@@ -168,6 +168,7 @@ def page(material: HtmlReportData) -> str:
         "footnotes": figures.footnotes(all_figures),
         "verified": figures.verification_text(models),
         "witnesses": figures.witness_text(material.summary),
+        "spending": figures.spending_text(material.summary),
         "suites": suite_tables(models),
         "judged": labels.judged_table(summary.judged) if summary.judged else [],
         "judged_sentences": labels.judged_sentences(summary.judged) if summary.judged else [],

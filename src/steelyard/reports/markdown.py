@@ -12,6 +12,7 @@ from steelyard.reports.figures import (
     hard_case_reason,
     metric_rows,
     model_label,
+    spending_text,
     verification_text,
     witness_text,
 )
@@ -54,6 +55,8 @@ def report(results: RunResults) -> str:
         parts.append(f"Verified: {escaped(ways)}")
     if witnesses := witness_text(summary):
         parts.append(f"Witnesses: {witnesses}")
+    if spending := spending_text(summary):
+        parts.append(f"Money: {spending}")
     for concern in flagged_attempts(summary.models):
         parts.append(f"#### {concern.title}")
         rows_of = [

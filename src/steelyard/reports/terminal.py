@@ -26,6 +26,7 @@ from steelyard.reports.figures import (
     outcome,
     rate,
     seconds,
+    spending_text,
     tests_passed,
     verification_text,
     witness_text,
@@ -112,6 +113,8 @@ def _put_verification(page: TerminalPage, summary: Summary) -> None:
         page.say(Text(f"verified: {ways}", style="dim"))
     if witnesses := witness_text(summary):
         page.say(Text(f"witnesses: {witnesses}", style="dim"))
+    if spending := spending_text(summary):
+        page.say(Text(f"money: {spending}", style="dim"))
 
 
 def _side_by_side_groups(models: Sequence[ModelSummary], width: int) -> Iterator[Sequence[ModelSummary]]:

@@ -5,6 +5,7 @@ Every turn is stored before the next one is asked for, so that a kill loses noth
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Sequence
 from enum import Enum
 
@@ -109,6 +110,14 @@ class Conversations:
     def __init__(self, journal: Journal, replied: Container[str], users: UserModels) -> None:
         self._journal, self._users = journal, users
         self._unfinished: dict[str, list[StoredTurn]] = unfinished_conversations(journal.folder, replied)
+        self._spent_by_key: defaultdict[str, float] = defaultdict(float)
+        for key, turns in self._unfinished.items():
+            self._spent_by_key[key] = sum(stored.turn.cost.usd for stored in turns if stored.turn.cost)
+
+    @property
+    def unfinished_usd(self) -> float:
+        """What turns cost whose conversation has no reply yet."""
+        return sum(self._spent_by_key.values())
 
     def spent(self) -> Iterator[tuple[str, str, float]]:
         """What turns cost whose conversation has no reply yet, each with its tier and its case."""
@@ -156,6 +165,7 @@ class Conversations:
         )
         # nothing may come between an answer and its line in the journal: it is paid for
         self._journal.append(reply)
+        self._spent_by_key.pop(key, None)
         return reply
 
     def _keeper(self, attempt: Attempt, key: str, turns: list[Turn], step: NextStep) -> FactKeeper:
@@ -169,6 +179,7 @@ class Conversations:
                 turn = replace(turn, role="user", model=fact.model, text=turn.text.strip(), tool_calls=(), native=())
             self._journal.keep_turn(stored_turn(attempt, key, len(turns), turn))
             turns.append(turn)
+            self._spent_by_key[key] += turn.cost.usd if turn.cost else 0.0
 
         return keep
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from steelyard.engine.pace import max_request_tokens
 from steelyard.engine.plan import planned_attempts, tier_attempt
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.connect import check_parameters, check_plan, check_verifiers, close_providers, connect
+from steelyard.engine.preflight.conversation_bounds import ASSUMED_TOOL_TOKENS, conversation_bound, user_bounds
 from steelyard.engine.preflight.rubric_judges import connect_judges, rubric_requests, with_judges
 from steelyard.engine.tiers.experiment import (
     check_experiment_parameters,
@@ -37,6 +38,10 @@ class Forecast(NamedTuple):
     """The most it can cost; None when the price is not known."""
     batch_usd: float | None = None
     """The most it can cost in batches; None if the provider has none, or the price is not known."""
+    turns: int = 1
+    """How many requests an attempt can take; more than one in a conversation."""
+    calls_tools: bool = False
+    """Whether results of tools are in the price, as large as they are assumed to be."""
 
 
 def forecast(
@@ -60,23 +65,48 @@ def forecast(
     info = RunInfo(id="", started_at="", samples=samples, k=tuple(k), parameters=dict(parameters), system=system)
     forecasts = []
     judging: dict[str, list[tuple[int, int]]] = {}
+    asked: list[Attempt] = []
     try:
         judges = connect_judges(cases, tuple(providers), means, asks=False)
         run_coroutine(close_providers(judges))
         for model, provider in providers.items():
             attempts = list(planned_attempts(info, cases, {model: provider}))
             bounds = [_bound(prices, attempt) for attempt in attempts]
-            in_batches = [
-                prices.bound(model, *max_request_tokens(attempt), is_batch=True)
-                for attempt in (attempts if batch_api_name(model) and None not in bounds else ())
-            ]
+            is_batched = batch_api_name(model) and not all(attempt.case.is_conversation for attempt in attempts)
+            in_batches = [_bound(prices, attempt, is_batch=True) for attempt in (attempts if is_batched else ())]
             batched = _total_cost(in_batches) if in_batches else None
-            forecasts.append(Forecast(model, len(cases), len(attempts), _total_cost(bounds), batched))
+            found = Forecast(model, len(cases), len(attempts), _total_cost(bounds), batched)
+            forecasts.append(_with_turns(found, attempts))
+            asked += attempts
             for judge, sizes in rubric_requests(attempts).items():
                 judging.setdefault(judge, []).extend(sizes)
     finally:
         run_coroutine(close_providers(providers))
+    forecasts += _user_forecasts(asked, prices, means)
     return forecasts + [_judge_forecast(judge, sizes, cases, prices) for judge, sizes in judging.items()]
+
+
+def _with_turns(found: Forecast, attempts: Sequence[Attempt]) -> Forecast:
+    talks = [attempt.case for attempt in attempts if attempt.case.is_conversation]
+    turns = max((case.turn_limit for case in talks), default=1)
+    return found._replace(turns=turns, calls_tools=any(case.tools for case in talks))
+
+
+def _user_forecasts(
+    attempts: Sequence[Attempt], prices: Prices, means: RunOptions, times: int = 1
+) -> Iterator[Forecast]:
+    """What the models that play users would be asked."""
+    by_user: dict[str, list[Attempt]] = {}
+    for attempt in attempts:
+        if attempt.case.user is not None:
+            by_user.setdefault(attempt.case.user.model, []).append(attempt)
+    for user, talks in by_user.items():
+        providers = connect([user], means, asks=False)
+        run_coroutine(close_providers(providers))
+        bounds = user_bounds(prices, next(iter(providers), user), talks)
+        requests = sum(min(talk.case.user.max_turns, talk.case.turn_limit) for talk in talks if talk.case.user)
+        cases = len({talk.case.id for talk in talks})
+        yield Forecast(f"user {user}", cases, requests * times, _total_cost(bounds, times))
 
 
 def _judge_forecast(
@@ -107,7 +137,10 @@ def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOpti
     for tier in tiers:
         # how often an agent asks is not known in advance
         bounds = [None if tier.agent else _bound(prices, each) for each in asked[tier.name]]
-        found.append(Forecast(tier.name, len(cases), len(bounds) * header.runs, _total_cost(bounds, header.runs)))
+        each_tier = Forecast(tier.name, len(cases), len(bounds) * header.runs, _total_cost(bounds, header.runs))
+        found.append(each_tier if tier.agent else _with_turns(each_tier, asked[tier.name]))
+    talking = [each for tier in tiers if not tier.agent for each in asked[tier.name]]
+    found += _user_forecasts(talking, prices, means, header.runs)
     panel = loaded.panel
     rubrics = rubric_requests(each for tier in tiers for each in asked[tier.name])
     found += [_judge_forecast(judge, sizes, cases, prices, header.runs) for judge, sizes in rubrics.items()]
@@ -122,9 +155,11 @@ def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOpti
     return found
 
 
-def _bound(prices: Prices, attempt: Attempt) -> float | None:
-    """The most that an attempt can cost; None if that is unknown, as it is of a conversation."""
-    return None if attempt.case.is_conversation else prices.bound(attempt.model, *max_request_tokens(attempt))
+def _bound(prices: Prices, attempt: Attempt, *, is_batch: bool = False) -> float | None:
+    """The most that an attempt can cost; None if that is unknown. Conversations are not sent in batches."""
+    if attempt.case.is_conversation:
+        return conversation_bound(prices, attempt)
+    return prices.bound(attempt.model, *max_request_tokens(attempt), is_batch=is_batch)
 
 
 def _total_cost(bounds: Sequence[float | None], times: int = 1) -> float | None:
@@ -137,14 +172,23 @@ def forecast_text(forecasts: Sequence[Forecast], *, about: str = "attempt at", t
     """A line for each model, and one for all of them together where that is wanted."""
     one, preposition = about.split()
     lines = [
-        f"{each.model}: {counted(each.attempts, one)} {preposition} {counted(each.cases, 'case')}, {_price_text(each.most_usd)}{_batch_text(each)}"
+        f"{each.model}: {counted(each.attempts, one)} {preposition} {counted(each.cases, 'case')}{_turns_text(each)}, "
+        f"{_price_text(each.most_usd)}{_batch_text(each)}"
         for each in forecasts
     ]
     known = [each.most_usd for each in forecasts if each.most_usd is not None]
     if total and known:
         beyond = "" if len(known) == len(forecasts) else ", without models whose price is unknown"
         lines.append(f"in total: at most ${sum(known):.4f}{beyond}")
+    if any(each.calls_tools and each.most_usd is not None for each in forecasts):
+        lines.append(
+            f"what tools return is counted with {ASSUMED_TOOL_TOKENS:,} tokens in each turn, or as a longer canned result"
+        )
     return "".join(f"{each}\n" for each in lines)
+
+
+def _turns_text(each: Forecast) -> str:
+    return f" of up to {each.turns:,} turns" if each.turns > 1 else ""
 
 
 def _price_text(dollars: float | None) -> str:

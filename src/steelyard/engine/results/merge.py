@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from array import array
 from collections import Counter
@@ -19,7 +20,7 @@ from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.results.merge_imports import merge_imported_runs
 from steelyard.engine.run import Run, run_id
 from steelyard.errors import BoundedProblemList, InputError, Problem, SteelyardError
-from steelyard.records import Case, MergedRun, Reply, RunInfo, Shard, WitnessCounts
+from steelyard.records import Case, MergedRun, Reply, RunInfo, Shard, Spending, WitnessCounts
 from steelyard.store.assembled_runs import append_facts, create_run_atomically
 from steelyard.store.attachments import copy_kept_files
 from steelyard.store.batches import stored_batches
@@ -279,6 +280,7 @@ def _merged_info(parts: Sequence[ShardRun], missing: Sequence[int]) -> RunInfo:
         skipped={case: reason for info in infos for case, reason in info.skipped.items()},
         uncontained={agent: reason for info in infos for agent, reason in info.uncontained.items()},
         cached_replies=dict(cached),
+        spending=_spending(infos),
         shard=replace(first.shard, numbers=numbers) if missing else None,
         merged=tuple(
             MergedRun(
@@ -298,6 +300,12 @@ def _witness_counts(infos: Sequence[RunInfo]) -> WitnessCounts | None:
     if not known:
         return None
     return WitnessCounts(tried=sum(counts.tried for counts in known), passed=sum(counts.passed for counts in known))
+
+
+def _spending(infos: Sequence[RunInfo]) -> Spending | None:
+    known = [info.spending for info in infos if info.spending is not None]
+    names = Spending.__struct_fields__
+    return Spending(**{name: math.fsum(getattr(each, name) for each in known) for name in names}) if known else None
 
 
 def _combined_versions(versions: Sequence[dict[str, str]]) -> dict[str, str]:
