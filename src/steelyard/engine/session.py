@@ -123,6 +123,7 @@ class Session:
                 if fact.key in self._judged:
                     self._withdrawn.add(fact.key)
             elif isinstance(fact, Judgment):
+                self._spending.count_judgment(fact)
                 spent += fact.answer.cost.usd if fact.answer.cost else 0.0
         self._users = UserModels(self.cases, self._means)
         self._conversations = Conversations(self._journal, self._replied, self._users)
@@ -199,7 +200,7 @@ class Session:
             return None
         requests = JudgeRequests(self._budget, self._prices, self._persistence, self._journal.keep_response)
         at_once = self._means.parallelism or self._means.settings.parallelism
-        return RubricJudging(self._journal, self._judges, requests, at_once)
+        return RubricJudging(self._journal, self._judges, requests, at_once, self._spending.count_judgment)
 
     async def _hear_judges(self) -> tuple[str, ...]:
         """Once all replies are there: the judgments that are owed."""
@@ -225,7 +226,7 @@ class Session:
         if isinstance(fact, Failure):
             self.progress.judgments_failed += 1
             return
-        self._saved += prompt_cache_savings(self._prices, fact.judge, fact.answer)
+        self._spending.count_judgment(fact)
         if not fact.unusable:
             self.progress.judgments_made += 1
 

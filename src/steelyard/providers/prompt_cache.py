@@ -1,4 +1,4 @@
-"""Marks for providers that cache the beginning of a prompt only where a request says so."""
+"""Marks for providers that cache the beginning of a prompt only where a request says so, and what they save."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from steelyard.providers.prices import Prices
 from steelyard.records import Answer
 
 MIN_CACHED_CHARACTERS = 3500
@@ -76,3 +77,14 @@ def _with_mark(content: Any) -> list[Any]:
     if isinstance(blocks[-1], dict):
         blocks[-1] = {**blocks[-1], "cache_control": MARK}
     return blocks
+
+
+def prompt_cache_savings(prices: Prices, model: str, answer: Answer) -> float:
+    """What an answer would have cost more without a cache of prompts; negative where the cache was only written."""
+    if not (answer.cached_tokens or answer.cache_write_tokens) or answer.cost is None:
+        return 0.0
+    plain = msgspec.structs.replace(
+        answer, cost=None, cached_tokens=None, cache_write_tokens=None, cache_write_1h_tokens=None
+    )
+    without = prices.cost(model, plain)
+    return 0.0 if without is None else without.usd - answer.cost.usd

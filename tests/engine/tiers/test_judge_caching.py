@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 import steelyard
 from steelyard import Case, Means, Settings
@@ -71,14 +72,16 @@ def test_repeats_read_the_whole_question_from_the_cache(server: FaultServer, tmp
     run = steelyard.run(cases, models="openai/model", samples=1, output=tmp_path / "run", means=means(server, said))
     server.script = caching = CachingServer(GOOD)
     panel = Panel(judges=("anthropic/judge",), rubric=msgspec.to_builtins(RUBRIC), digest=RUBRIC.digest, repeats=3)
-    assert judge(run.folder, panel, means=means(server, said)).stopped == ()
+    judged = judge(run.folder, panel, means=means(server, said))
+    assert judged.stopped == ()
     assert len(caching.prompts) == 6
     texts = ["".join(block["text"] for block in prompt) for prompt in caching.prompts]
     assert sorted(texts.count(text) for text in texts) == [3] * 6
     assert all(prompt[-1]["cache_control"] == {"type": "ephemeral"} for prompt in caching.prompts)
     # of three askings one writes at 12.5 and two read at 1 instead of 10
     tokens = sum(len(text) // 4 for text in set(texts))
-    assert f"prompt caching saved ${tokens * (18 - 2.5) / 1e6:.4f}" in said
+    assert judged.summary.spending is not None
+    assert judged.summary.spending.prompt_caching_saved_usd == pytest.approx(tokens * (18 - 2.5) / 1e6)
 
 
 def test_several_rubrics_share_what_is_quoted(server: FaultServer, tmp_path: Path) -> None:
@@ -86,7 +89,9 @@ def test_several_rubrics_share_what_is_quoted(server: FaultServer, tmp_path: Pat
     checks = [{"rubric": text, "judges": ["anthropic/judge"]} for text in ("It is long.", "It is polite.")]
     case = Case(id="a", prompt="Say it.", verify=Verify(kind="checks", settings={"checks": checks}))
     server.script = caching = CachingServer(YES)
-    steelyard.run([case], models="openai/model", samples=1, output=tmp_path / "run", means=means(server, said))
+    run = steelyard.run([case], models="openai/model", samples=1, output=tmp_path / "run", means=means(server, said))
+    assert run.summary.spending is not None
+    assert run.summary.spending.prompt_caching_saved_usd > 0
     first, second = caching.prompts[0], caching.prompts[-1]
     assert len(caching.prompts) == 2
     assert any("prompt caching saved" in line for line in said), said

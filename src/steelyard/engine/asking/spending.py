@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from steelyard.providers.prices import Prices
-from steelyard.records import TOKEN_COUNT_FIELDS, Answer, Reply, Spending
+from steelyard.providers.prompt_cache import prompt_cache_savings
+from steelyard.records import TOKEN_COUNT_FIELDS, Answer, Judgment, Reply, Spending
 
 
 class SpendingTally:
@@ -32,6 +33,10 @@ class SpendingTally:
                 continue
             self._prompts += uncached.usd - request.cost.usd
             self._batched += single.usd - uncached.usd
+
+    def count_judgment(self, judgment: Judgment) -> None:
+        """Count what one judgment saved."""
+        self._prompts += prompt_cache_savings(self._prices, judgment.judge, judgment.answer)
 
     def total(self, unfinished_usd: float) -> Spending | None:
         """What was counted so far; None if there is nothing to tell."""

@@ -24,12 +24,18 @@ class RubricJudging:
     """The judges of a run's rubrics; without a connection to one, what it said earlier still counts."""
 
     def __init__(
-        self, journal: Journal, judges: Mapping[str, Provider], requests: JudgeRequests, at_once: int | None
+        self,
+        journal: Journal,
+        judges: Mapping[str, Provider],
+        requests: JudgeRequests,
+        at_once: int | None,
+        on_judgment: Callable[[Judgment], None],
     ) -> None:
         self._journal = journal
         self._judges = judges
         self._requests = requests
         self._at_once = at_once
+        self._on_judgment = on_judgment
         self._breakers: dict[str, CircuitBreaker] = {}
         self._paces: dict[str, ConcurrencyLimiter] = {}
         self._providers: dict[tuple[str, str], SchemaFallback] = {}
@@ -94,6 +100,7 @@ class RubricJudging:
             fact = stored_judgment(key, reply, judge, rubric.digest, [answer], unusable)
             self._journal.append(fact)
             self._count(fact)
+            self._on_judgment(fact)
 
         asked = self._connection(judge, provider, rubric)
         several = reply.case in self._with_several_rubrics
