@@ -335,6 +335,14 @@ class HasWitness(Protocol):
         ...
 
 
+class HasRepeatableVerdicts(Protocol):
+    """An optional method of a verifier that looks at nothing of an answer but its text, so that equal texts are verified once."""
+
+    def is_repeatable(self, case: Case, text: str) -> bool:
+        """Whether every verdict on an answer with this text would be the same: neither it nor the tests depend on chance or time."""
+        ...
+
+
 class CompilesTogether(Protocol):
     """An optional method of a verifier whose compiler runs nothing, so that witnesses of syntax errors are cheap."""
 

@@ -66,6 +66,8 @@ class VerdictDigest(msgspec.Struct, frozen=True, array_like=True, cache_hash=Tru
     levels: tuple[tuple[str, bool], ...]
     rules: str
     """The verifier with the version of its rules, such as `python 3`; its toolchain is left out."""
+    is_shared: bool = False
+    """Whether it is the verdict on another reply with the same text."""
 
 
 class AttemptRow(NamedTuple):
@@ -449,6 +451,7 @@ def _verdict_digest(case: Case, verdict: Verdict, require_trust: Trust) -> Verdi
         tuple(finding.levels.items()),
         # what follows the comma is the toolchain
         verdict.verifier.partition(",")[0],
+        bool(verdict.shared_from),
     )
 
 

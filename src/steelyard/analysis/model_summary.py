@@ -109,6 +109,8 @@ class ModelSummary(Record, frozen=True, kw_only=True):
     """The first of these, with how often they did not."""
     verified: tuple[VerificationCount, ...] = ()
     """How the judged attempts were verified, where code was run."""
+    shared: int = 0
+    """Judged attempts whose verdict was reached on another reply with the same text."""
     suites: SuiteScores | None = None
     """What the suites score; None if no case belongs to one."""
 
@@ -164,6 +166,7 @@ def model_summary(
         disagreed=sum(count for digest, count in known if digest.disagreed),
         disagreed_attempts=_flags(cases, [_disagreement(digest) for digest in digests]),
         verified=_verified(known),
+        shared=sum(count for digest, count in known if digest.is_shared),
         suites=suites,
     )
 

@@ -41,6 +41,7 @@ from steelyard.engine.results.conclusion import Conclusion, next_commands, run_c
 from steelyard.engine.results.frames import attempt_frame
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.session import Session
+from steelyard.engine.verifier_processes.shared_verdicts import SharedVerdicts
 from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.errors import ExitCode, InputError, SteelyardError
 from steelyard.plugins import explain_plugin_errors, load_plugin
@@ -333,6 +334,6 @@ async def _pool(cases: Sequence[Case], verifying: VerifierSet, means: RunOptions
         made = await made if inspect.isawaitable(made) else made
     pool: Pool = guarded_plugin("pools", backend, made, Pool)
     try:
-        yield pool
+        yield SharedVerdicts(pool, verifying, means)
     finally:
         await pool.close()

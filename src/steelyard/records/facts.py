@@ -270,6 +270,8 @@ class Verdict(Fact, tag="verdict", frozen=True, kw_only=True):
     """The verifier with its version and that of its toolchain."""
     node: str = ""
     """The node of a cluster that it was reached on; empty for the machine that asked."""
+    shared_from: str = ""
+    """The ask key of a reply with the same text, where this is the verdict on that; empty where this reply was verified itself."""
     found: Finding
 
 

@@ -276,6 +276,8 @@ def verification_text(models: Sequence[ModelSummary]) -> str:
     ]
     if rest := entries[MAX_VERIFICATION_WAYS:]:
         texts.append(f"{sum(count for _, count in rest):,} in {len(rest)} other ways or places")
+    if shared := sum(model.shared for model in models):
+        texts.append(f"{counted(shared, 'verdict')} shared with an identical answer")
     return "; ".join(texts)
 
 

@@ -117,6 +117,8 @@ def _result(run: str, tried: AttemptText, verdict: Verdict) -> dict[str, Any]:
     }
     if tried.verdict is not None and tried.verdict.node:
         result["node"] = tried.verdict.node
+    if tried.verdict is not None and tried.verdict.shared_from:
+        result["shared_from"] = tried.verdict.shared_from
     if tried.reply and tried.reply.cached_from:
         result["cached_from"] = tried.reply.cached_from
     if tried.case.suite:

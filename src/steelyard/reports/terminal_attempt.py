@@ -117,6 +117,8 @@ def _attempt_facts(tried: AttemptText) -> list[tuple[str, str]]:
         facts.append(("note", found.note))
     if tried.verdict.node:
         facts.append(("verified on", tried.verdict.node))
+    if tried.verdict.shared_from:
+        facts.append(("verdict", f"shared with an identical answer, ask key {tried.verdict.shared_from}"))
     if found.rechecked:
         facts.append(("verified again", f"{found.rechecked}x, {found.disagreed}x with another outcome"))
     return facts

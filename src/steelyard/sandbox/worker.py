@@ -92,6 +92,8 @@ MAX_SANDBOX_STDERR_BYTES = 64 << 10
 MAX_SANDBOX_OUTPUT_BYTES = 16 << 20
 """Bytes of output that are read."""
 LANDLOCK_VERSION_WITH_TRUNCATE = 3
+READ_BYTES = 1 << 12
+"""What is read from a sandbox at once, if as much is there."""
 WATCH_SECONDS = 0.25
 """Seconds between looks at the memory and the time in use."""
 
@@ -158,6 +160,8 @@ class SandboxWorker:
             self._home = str(Path(reachable_folder() if is_other_user else tempfile.gettempdir(), unique))
             self._streams = f"{self._home}-streams"
         self._control, theirs = socket.socketpair()
+        self._received = bytearray()
+        """What has come from it and was not taken yet."""
         self._control.setblocking(False)
         self._readable = (*guest.readable, *base_python_folders())
         site = () if guest.python else ("-S",)
@@ -326,11 +330,12 @@ class SandboxWorker:
         handed_over: Sequence[socket.socket] = (),
     ) -> ProcessResult:
         # new files every time: a flag, a lock or a lease on one of them ends with its attempt
-        with new_file() as given, new_file() as stdout, new_file() as stderr:
-            given.write(stdin or b"")
-            given.seek(0)
-            # a guest that is no program has one output, in which both streams keep their order
-            files = [given, stdout, stdout if stdin is None else stderr]
+        # a guest that is no program has one output, in which both streams keep their order
+        with new_file() as given, new_file() as stdout, new_file() if stdin is not None else contextlib.nullcontext() as stderr:
+            if stdin:
+                given.write(stdin)
+                given.seek(0)
+            files = [given, stdout, stderr or stdout]
             reply = await self._reply_of_contained(
                 header | {"program": stdin is not None, "most": MAX_SANDBOX_OUTPUT_BYTES},
                 [file.fileno() for file in files],
@@ -341,7 +346,7 @@ class SandboxWorker:
             return ProcessResult(
                 exit_code=reply["code"],
                 stdout=leading_bytes(stdout, MAX_SANDBOX_OUTPUT_BYTES),
-                stderr=leading_bytes(stderr, MAX_SANDBOX_STDERR_BYTES),
+                stderr=leading_bytes(stderr, MAX_SANDBOX_STDERR_BYTES) if stderr else b"",
                 limit=self._exceeded if reply["stopped"] else reply["limit"],
                 seconds=reply["seconds"],
             )
@@ -471,12 +476,13 @@ class SandboxWorker:
         return reply
 
     async def _send(self, header: bytes, payload: bytes = b"", fds: Sequence[int] = ()) -> None:
-        frame = _frame(header)
+        frame = _frame(header) + payload
         if fds:
-            # they travel with the first bytes; a socket at rest takes four of them at once
-            sent = socket.send_fds(self._control, [frame[:4]], list(fds))
+            # they travel with the first bytes, of which a socket at rest takes some at once
+            sent = socket.send_fds(self._control, [frame], list(fds))
             frame = frame[sent:]
-        await asyncio.get_running_loop().sock_sendall(self._control, frame + payload)
+        if frame:
+            await asyncio.get_running_loop().sock_sendall(self._control, frame)
 
     async def _reply(self) -> tuple[dict[str, Any], bytes]:
         (length,) = struct.unpack("I", await self._exactly(4))
@@ -486,13 +492,16 @@ class SandboxWorker:
         return header, await self._exactly(header["length"])
 
     async def _exactly(self, length: int) -> bytes:
-        pieces = bytearray()
-        while len(pieces) < length:
-            piece = await asyncio.get_running_loop().sock_recv(self._control, length - len(pieces))
+        received = self._received
+        while len(received) < length:
+            # a whole reply is usually there at once
+            piece = await asyncio.get_running_loop().sock_recv(self._control, max(READ_BYTES, length - len(received)))
             if not piece:
                 raise ConnectionResetError("it ended")
-            pieces += piece
-        return bytes(pieces)
+            received += piece
+        taken = bytes(received[:length])
+        del received[:length]
+        return taken
 
 
 def reachable_folder() -> str:

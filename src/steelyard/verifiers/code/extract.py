@@ -197,6 +197,8 @@ class OpeningFence(NamedTuple):
 
 def opening_fence(line: str) -> OpeningFence | None:
     """The fence this line opens, at any depth of a list."""
+    if "```" not in line and "~~~" not in line:
+        return None
     found = FENCE_OPENING_PATTERN.match(line)
     if not found or (found[3][0] == "`" and "`" in found[4]):
         return None
@@ -217,7 +219,7 @@ def fenced_blocks(text: str) -> list[ReplyCodeBlock]:
     for line in text.split("\n"):
         if fence is None:
             fence, lines, start = opening_fence(line), [], offset
-        elif fence.is_closed_by(line):
+        elif fence.mark in line and fence.is_closed_by(line):
             blocks.append(ReplyCodeBlock(canonical_language(fence.info), block_body(lines, fence), True, start))
             fence = None
         else:
@@ -409,7 +411,9 @@ def select_answer(blocks: list[ReplyCodeBlock], wanted: str, defines: Sequence[s
     """The answer among blocks none of which is empty."""
     pool = candidate_blocks(blocks, wanted)
     language = wanted or pool[0].label
-    taken, why = chosen_block_numbers([block_names(block.code, language) for block in pool], language, defines)
+    # of one block there is nothing to choose, whatever it defines
+    names = [block_names(block.code, language) for block in pool] if len(pool) > 1 else []
+    taken, why = chosen_block_numbers(names, language, defines) if names else ([0], "")
     parts = [pool[number] for number in taken]
     kind = parts[0].label or "code"
     if len(parts) > 1:

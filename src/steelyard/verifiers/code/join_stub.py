@@ -6,6 +6,7 @@ import ast
 import re
 import textwrap
 import warnings
+from functools import lru_cache
 
 from steelyard.records import Case
 from steelyard.text import verbatim_code
@@ -24,6 +25,7 @@ TOP_LEVEL_BINDING_PATTERN = re.compile(
     r"^(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE
 )
 """A line at the left margin that gives a name to something."""
+MAX_CACHED_PREAMBLES = 256
 RUST_USE_PATTERN = re.compile(r"^[ \t]*(?:pub[ \t]+)?use\b", re.MULTILINE)
 
 
@@ -82,7 +84,7 @@ def _function_head(stub: str, entry_point: str) -> re.Match[str] | None:
 
 def _defines(code: str, name: str) -> bool:
     """Whether some line at the left margin gives the name to something."""
-    return any(name in found for found in TOP_LEVEL_BINDING_PATTERN.findall(code))
+    return name in code and any(name in found.groups() for found in TOP_LEVEL_BINDING_PATTERN.finditer(code))
 
 
 def _indented_body(stub: str, entry_point: str, text: str) -> str | None:
@@ -131,8 +133,10 @@ def _returns_outside_function(code: str) -> bool:
 
 def _with_preamble(preamble: str, code: str) -> str:
     """The code behind what stood in front of its function, unless it brings all of that itself."""
-    tree, before = _parsed(code), _parsed(preamble)
-    if not preamble.strip() or (tree and before and _bound_names(before) <= _bound_names(tree)):
+    if not preamble.strip():
+        return code
+    tree, needed = _parsed(code), _preamble_names(preamble)
+    if tree and needed is not None and needed <= _bound_names(tree):
         return code
     start = 0
     if tree and "__future__" in code:
@@ -141,6 +145,13 @@ def _with_preamble(preamble: str, code: str) -> str:
         start = max((node.end_lineno or 0 for node in future), default=0)
     lines = code.splitlines(keepends=True)
     return "".join([*lines[:start], preamble, *lines[start:]])
+
+
+@lru_cache(MAX_CACHED_PREAMBLES)
+def _preamble_names(preamble: str) -> frozenset[str] | None:
+    """The names that a stub binds before its function; None if it does not parse."""
+    tree = _parsed(preamble)
+    return frozenset(_bound_names(tree)) if tree else None
 
 
 def _bound_names(tree: ast.Module) -> set[str]:

@@ -228,6 +228,7 @@ async def answered_calls(
     received = bytearray()
     ours, theirs = socket.socketpair()
     loop = asyncio.get_running_loop()
+    is_reading = False
 
     def read() -> None:
         """Take what is there; no more than a bound is kept, and no one has to wait for us."""
@@ -239,19 +240,27 @@ async def answered_calls(
             return
         except OSError:
             pass
-        loop.remove_reader(ours)
+        if is_reading:
+            loop.remove_reader(ours.fileno())
+
+    def begin_reading() -> None:
+        nonlocal is_reading
+        is_reading = True
+        loop.add_reader(ours.fileno(), read)
 
     with ours:
         ours.setblocking(False)
         sent = ours.send(message)
         sending = asyncio.ensure_future(_send_rest(ours, message[sent:])) if sent < len(message) else None
-        reading = loop.call_later(FIRST_READ_SECONDS, loop.add_reader, ours, read)
+        # most answers are done before anything has to be read
+        reading = loop.call_later(FIRST_READ_SECONDS, begin_reading)
         try:
             outcome = await host.call([theirs], limits)
             read()
         finally:
             reading.cancel()
-            loop.remove_reader(ours)
+            if is_reading:
+                loop.remove_reader(ours.fileno())
             if sending is not None:
                 sending.cancel()
     return outcome, bytes(received)

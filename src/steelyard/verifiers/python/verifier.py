@@ -21,6 +21,7 @@ from steelyard.records import Answer, Case, Finding, Test, TestOutcome
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.code.pairs import finding_by_pairs
+from steelyard.verifiers.code.repeatable import PYTHON_CHANCE_PATTERN, is_repeatable_code
 from steelyard.verifiers.python.findings import MAX_ANSWER_OUTPUT_CHARS, compile_failure, failure_label
 from steelyard.verifiers.python.guests import (
     GuestChannel,
@@ -104,6 +105,9 @@ class PythonVerifier:
         if tests.is_program or not case.tests or tests.style == "doctest":
             return ""
         return "".join(f"def {name}(*_, **__):\n    return None\n" for name in told_names(case))
+
+    def is_repeatable(self, case: Case, text: str) -> bool:
+        return is_repeatable_code(PYTHON_CHANCE_PATTERN, case, text)
 
     def witness(self, case: Case) -> Case:
         return python_witness(case, self._plan(case).style)

@@ -33,6 +33,7 @@ from steelyard.records import (
 )
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
+from steelyard.verifiers.code.repeatable import RUST_CHANCE_PATTERN, is_repeatable_code
 from steelyard.verifiers.rust import case_tests, crate
 from steelyard.verifiers.rust import libraries as rust_libraries
 from steelyard.verifiers.rust import source as rust_source
@@ -116,6 +117,9 @@ class RustVerifier:
         if not case.expectations.should_compile:
             return ""
         return "\n".join(f"pub {stated.text} {{ todo!() }}" for stated in _author(case).signatures.values())
+
+    def is_repeatable(self, case: Case, text: str) -> bool:
+        return is_repeatable_code(RUST_CHANCE_PATTERN, case, text)
 
     def witness(self, case: Case) -> Case:
         return rust_witness(case)

@@ -1,0 +1,184 @@
+"""Replies with the same text to the same case are verified once, and the others say whose verdict they have."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import msgspec
+
+from steelyard.engine.options import RunOptions
+from steelyard.engine.steps import is_verified_again_alone
+from steelyard.engine.verifiers import VerifierSet
+from steelyard.plugins import explain_plugin_errors
+from steelyard.protocols import LIMIT_LABELS, FailureLabel, Pool, VerdictCallback
+from steelyard.records import Case, Failure, Reply, Verdict, WitnessResult, digest
+from steelyard.store.files import now
+from steelyard.verifiers.checks.rubric import rubric_tables
+
+MAX_KEPT_BYTES = 16 << 20
+"""Verdicts that are kept for replies to come, in bytes of JSON; those that were not used for longest go first."""
+MAX_WAITING_REPLIES = 256
+"""Replies that wait for the verdict on an identical one; any more are verified themselves."""
+KEPT_ENTRY_BYTES = 250
+"""What an entry takes beside its verdict."""
+UNSHARED_LABELS = LIMIT_LABELS | {FailureLabel.DIED}
+"""How an attempt ends that a busy or small machine may have ended."""
+MAX_SHARE_OF_TIME_LIMIT = 0.5
+"""An answer that took more than this of its time limit might exceed it the next time."""
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Verdict)
+
+
+class SharedVerdicts:
+    """A pool that hands on one reply of each text, and gives its verdict to all that are identical.
+
+    It does so only where the verifier says that a verdict on this text comes out the same every time.
+    """
+
+    def __init__(self, pool: Pool, verifying: VerifierSet, options: RunOptions) -> None:
+        self._pool = pool
+        self._verifying = verifying
+        # whoever wants verdicts to be reached more than once doubts that they are the same every time
+        self._shares = not options.recheck
+        self._first: dict[str, str] = {}
+        """The identities of texts that are being verified, by the ask key of the first reply with each."""
+        self._waiting: dict[str, list[tuple[Reply, Case]]] = {}
+        """The other replies with these texts, by identity."""
+        self._waiting_count = 0
+        self._returned: deque[tuple[Reply, Case]] = deque()
+        """Replies that waited for a verdict which is not to be shared."""
+        self._kept: dict[str, bytes] = {}
+        """Verdicts as JSON by identity, the least recently used first; empty for one that is not to be shared."""
+        self._kept_bytes = 0
+        self._changed = asyncio.Event()
+
+    @property
+    def given_up(self) -> str:
+        return self._pool.given_up
+
+    @property
+    def nodes(self) -> int | None:
+        return self._pool.nodes
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self._pool.notes
+
+    @property
+    def wait(self) -> tuple[int, float]:
+        running: tuple[int, float] = getattr(self._pool, "wait", (0, 0.0))
+        return running
+
+    @property
+    def witness_results(self) -> Sequence[WitnessResult]:
+        results: Sequence[WitnessResult] = getattr(self._pool, "witness_results", ())
+        return results
+
+    @asynccontextmanager
+    async def at_work(self, report: VerdictCallback, *, alone: bool = False) -> AsyncIterator[None]:
+        self._report, self._is_alone = report, alone
+        async with self._pool.at_work(self._take_in, alone=alone):
+            yield
+            while (self._waiting or self._returned) and not self.given_up:
+                self._changed.clear()
+                await self._put_returned()
+                # a pool that gives up reports nothing more
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), 1 if self._waiting else 0)
+
+    async def put(self, reply: Reply, case: Case) -> None:
+        await self._put_returned()
+        if not self._is_for_others_too(reply, case):
+            await self._pool.put(reply, case)
+            return
+        identity = digest(case.id, reply.answer.text)
+        kept = self._kept.pop(identity, None)
+        if kept is not None:
+            self._kept[identity] = kept
+            if kept and self._is_repeatable(reply, case):
+                self._report(_shared_verdict(_decoder.decode(kept), reply), case)
+                return
+        elif identity not in self._waiting:
+            self._waiting[identity] = []
+            self._first[reply.key] = identity
+        elif self._waiting_count < MAX_WAITING_REPLIES and self._is_repeatable(reply, case):
+            self._waiting[identity].append((reply, case))
+            self._waiting_count += 1
+            return
+        await self._pool.put(reply, case)
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    def _is_for_others_too(self, reply: Reply, case: Case) -> bool:
+        """Whether the verdict on this reply may be given to others with the same text."""
+        return (
+            self._shares
+            and not self._is_alone
+            and reply.key not in self._first
+            and hasattr(self._verifying.of(case), "is_repeatable")
+            and not case.expectations.custom_check
+            and not rubric_tables(case)
+        )
+
+    def _is_repeatable(self, reply: Reply, case: Case) -> bool:
+        with explain_plugin_errors("verifiers", case.kind, f'case "{case.id}"'):
+            verifier: Any = self._verifying.of(case)
+            return bool(verifier.is_repeatable(case, reply.answer.text))
+
+    async def _put_returned(self) -> None:
+        while self._returned:
+            await self._pool.put(*self._returned.popleft())
+
+    def _take_in(self, fact: Verdict | Failure, case: Case) -> None:
+        self._report(fact, case)
+        identity = self._first.pop(fact.ask if isinstance(fact, Verdict) else fact.key, None)
+        if identity is None:
+            return
+        waiting = self._waiting.pop(identity)
+        self._waiting_count -= len(waiting)
+        is_shared = isinstance(fact, Verdict) and _is_reached_again(fact, case)
+        self._keep(identity, _encoder.encode(fact) if is_shared else b"")
+        for reply, its_case in waiting:
+            if isinstance(fact, Verdict) and is_shared:
+                self._report(_shared_verdict(fact, reply), its_case)
+            else:
+                self._returned.append((reply, its_case))
+        self._changed.set()
+
+    def _keep(self, identity: str, verdict: bytes) -> None:
+        self._kept[identity] = verdict
+        self._kept_bytes += len(verdict) + KEPT_ENTRY_BYTES
+        while self._kept_bytes > MAX_KEPT_BYTES:
+            oldest = next(iter(self._kept))
+            self._kept_bytes -= len(self._kept.pop(oldest)) + KEPT_ENTRY_BYTES
+
+
+def _is_reached_again(verdict: Verdict, case: Case) -> bool:
+    """Whether the same code would get this verdict on any machine that is in order."""
+    found = verdict.found
+    took = found.compile_seconds + found.test_seconds
+    return (
+        found.label not in UNSHARED_LABELS
+        and not is_verified_again_alone(found)
+        and took <= MAX_SHARE_OF_TIME_LIMIT * case.timeout_secs
+    )
+
+
+def _shared_verdict(verdict: Verdict, reply: Reply) -> Verdict:
+    """The verdict on one reply as that on an identical reply to the same case."""
+    return msgspec.structs.replace(
+        verdict,
+        key=digest(reply.key, verdict.tests, verdict.verifier),
+        at=now(),
+        model=reply.model,
+        tier=reply.tier,
+        number=reply.number,
+        ask=reply.key,
+        shared_from=verdict.ask,
+    )
