@@ -1,6 +1,6 @@
 """How verification grows with the processors of this machine, and what feeds it.
 
-    python benchmarks/cores.py [--cores 1,2,4,8,16] [--attempts 3280] [--trivial 20000] [--repeat 1]
+    python benchmarks/cores.py [--cores 1,2,4,8,16] [--attempts 1640] [--trivial 20000] [--repeat 1]
 
 Each measurement is a run of its own, through the public door, bound to some of the processors: first one of each core, then
 its hyperthreads. Rates are taken between the verdicts at 10% and 90%, so that neither the start nor the end counts. The CPU
@@ -274,7 +274,7 @@ def main() -> None:
     """Measure from one processor to all, and say what that predicts for more."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cores", help="processors, such as 1,2,4 (default: powers of two up to all)")
-    parser.add_argument("--attempts", type=int, default=3280, help="for each processor (default: 3280)")
+    parser.add_argument("--attempts", type=int, default=1640, help="for each processor (default: 1640)")
     parser.add_argument("--trivial", type=int, default=20_000, help="attempts that cost nothing to verify; 0 for none")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each kind; the fastest counts")
     parser.add_argument("--child", choices=["code", "trivial", "handed"], help=argparse.SUPPRESS)

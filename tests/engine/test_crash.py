@@ -173,7 +173,7 @@ def test_a_run_that_fills_the_disk_stops_with_what_it_has_and_goes_on_when_there
 
 
 def test_a_second_process_on_a_run_is_refused_and_the_first_does_not_notice(place: Place) -> None:
-    process = place.start()
+    process = place.start(pause=0.1)  # long enough for the other to start on a busy machine
     place.wait_for(10, process)
     second = place.start()
     _, said = second.communicate(timeout=60)

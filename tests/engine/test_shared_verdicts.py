@@ -38,6 +38,7 @@ class CountingPool:
         self.is_held = False
         """Whether replies are held back until the end."""
         self._replies: list[tuple[Reply, Case]] = []
+        self._empty = asyncio.Event()
 
     @asynccontextmanager
     async def at_work(self, report: VerdictCallback, *, alone: bool = False) -> AsyncIterator[None]:
@@ -45,8 +46,7 @@ class CountingPool:
         working = asyncio.ensure_future(self._work())
         yield
         self.is_held = False
-        while self._replies:
-            await asyncio.sleep(0)
+        await self._empty.wait()
         working.cancel()
 
     async def _work(self) -> None:
@@ -56,6 +56,8 @@ class CountingPool:
                 reply, case = self._replies.pop(0)
                 self.verified.append(reply.number)
                 self._report(self._fact(reply, case), case)
+            if not self._replies:
+                self._empty.set()
 
     def _fact(self, reply: Reply, case: Case) -> Verdict | Failure:
         about: dict[str, Any] = {"at": "then", "case": case.id, "model": reply.model, "number": reply.number}
@@ -66,6 +68,7 @@ class CountingPool:
 
     async def put(self, reply: Reply, case: Case) -> None:
         self._replies.append((reply, case))
+        self._empty.clear()
         if not self.is_held:
             await asyncio.sleep(0)
 
@@ -111,8 +114,10 @@ def test_an_identical_reply_gets_the_verdict_of_the_first_as_its_own(*, is_held:
     pool = CountingPool({"a": PASSED, "b": PASSED})
     found = shared(pool, ["a", "b", "a", "a"], is_held=is_held)
     assert pool.verified == [1, 2]
-    first, other, third = (found[number] for number in (1, 2, 3))
-    assert isinstance(first, Verdict) and isinstance(other, Verdict) and isinstance(third, Verdict)
+    first, other, third, _ = [found[number] for number in sorted(found)]
+    assert isinstance(first, Verdict)
+    assert isinstance(other, Verdict)
+    assert isinstance(third, Verdict)
     assert (first.shared_from, other.shared_from) == ("", "")
     assert (third.shared_from, third.ask, third.number, third.found) == ("k1", "k3", 3, PASSED)
     assert third.key not in (first.key, other.key)
@@ -147,7 +152,7 @@ def test_rechecked_verdicts_are_reached_every_time() -> None:
 def test_what_is_kept_and_what_waits_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_verdicts, "MAX_KEPT_BYTES", 1500)
     monkeypatch.setattr(shared_verdicts, "MAX_WAITING_REPLIES", 1)
-    ends: dict[str, Finding | str] = {text: PASSED for text in "abcdef"}
+    ends: dict[str, Finding | str] = dict.fromkeys("abcdef", PASSED)
     pool = CountingPool(ends)
     shared(pool, [*"abcdef", *"af"], is_held=False)
     assert pool.verified == [1, 2, 3, 4, 5, 6, 7]  # the oldest verdict made room, the newest is there

@@ -14,6 +14,7 @@ PROGRAMS = {
     "chromium": "chromium",
     "qemu-x86_64-static": "qemu-user-static",
     "jq": "jq",
+    "valgrind": "valgrind",
 }
 NEEDED = [*PROGRAMS.values(), "librust-itoa-dev"]
 WISHED = "chromium-headless-shell"
@@ -72,7 +73,15 @@ def test_root_on_debian_gets_what_is_missing_and_only_that(machine: Machine) -> 
     machine.has("mold")
     machine.has("apt-get", INSTALLING)
     assert machine.run().returncode == 0
-    assert machine.installed == ["bubblewrap", "chromium", "qemu-user-static", "jq", "librust-itoa-dev", WISHED]
+    assert machine.installed == [
+        "bubblewrap",
+        "chromium",
+        "qemu-user-static",
+        "jq",
+        "valgrind",
+        "librust-itoa-dev",
+        WISHED,
+    ]
 
 
 def test_a_registry_out_of_reach_fails_nobody_but_ci(machine: Machine) -> None:

@@ -331,7 +331,11 @@ class SandboxWorker:
     ) -> ProcessResult:
         # new files every time: a flag, a lock or a lease on one of them ends with its attempt
         # a guest that is no program has one output, in which both streams keep their order
-        with new_file() as given, new_file() as stdout, new_file() if stdin is not None else contextlib.nullcontext() as stderr:
+        with (
+            new_file() as given,
+            new_file() as stdout,
+            new_file() if stdin is not None else contextlib.nullcontext() as stderr,
+        ):
             if stdin:
                 given.write(stdin)
                 given.seek(0)
