@@ -87,7 +87,11 @@ def add_to_history(path: Path, sides: Sequence[Side], times: Sequence[str], *, r
             at=at,
             runs=side.runs,
             rule=side.rule,
-            models={model: tuple(map(_kept, trials)) for model, trials in side.models.items()},
+            models={
+                model: tuple(map(_kept, trials))
+                for model, trials in side.models.items()
+                if any(each.attempts for each in trials)
+            },
         )
         fresh = {
             model: trials

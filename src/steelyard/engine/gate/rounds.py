@@ -13,6 +13,7 @@ from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, Decision, Mode
 from steelyard.comparison.sides import PairedModel, Side, Trials, pair_sides, rules_changed_sentence
 from steelyard.engine.gate.gate import GateResult, SamplingRound, gate_sides
 from steelyard.engine.gate.sides import side
+from steelyard.engine.gate.top_up import top_up
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.connect import close_providers, connect
@@ -127,11 +128,13 @@ def run_until_decided(
     tell: MessageCallback,
     base_url: str,
     announcement: str = "",
+    top_up_to: int = 0,
     **asked: Any,
 ) -> SequentialRunResult:
     """Ask for a few attempts at each case, look, and ask on until the gate can decide or all are asked.
 
-    What cannot be compared is found before the announcement is made and anything is asked.
+    What cannot be compared is found before the announcement is made and anything is asked. A baseline that is to have
+    `top_up_to` attempts per case gets them before anything is known of this run; both share the budget.
     """
     if until.most < 1:
         raise InputError(f"--max-samples must be 1 or more, not {until.most}")
@@ -145,12 +148,15 @@ def run_until_decided(
     try:
         _check_comparable(baseline, providers, cases, means)
         counts = [one.available(case.id) for one in providers.values() for case in cases]
+        compared = set(providers)
     finally:
         run_coroutine(close_providers(providers))
     recorded = max((count for count in counts if count is not None), default=0)
     until = replace(until, most=min(until.most, recorded or until.most))
     if announcement:
         tell(announcement)
+    if top_up_to:
+        means = top_up(until.baseline, baseline, compared, top_up_to, means=means, tell=tell)
     done = run(
         cases, models=models, samples=min(until.least, until.most), until=until, means=means, base_url=base_url, **asked
     )
