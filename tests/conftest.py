@@ -39,6 +39,12 @@ COMMANDS = {
 """Runs by name, in the order in which they are made."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let pytest rewrite the asserts of tests only: as steelyard has a plug-in, each test process would rewrite all of its modules, too."""
+    hook = getattr(config.pluginmanager, "rewrite_hook", None)
+    getattr(hook, "_must_rewrite", set()).discard("steelyard")
+
+
 def pytest_collection_finish() -> None:
     """What was collected lives until the end: the garbage collector need not walk it again and again."""
     gc.collect()
