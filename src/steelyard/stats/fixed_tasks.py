@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING
 
 from steelyard.stats.cost import cost_of_pass
 from steelyard.stats.descriptive import lower_median_bound, resampled_medians
-from steelyard.stats.intervals import Interval, mean_interval, standard_error, upper_tail, wilson
+from steelyard.stats.intervals import (
+    Interval,
+    binomial_tail_interval,
+    mean_interval,
+    standard_error,
+    upper_tail,
+    wilson,
+)
 from steelyard.stats.special import student_quantile
 from steelyard.stats.stratified import Stratum, stratified_interval
 
@@ -31,11 +38,19 @@ def task_mean_interval(tasks: Sequence[Task], *, alike: bool = False, level: flo
     """Interval for the mean of values in [0, 1]; None if a task has a single unit with a single run.
 
     Intervals of the tasks are combined as those of strata are (`stratified_interval`). `alike` counts each task once.
+    Runs that pass or fail are counted together instead, as if all had the same chance: the number that passes varies most
+    then (Hoeffding 1956, "On the distribution of the number of successes in independent trials", Annals of Mathematical
+    Statistics 27, 713-721), so Clopper and Pearson's interval covers at its level whatever the tasks' chances are.
 
     >>> low, high = task_mean_interval([[[1], [1], [0], [1]], [[1], [0], [1], [1]]])
     >>> f"{low:.4f} {high:.4f}"
-    '0.4093 0.9285'
+    '0.3491 0.9681'
     """
+    trials = [value for task in tasks for unit in task for value in unit]
+    are_trials = all(len(unit) == 1 for task in tasks for unit in task) and set(trials) <= {0.0, 1.0}
+    if are_trials and not alike and min(map(len, tasks), default=0) > 1:
+        passed = math.fsum(trials)
+        return binomial_tail_interval(passed, len(trials) - passed, 1 - upper_tail(level))
     return stratified_interval([_stratum(task, 1.0 if alike else None) for task in tasks], level=level)
 
 
