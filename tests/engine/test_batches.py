@@ -89,47 +89,100 @@ def test_what_expires_in_a_batch_is_asked_by_itself(batches: BatchServer, url: s
 
 
 FAILED = {"index": 0, "message": {"content": "half an ans"}, "finish_reason": "error"}
-NO_ANSWER: dict[str, Any] = {
-    "prompt 0": {"status_code": 200, "body": {"choices": [FAILED]}},
-    "prompt 1": {"status_code": 500, "body": {"error": {"message": "died"}}},
-    "prompt 2": {"status_code": 200, "body": {"error": {"message": "overloaded"}}},
-    "prompt 3": {"status_code": 200, "body": "<html>"},
-    "prompt 4": {"status_code": 200},
-    "prompt 5": ["no response"],
+OVERLOADED = {"error": {"message": "overloaded"}}
+SUCCEEDED = {"type": "succeeded"}
+OPENAI_FAULTS: list[Any] = [
+    {"status_code": 200, "body": {"choices": [FAILED]}},
+    {"status_code": 500, "body": {"error": {"message": "died"}}},
+    {"status_code": 200, "body": OVERLOADED},
+    {"status_code": 200, "body": "<html>"},
+    {"status_code": 200},
+    ["no response"],
+]
+FAULTS: dict[str, list[Any]] = {
+    "openai/m": OPENAI_FAULTS,
+    "mistral/m": OPENAI_FAULTS,
+    "anthropic/m": [
+        {"type": "errored", "error": {"type": "error", "error": {"type": "overloaded_error", "message": "half"}}},
+        {"type": "canceled"},
+        SUCCEEDED | {"message": {"type": "error", **OVERLOADED}},
+        SUCCEEDED | {"message": "<html>"},
+        SUCCEEDED,
+        ["no result"],
+    ],
+    "gemini/m": [
+        {
+            "response": {
+                "candidates": [{"content": {"parts": [{"text": "half an ans"}]}, "finishReason": "MALFORMED_RESPONSE"}]
+            }
+        },
+        {"error": {"code": 13, "message": "died"}},
+        {"response": OVERLOADED},
+        {"response": "<html>"},
+        {"response": {"candidates": []}},
+        ["no response"],
+    ],
 }
+"""What stands in a file of results in place of an answer, one for each prompt."""
+ODD_USAGE: dict[str, Any] = {
+    "usage": {
+        "prompt_tokens": -5,
+        "completion_tokens": "abc",
+        "input_tokens": -5,
+        "output_tokens": "abc",
+        "cost": 1e308,
+    },
+    "usageMetadata": {"promptTokenCount": -5, "candidatesTokenCount": "abc"},
+}
+PLACES = {"openai/m": "body", "mistral/m": "body", "anthropic/m": "message", "gemini/m": "response"}
+"""Where a result has the response itself."""
+CALLS = {
+    "openai/m": ("POST /batches", "GET /batches/"),
+    "mistral/m": ("POST /batch/jobs", "GET /batch/jobs/"),
+    "anthropic/m": ("POST /v1/messages/batches", "GET /v1/messages/batches/"),
+    "gemini/m": ("POST /models/m:batchGenerateContent", "GET /batches/"),
+}
+"""How a batch is submitted, and how it is looked at."""
 
 
+@pytest.mark.parametrize("model", FAULTS)
 def test_an_outage_inside_a_batch_is_asked_again_and_odd_accounting_costs_no_answer(
-    batches: BatchServer, url: str, tmp_path: Path
+    batches: BatchServer, url: str, tmp_path: Path, model: str
 ) -> None:
-    def changed(prompt: str, response: dict[str, Any]) -> Any:
-        odd = {"prompt_tokens": -5, "completion_tokens": "abc", "cost": 1e308}
-        return NO_ANSWER.get(prompt) or (response | {"body": response["body"] | {"usage": odd}})
+    faults = {f"prompt {number}": fault for number, fault in enumerate(FAULTS[model])}
+
+    def changed(prompt: str, result: dict[str, Any]) -> Any:
+        place = PLACES[model]
+        return faults.get(prompt) or (result | {place: result[place] | ODD_USAGE})
 
     batches.changed = changed
-    done = asked(url, tmp_path / "run", count=8)
+    done = asked(url, tmp_path / "run", model, count=8)
     found = facts(done.folder)
     assert not any("half" in reply.answer.text or "html" in reply.answer.text for reply in found.replies)
-    assert Counter(batches.singles) == Counter(dict.fromkeys(NO_ANSWER, 2))
+    assert Counter(batches.singles) == Counter(dict.fromkeys(faults, 2))
     assert found.texts == sorted(f"answer to prompt {number}" for number in range(8) for _ in range(2))
     by_batch = [reply.answer for reply in found.replies if reply.answer.is_batch]
     assert [(answer.input_tokens, "no count of tokens" in answer.note) for answer in by_batch] == [(None, True)] * 4
 
 
-def test_a_provider_that_refuses_the_batch_is_asked_one_by_one(batches: BatchServer, url: str, tmp_path: Path) -> None:
-    batches.refusal = "POST /batches", 400
+@pytest.mark.parametrize("model", CALLS)
+def test_a_provider_that_refuses_the_batch_is_asked_one_by_one(
+    batches: BatchServer, url: str, tmp_path: Path, model: str
+) -> None:
+    batches.refusal = CALLS[model][0], 400
     said: list[str] = []
-    done = asked(url, tmp_path / "run", means=MEANS._replace(say=said.append))
+    done = asked(url, tmp_path / "run", model, MEANS._replace(say=said.append))
     assert len(batches.singles) == 6
     assert done.complete
     assert "refused, so asked one by one" in said[0]
 
 
+@pytest.mark.parametrize("model", CALLS)
 def test_a_batch_that_cannot_be_read_is_neither_lost_nor_asked_again(
-    batches: BatchServer, url: str, tmp_path: Path
+    batches: BatchServer, url: str, tmp_path: Path, model: str
 ) -> None:
-    batches.refusal = "GET /batches/", 401
-    done = asked(url, tmp_path / "run")
+    batches.refusal = CALLS[model][1], 401
+    done = asked(url, tmp_path / "run", model)
     assert batches.singles == []
     assert not done.complete
     assert "a batch of 6 asks is not read yet" in done.stopped[0]
@@ -159,18 +212,19 @@ def test_a_shard_that_waits_for_a_batch_is_not_merged(batches: BatchServer, url:
         merge(shards, output=tmp_path / "whole")
 
 
+@pytest.mark.parametrize("model", CALLS)
 def test_a_submission_whose_answer_was_lost_is_looked_for_and_not_repeated(
-    batches: BatchServer, url: str, tmp_path: Path
+    batches: BatchServer, url: str, tmp_path: Path, model: str
 ) -> None:
     lost = iter([True])
     handled = batches.handled
 
     def losing(call: str, content: bytes, content_type: str) -> tuple[int, object]:
         found = handled(call, content, content_type)
-        return (502, {}) if call == "POST /batches" and next(lost, False) else found
+        return (502, {}) if call == CALLS[model][0] and next(lost, False) else found
 
     batches.handled = losing  # type: ignore[method-assign]
-    done = asked(url, tmp_path / "run")
+    done = asked(url, tmp_path / "run", model)
     assert len(batches.batches) == 1
     assert len(facts(done.folder).replies) == 6
     assert batches.singles == []
@@ -228,6 +282,8 @@ KILLS = [
     ("anthropic/m", "POST /v1/messages/batches", True),
     ("anthropic/m", "POST /v1/messages/batches", False),
     ("anthropic/m", "GET /v1/messages/batches/", False),
+    ("mistral/m", "POST /batch/jobs", False),
+    ("gemini/m", "POST /models/m:batchGenerateContent", False),
 ]
 
 

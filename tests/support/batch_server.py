@@ -228,7 +228,8 @@ class BatchServer:
         lines = []
         for (custom_id, prompt), body in zip(batch["asked"], batch["bodies"], strict=True):
             succeeded = {"type": "succeeded", "message": message(body, prompt)}
-            lines.append({"custom_id": custom_id, "result": {"type": "expired"} if self.fails(prompt) else succeeded})
+            told = {"type": "expired"} if self.fails(prompt) else self.changed(prompt, succeeded)
+            lines.append({"custom_id": custom_id, "result": told})
         return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
     def messages(self, content: bytes, _: str) -> Any:
@@ -295,10 +296,15 @@ class BatchServer:
             inlined = []
             for custom_id, prompt in batch["asked"]:
                 error = {"error": {"code": 4, "message": "Deadline exceeded"}}
-                told = error if self.fails(prompt) else {"response": generated(prompt)}
-                inlined.append(told | {"metadata": {"key": custom_id}})
+                told = error if self.fails(prompt) else self.changed(prompt, {"response": generated(prompt)})
+                inlined.append((told if isinstance(told, dict) else {}) | {"metadata": {"key": custom_id}})
             operation |= {"done": True, "response": {"inlinedResponses": {"inlinedResponses": inlined}}}
         return operation
+
+    def generate(self, content: bytes, _: str) -> Any:
+        prompt = _prompt(json.loads(content))
+        self.singles.append(prompt)
+        return generated(prompt)
 
     def list_operations(self, _query: str, *_: Any) -> Any:
         return {"operations": [self._operation(name) for name in self.batches]}
@@ -324,6 +330,7 @@ ROUTES = (
     (r"GET /(?:v1/)?batch/jobs(\?.*)?", "list_jobs"),
     (r"GET /(?:v1/)?batch/jobs/(job_\d+)", "one_job"),
     (r"POST (/models/[^:]+):batchGenerateContent", "create_generation"),
+    (r"POST /models/[^:]+:(?:stream)?[gG]enerateContent(?:\?.*)?", "generate"),
     (r"GET /batches(\?pageSize.*)?", "list_operations"),
     (r"GET /(batches/g_\d+)", "one_operation"),
 )
