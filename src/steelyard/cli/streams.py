@@ -20,7 +20,16 @@ PARQUET_MAGIC = b"PAR1"
 _READER_GONE_ERRNOS = (errno.EPIPE, errno.EBADF, errno.ECONNRESET, errno.ESHUTDOWN)
 """What writing to a stream ends in that was closed, here or at its other end."""
 
-_ASCII_BY_CHARACTER = {"─": "-", "━": "=", "·": "|", "…": "~", "→": ">", "∞": "inf", "⟨": "<", "⟩": ">"}
+_ASCII_BY_CHARACTER: dict[str, str | int | None] = {
+    "─": "-",
+    "━": "=",
+    "·": "|",
+    "…": "~",
+    "→": ">",
+    "∞": "inf",
+    "⟨": "<",
+    "⟩": ">",
+}
 """What stands for the characters of our tables and progress where a terminal has no others; almost all keep their width."""
 
 

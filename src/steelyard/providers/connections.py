@@ -83,6 +83,8 @@ class ConnectionTrace:
         self._is_new = False
         self._is_answered = False
         self._has_waited = False
+        self.is_foreign = False
+        """Whether a response came that nobody asked for."""
 
     @property
     def is_stale(self) -> bool:
@@ -101,6 +103,7 @@ class ConnectionTrace:
             asyncio.get_running_loop().call_soon(self._wait)
         elif event.endswith("receive_response_headers.complete"):
             if not (self._is_new or self._has_waited):
+                self.is_foreign = True
                 raise httpx2.RemoteProtocolError("a response was there before the request: it answers another one")
             self._is_answered = True
 

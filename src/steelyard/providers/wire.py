@@ -94,6 +94,8 @@ class HttpEndpoint:
         # a short one is a word that stands in honest messages too
         self._secrets = [secret for secret in given if len(secret) >= 8]
         self._client: httpx2.AsyncClient | None = None
+        self._former_clients: list[httpx2.AsyncClient] = []
+        self._kept_connections = MAX_REQUESTS_PER_ENDPOINT
         self.headroom: RateLimitHeadroom | None = None
 
     def address(self, path: str) -> str:
@@ -123,7 +125,7 @@ class HttpEndpoint:
                 timeout=None,
                 cookies=no_cookies(),
                 verify=trusted_certificates(),
-                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=MAX_REQUESTS_PER_ENDPOINT),
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=self._kept_connections),
             )
         content, headers, encoded, address = None, self._headers, b"", self.address(path)
         if body is not None:
@@ -155,6 +157,10 @@ class HttpEndpoint:
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise Rejected(f'"{self.url}" is not an address: {error}', everyone=True) from None
         except (httpx2.RequestError, OSError) as error:
+            if trace.is_foreign and self._kept_connections and self._client is not None:
+                # who sends one of them may send another just after the next request, when nobody can tell: keep no connection
+                self._former_clients.append(self._client)
+                self._client, self._kept_connections = None, 0
             if sends_again and trace.is_stale and isinstance(error, httpx2.ReadError | httpx2.WriteError):
                 # a reset, not an end, of an idle connection: it was closed before the request was read, and leaves the pool
                 delivery.accepted = False
@@ -276,8 +282,8 @@ class HttpEndpoint:
         return body
 
     async def close(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
+        for client in filter(None, (self._client, *self._former_clients)):
+            await client.aclose()
 
 
 Interceptor = Callable[[HttpEndpoint, str, Any], bytes]
