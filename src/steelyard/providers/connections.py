@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
@@ -78,13 +78,12 @@ def _proxy_hint() -> str:
 class ConnectionTrace:
     """What the client reports about the connection of one request."""
 
-    def __init__(self, delivery: Delivery) -> None:
+    def __init__(self, delivery: Delivery, on_unasked_response: Callable[[], None]) -> None:
         self._delivery = delivery
+        self._on_unasked_response = on_unasked_response
         self._is_new = False
         self._is_answered = False
         self._has_waited = False
-        self.is_foreign = False
-        """Whether a response came that nobody asked for."""
 
     @property
     def is_stale(self) -> bool:
@@ -103,7 +102,7 @@ class ConnectionTrace:
             asyncio.get_running_loop().call_soon(self._wait)
         elif event.endswith("receive_response_headers.complete"):
             if not (self._is_new or self._has_waited):
-                self.is_foreign = True
+                self._on_unasked_response()
                 raise httpx2.RemoteProtocolError("a response was there before the request: it answers another one")
             self._is_answered = True
 

@@ -95,7 +95,6 @@ class HttpEndpoint:
         self._secrets = [secret for secret in given if len(secret) >= 8]
         self._client: httpx2.AsyncClient | None = None
         self._former_clients: list[httpx2.AsyncClient] = []
-        self._kept_connections = MAX_REQUESTS_PER_ENDPOINT
         self.headroom: RateLimitHeadroom | None = None
 
     def address(self, path: str) -> str:
@@ -120,13 +119,7 @@ class HttpEndpoint:
             delivery.body = interceptor(self, path, body)
             return HttpExchange(delivery.body, {}, 0.0, delivery)
         if self._client is None:
-            # no time limit of its own: the deadline of the whole request is the engine's
-            self._client = httpx2.AsyncClient(
-                timeout=None,
-                cookies=no_cookies(),
-                verify=trusted_certificates(),
-                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=self._kept_connections),
-            )
+            self._client = self._new_client(MAX_REQUESTS_PER_ENDPOINT)
         content, headers, encoded, address = None, self._headers, b"", self.address(path)
         if body is not None:
             raw = body if isinstance(body, RawBody) else RawBody(msgspec.json.encode(body), "application/json")
@@ -138,7 +131,7 @@ class HttpEndpoint:
         started = time.monotonic()
         received, arrivals, is_success = bytearray(), [], False
         response: httpx2.Response | None = None
-        trace = ConnectionTrace(delivery)
+        trace = ConnectionTrace(delivery, self._keep_no_connection)
         try:
             async with self._client.stream(
                 method, address, content=content, headers=headers, extensions={"trace": trace}
@@ -157,10 +150,6 @@ class HttpEndpoint:
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise Rejected(f'"{self.url}" is not an address: {error}', everyone=True) from None
         except (httpx2.RequestError, OSError) as error:
-            if trace.is_foreign and self._kept_connections and self._client is not None:
-                # who sends one of them may send another just after the next request, when nobody can tell: keep no connection
-                self._former_clients.append(self._client)
-                self._client, self._kept_connections = None, 0
             if sends_again and trace.is_stale and isinstance(error, httpx2.ReadError | httpx2.WriteError):
                 # a reset, not an end, of an idle connection: it was closed before the request was read, and leaves the pool
                 delivery.accepted = False
@@ -176,6 +165,21 @@ class HttpEndpoint:
         if not response.is_success:
             self._refuse(response, bytes(received), body)
         return HttpExchange(delivery.body, response.headers, time.monotonic() - started, delivery, arrivals)
+
+    def _new_client(self, kept_connections: int) -> httpx2.AsyncClient:
+        # no time limit of its own: the deadline of the whole request is the engine's
+        return httpx2.AsyncClient(
+            timeout=None,
+            cookies=no_cookies(),
+            verify=trusted_certificates(),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=kept_connections),
+        )
+
+    def _keep_no_connection(self) -> None:
+        """Use every connection once: who sent a response too many may send another just after a request, when nobody can tell."""
+        if self._client is not None and not self._former_clients:
+            self._former_clients.append(self._client)
+            self._client = self._new_client(0)
 
     def decode(self, exchange: HttpExchange, shape: type[Shape]) -> Shape:
         """The body as it ought to be; a server that sends something else is out of order."""
