@@ -50,6 +50,14 @@ def terminal_width() -> int:
     return shutil.get_terminal_size((100, 40)).columns
 
 
+def print_report(text: str, report_format: str = "text") -> None:
+    """Print a report; on a terminal, what does not fit the width of a text for people goes on below."""
+    from steelyard.cli.folding import folded
+
+    is_folded = report_format == "text" and sys.stdout.isatty()
+    print(folded(text, terminal_width()) if is_folded else text, end="")
+
+
 def settings_and_run_options(options: argparse.Namespace) -> tuple[Settings, RunOptions]:
     """The settings, and how a run is carried out, with its progress shown."""
     from steelyard.engine.progress import ProgressDisplay

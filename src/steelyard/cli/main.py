@@ -32,6 +32,11 @@ TRUE_WORDS = ("1", "true", "yes", "on")
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Help with an option's value written once, behind its last name, whatever the version of Python."""
 
+    def _fill_text(self, text: str, width: int, indent: str) -> str:  # noqa: ARG002  argparse always gives it
+        from steelyard.cli.folding import filled
+
+        return filled(text, width)
+
     def _format_action_invocation(self, action: argparse.Action) -> str:
         if not action.option_strings or action.nargs == 0:
             return super()._format_action_invocation(action)

@@ -20,16 +20,7 @@ PARQUET_MAGIC = b"PAR1"
 _READER_GONE_ERRNOS = (errno.EPIPE, errno.EBADF, errno.ECONNRESET, errno.ESHUTDOWN)
 """What writing to a stream ends in that was closed, here or at its other end."""
 
-_ASCII_BY_CHARACTER: dict[str, str | int | None] = {
-    "─": "-",
-    "━": "=",
-    "·": "|",
-    "…": "~",
-    "→": ">",
-    "∞": "inf",
-    "⟨": "<",
-    "⟩": ">",
-}
+_ASCII_BY_CHARACTER = str.maketrans({"─": "-", "━": "=", "·": "|", "…": "~", "→": ">", "∞": "inf", "⟨": "<", "⟩": ">"})
 """What stands for the characters of our tables and progress where a terminal has no others; almost all keep their width."""
 
 
@@ -150,7 +141,7 @@ def _ascii_lookalikes(error: UnicodeError) -> tuple[str | bytes, int]:
     """What is written for characters that a stream has no code for: a terminal that knows few letters must not end a run."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    text = error.object[error.start : error.end].translate(str.maketrans(_ASCII_BY_CHARACTER))
+    text = error.object[error.start : error.end].translate(_ASCII_BY_CHARACTER)
     return text.encode("ascii", "backslashreplace").decode("ascii"), error.end
 
 

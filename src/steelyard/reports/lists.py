@@ -209,14 +209,20 @@ def runs_text(runs: Sequence[ListedRunFigures], *, width: int, color: bool) -> s
         about = "  ".join(part for part in (_minute(run.started_at), _eval_set_names(run.eval_sets)) if part)
         page.fit(Text.assemble((line(run.name), "bold"), f"  {about}"))
         for model in run.models:
+            name = line(model_label(model.model, model.tier))
             figures = [
-                _padded(line(model_label(model.model, model.tier)), wide),
                 rate(model.pass_at_1) if model.pass_at_1 else "-",
                 f"{model.correct}/{model.attempts}",
                 *([] if model.cost_usd is None else [money(model.cost_usd)]),
                 *([f"{model.missing} missing"] if model.missing else []),
             ]
-            page.fit(Text(f"  {'  '.join(figures)}"))
+            row = f"  {_padded(name, wide)}  {'  '.join(figures)}"
+            if cell_len(row) <= width:
+                page.fit(Text(row))
+            else:
+                # a number that is cut says something else
+                page.fit(Text(f"  {name}"))
+                page.fit(Text(f"    {'  '.join(figures)}"))
     return page.text()
 
 

@@ -72,7 +72,7 @@ def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], 
     if failed:
         page.head("Failed most")
     for hard in failed:
-        page.fit(Text(f"  {line(hard.case)}  {line(hard_case_figures(hard, len(summary.models)))}"))
+        page.hang(f"  {line(hard.case)}", Text(line(hard_case_figures(hard, len(summary.models)))))
         if why := hard_case_reason(hard, len(summary.models)):
             page.fit(Text(f"    {line(why)}", style="dim"))
     if summary.warnings:
@@ -206,7 +206,7 @@ def case_text(attempts: Sequence[AttemptText], summary: Summary, *, width: int, 
         name = line(model_label(tried.model, tried.tier))
         if name != above:
             about = case_figures(known[tried.case.id, tried.model, tried.tier])
-            page.fit(Text.assemble((name, "bold"), (f"  {about}", "dim")))
+            page.hang(name, Text(about, "dim"), style="bold")
         above = name
         row = Text()
         for cell, wide in zip(cells, widths, strict=True):
@@ -269,6 +269,15 @@ class TerminalPage:
             self._written.write(f"{text.plain}\n")
         else:
             self.say(text)
+
+    def hang(self, name: str, about: Text, *, style: str = "") -> None:
+        """A name and what there is to say about it: in one line, or below the name if that does not fit."""
+        if cell_len(name) + COLUMN_GAP + about.cell_len <= self._console.width:
+            self.fit(Text.assemble((name, style), " " * COLUMN_GAP, about))
+            return
+        self.fit(Text(name, style))
+        indent = len(name) - len(name.lstrip()) + COLUMN_GAP
+        self.bullet("", about, indent=" " * (indent - 1))
 
     def head(self, name: str) -> None:
         self.say()

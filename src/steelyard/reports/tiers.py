@@ -39,23 +39,24 @@ RELIABLE_ALPHA, TENTATIVE_ALPHA = 0.8, 0.667
 """From here on Krippendorff calls agreement reliable, and worth tentative conclusions."""
 
 
-def text(analysis: ExperimentAnalysis, *, color: bool = False) -> str:
+def text(analysis: ExperimentAnalysis, *, color: bool = False, width: int = TEXT_COLUMNS) -> str:
     """What a person reads in a terminal: the tiers first, then what they add to each other, then what to beware of."""
     parts = [] if analysis.conclusive else [f"{INCONCLUSIVE_TEXT}\n"]
     for table in tier_tables(analysis):
-        parts += [table.title, *(rows_text(head, rows, color=color) for head, rows in _fitting_parts(table))]
-        parts += [_indented(table.sentences)] if table.sentences or not table.head else []
+        parts += wrap(table.title, width, break_on_hyphens=False)
+        parts += [rows_text(head, rows, color=color) for head, rows in _fitting_parts(table, width)]
+        parts += [_indented(table.sentences, width)] if table.sentences or not table.head else []
     if analysis.warnings:
-        parts += ["Warnings", _indented(f"! {line(warning)}" for warning in analysis.warnings)]
+        parts += ["Warnings", _indented((f"! {line(warning)}" for warning in analysis.warnings), width)]
     if analysis.sources:
-        parts += ["Inputs", _indented(f"{source.digest}  {line(source.name)}" for source in analysis.sources)]
+        parts += ["Inputs", _indented((f"{source.digest}  {line(source.name)}" for source in analysis.sources), width)]
     return "".join(f"{part}\n" for part in parts).rstrip("\n") + "\n"
 
 
 INCONCLUSIVE_TEXT = "Cannot tell: more than 5% of the cases of some tier have no outcome."
 
 
-def _fitting_parts(table: ReportTable) -> Iterator[tuple[Sequence[str], list[list[str]]]]:
+def _fitting_parts(table: ReportTable, width: int) -> Iterator[tuple[Sequence[str], list[list[str]]]]:
     """A table as one or several that fit the width of a text, each with the first column."""
     if not table.head:
         return
@@ -64,7 +65,7 @@ def _fitting_parts(table: ReportTable) -> Iterator[tuple[Sequence[str], list[lis
     while start < len(widths):
         end, total = start, widths[0]
         # one column has to be there, however wide
-        while end < len(widths) and (end == start or total + 2 + widths[end] <= TEXT_COLUMNS):
+        while end < len(widths) and (end == start or total + 2 + widths[end] <= width):
             total += 2 + widths[end]
             end += 1
         chosen = [0, *range(start, end)]
@@ -72,10 +73,10 @@ def _fitting_parts(table: ReportTable) -> Iterator[tuple[Sequence[str], list[lis
         start = end
 
 
-def _indented(rows: Iterable[str]) -> str:
+def _indented(rows: Iterable[str], width: int) -> str:
     """Sentences beneath each other, folded at the width of a text."""
     return "".join(
-        "\n".join(wrap(row, TEXT_COLUMNS, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)) + "\n"
+        "\n".join(wrap(row, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)) + "\n"
         for row in rows
     )
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from steelyard.cli import arguments
-from steelyard.cli.console import conclude, print_written, warn, warn_of
+from steelyard.cli.console import conclude, print_report, print_written, warn, warn_of
 from steelyard.cli.options import (
     Command,
     add_attempt_column_options,
@@ -35,7 +35,7 @@ def compare(options: argparse.Namespace) -> int:
     sides = [side(name, rule=options.rule, root=root) for name in _sides(options)]
     warn_of([warning for each in sides for warning in each.warnings])
     comparison = compared(*sides, threshold=options.threshold)
-    print(COMPARISON_FORMATS[options.format](comparison), end="")
+    print_report(COMPARISON_FORMATS[options.format](comparison), options.format)
     return comparison_exit_code(comparison, fail_on_regression=options.fail_on_regression)
 
 
@@ -48,7 +48,7 @@ def _compare_corrected(options: argparse.Namespace, root: Path) -> int:
     if options.rule:
         raise InputError("--corrected compares what judges and people pass: leave --rule out")
     decision = compare_corrected(*_sides(options), root=root)
-    print(JUDGED_COMPARISON_FORMATS[options.format](decision), end="")
+    print_report(JUDGED_COMPARISON_FORMATS[options.format](decision), options.format)
     is_worse = any(model.effect.high is not None and model.effect.high < 0 for model in decision.models)
     return 1 if is_worse and options.fail_on_regression else 0
 
@@ -132,7 +132,7 @@ def gate(options: argparse.Namespace) -> int:
     gone = found.gone if options.fail_on_removed else ()
     texts["junit"] = decision_junit(found.decision, found.warnings, gone)
     texts["sarif"] = decision_sarif(found.decision, found.warnings, gone)
-    print(texts[options.format], end="")
+    print_report(texts[options.format], options.format)
     by_suffix = {suffix: texts[name] for suffix, name in DECISION_FORMAT_BY_SUFFIX.items()}
     print_written(write_texts(options.report or (), by_suffix))
     return conclude(found.conclusion(options.on_inconclusive, fail_on_removed=options.fail_on_removed))
@@ -171,7 +171,7 @@ def _gate_corrected(options: argparse.Namespace, root: Path) -> int:
         )
     found = gate_corrected(*_sides(options), alpha=options.alpha, margin=options.margin, root=root)
     texts = {name: render(found.decision, found.warnings) for name, render in JUDGED_DECISION_FORMATS.items()}
-    print(texts[options.format], end="")
+    print_report(texts[options.format], options.format)
     print_written(
         write_texts(options.report or (), {suffix: texts[name] for suffix, name in GATE_FORMAT_BY_SUFFIX.items()})
     )
@@ -261,7 +261,7 @@ def plan(options: argparse.Namespace) -> int:
         power=options.power,
         alpha=options.alpha,
     )
-    print(PLAN_FORMATS[options.format](found), end="")
+    print_report(PLAN_FORMATS[options.format](found), options.format)
     return ExitCode.OK
 
 

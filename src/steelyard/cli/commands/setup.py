@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.cli import arguments
-from steelyard.cli.console import is_color_wanted, print_to_stderr, settings_and_run_options, terminal_width
+from steelyard.cli.console import (
+    is_color_wanted,
+    print_report,
+    print_to_stderr,
+    settings_and_run_options,
+    terminal_width,
+)
 from steelyard.cli.options import (
     Command,
     add_allow_code_option,
@@ -34,17 +40,17 @@ def validate(options: argparse.Namespace) -> int:
             loaded = arguments.load_eval_sets(options.evalset, options)
     except InputError as error:
         for problem in error.problems:
-            print(problem if problem.fatal else f"warning: {problem}")
+            print_report(f"{'' if problem.fatal else 'warning: '}{problem}\n")
         print_to_stderr(f"steelyard: {counted(sum(problem.fatal for problem in error.problems), 'problem')}")
         return ExitCode.BAD_INPUT
     _, means = settings_and_run_options(options)
     # these stand, whatever becomes of the proofs
     for problem in loaded.problems:
-        print(problem if problem.fatal else f"warning: {problem}")
+        print_report(f"{'' if problem.fatal else 'warning: '}{problem}\n")
     with user_output_on_stderr():
         checked = check_references(loaded.cases, means, paths=options.evalset)
     for problem in checked.problems:
-        print(problem if problem.fatal else f"warning: {problem}")
+        print_report(f"{'' if problem.fatal else 'warning: '}{problem}\n")
     read = f"{counted(len(loaded.cases), 'case')} in {counted(len(loaded.files), 'file')}"
     print(f"{read}; {counted(checked.proved, 'answer')} proved; {counted(checked.wrong, 'problem')}")
     return checked.exit_code

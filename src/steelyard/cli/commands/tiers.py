@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from steelyard.cli.console import (
     print_to_stderr,
     print_written,
     settings_and_run_options,
+    terminal_width,
     warn,
 )
 from steelyard.cli.options import (
@@ -312,8 +314,11 @@ def _print_tiers(analysis: ExperimentAnalysis, options: argparse.Namespace) -> N
     from steelyard.reports.exports.tier_documents import TIER_DOCUMENT_FORMATS
 
     formats = {**tables.TIER_ANALYSIS_FORMATS, **TIER_DOCUMENT_FORMATS}
-    is_text = options.format == "text"
-    print(tables.text(analysis, color=is_color_wanted()) if is_text else formats[options.format](analysis), end="")
+    if options.format == "text":
+        width = min(terminal_width(), tables.TEXT_COLUMNS) if sys.stdout.isatty() else tables.TEXT_COLUMNS
+        print(tables.text(analysis, color=is_color_wanted(), width=width), end="")
+    else:
+        print(formats[options.format](analysis), end="")
     wanted = {Path(path).suffix.lower() for path in options.report or ()}
     by_suffix = {suffix: formats[name](analysis) for suffix, name in TIER_FORMAT_BY_SUFFIX.items() if suffix in wanted}
     print_written(write_texts(options.report or (), by_suffix))
