@@ -12,7 +12,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from steelyard.stats.descriptive import median_interval, uplift_interval
+from steelyard.stats import descriptive
+from steelyard.stats.descriptive import PooledValues, median_interval, uplift_interval
 from steelyard.stats.intervals import Interval, mean_interval
 
 Floats = NDArray[np.float64]
@@ -267,3 +268,32 @@ def test_the_interval_of_an_uplift_covers_from_ten_cases() -> None:
 @pytest.mark.parametrize(("cases", "runs", "least"), [(5, 10, 0.88), (10, 10, 0.93), (20, 5, 0.93), (50, 3, 0.93)])
 def test_the_interval_of_an_uplift_covers_in_the_whole_study(cases: int, runs: int, least: float) -> None:
     assert uplift_coverage(cases, runs, 1500) >= least
+
+
+def test_a_resampled_median_is_that_of_the_values_written_out() -> None:
+    chance = np.random.default_rng(3)
+    for sizes in ([0, 3, 1, 7], [400, 900, 300, 1, 0, 700], [2_000] * 3):
+        units = [np.round(chance.random(size) + place / 9, 2).tolist() for place, size in enumerate(sizes)]
+        weights = chance.multinomial(len(units), [1 / len(units)] * len(units), size=12)
+        # draws of the first or last unit alone have medians far from all others
+        weights[0], weights[1] = np.eye(len(units), dtype=int)[[1, -1]] * 3
+        expected = [
+            np.median(np.concatenate([np.repeat(unit, times) for unit, times in zip(units, row, strict=True)]))
+            for row in weights
+        ]
+        assert PooledValues(units).medians(weights).tolist() == pytest.approx(expected, abs=1e-12)
+    assert np.isnan(PooledValues([[], [0.5]]).medians(np.array([[2, 0]])))
+
+
+def test_many_units_are_drawn_as_often_as_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = np.random.default_rng(5)
+    before, after = (
+        [[value] for value in np.clip(chance.normal(middle, 0.1, 300), 0, 1).tolist()] for middle in (0.5, 0.6)
+    )
+    by_multinomial = uplift_interval(before, after, seed=1, replicates=4_000)
+    monkeypatch.setattr(descriptive, "MAX_MULTINOMIAL_UNITS", 10)
+    one_by_one = uplift_interval(before, after, seed=1, replicates=4_000)
+    assert by_multinomial is not None
+    assert one_by_one is not None
+    assert one_by_one == pytest.approx(by_multinomial, abs=0.01)
+    assert one_by_one != by_multinomial

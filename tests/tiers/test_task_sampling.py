@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 from math import comb, prod
 from typing import NamedTuple
@@ -11,7 +12,9 @@ import pytest
 
 from steelyard.stats.fixed_tasks import task_mean_interval
 from steelyard.tiers.analysis import analyse_tiers
+from steelyard.tiers.impl_rates import run_figures
 from steelyard.tiers.results import Tasks, TierRun
+from steelyard.tiers.sampling import KeyedRun, TierSample
 
 MIN_COVERAGE = 0.93
 
@@ -218,3 +221,32 @@ def test_what_varies_is_the_runs_where_tiers_share_their_cases() -> None:
     # Clopper and Pearson's interval of all their runs
     assert (tier.pass_rate.low, tier.pass_rate.high) == pytest.approx((0.5060, 0.8527), abs=1e-3)
     assert tier.cost_of_pass.value == pytest.approx(10 / 7)
+
+
+class CountedRuns(list[KeyedRun]):
+    """Runs that count how often all of them are looked at."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[KeyedRun]:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_figures_of_a_tier_look_at_its_runs_a_few_times_however_many_there_are() -> None:
+    runs = CountedRuns(
+        KeyedRun(("e", f"c{number % 9}"), run_figures(tier_run(number), None, (0.5, 0.5), "recorded"))
+        for number in range(200)
+    )
+    sample = TierSample(runs, "sampled")
+    assert sample.price().attempts == 200
+    sample.mean("composite")
+    sample.median("composite")
+    assert runs.times < 15
+
+
+def tier_run(number: int) -> TierRun:
+    is_right = number % 3 > 0
+    return TierRun(
+        model="m", tier="T0", case=f"c{number % 9}", number=number, passed=is_right, impl_rate=0.5, cost_usd=1
+    )

@@ -135,7 +135,24 @@ def numbers(values: Sequence[Any]) -> npt.NDArray[Any]:
     """Costs or scores; NaN where there is nothing, INVALID_NUMBER for any other value."""
     import numpy as np
 
-    return np.fromiter(map(_number, values), np.float64, len(values))
+    plain = plain_numbers(values)
+    return np.fromiter(map(_number, values), np.float64, len(values)) if plain is None else plain
+
+
+def plain_numbers(texts: Sequence[Any]) -> npt.NDArray[Any] | None:
+    """The same where every text is a number of a usual size or empty; None where one has to be looked at by itself."""
+    import numpy as np
+
+    try:
+        found = np.fromiter((float(text or "nan") for text in texts), np.float64, len(texts))
+        # Python takes 1_000 for a number; other programs do not
+        has_separator = "_" in "".join(texts)
+    except (TypeError, ValueError):
+        return None
+    is_empty = np.isnan(found)
+    if has_separator or is_empty.sum() != texts.count("") or not (np.abs(found) <= MAX_NUMBER)[~is_empty].all():
+        return None
+    return found
 
 
 def _number(value: Any) -> float:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from itertools import islice
+from itertools import islice, repeat
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.errors import InputError, Problem
@@ -147,14 +148,14 @@ class _ExperimentCsvReader:
     def runs(self, rows: _ExperimentCsvRows) -> None:
         for line, row in rows.taken(RUN_IDENTITY_COLUMNS, RUN_FACT_COLUMNS):
             run = _identity(row)
-            if rows.is_first(run, line, f"{run}"):
+            if rows.is_first(run, line, run):
                 self._identities[run] = run
                 self.all_runs.append(_run(run, row))
 
     def ratings(self, rows: _ExperimentCsvRows) -> None:
         for line, row in rows.taken((*RUN_IDENTITY_COLUMNS, *JUDGE_COLUMNS), RATING_FACT_COLUMNS):
             run, judge = self._known(rows, row, line)
-            if rows.is_first((run, judge), line, f"{run}, judge {judge}"):
+            if rows.is_first((run, judge), line, run, f", judge {judge}"):
                 self._rated.add((run, judge))
                 self.all_ratings.append(
                     RunRating(
@@ -175,7 +176,7 @@ class _ExperimentCsvReader:
             if self.is_whole and needs_rating and run in self._identities and (run, judge) not in self._rated:
                 rows.complain("rating", f"no judge's row for {short_quote(f'{run}, judge {judge}')}", line)
             name = row["criterion"]
-            if rows.is_first((run, judge, name), line, f"{run}, judge {judge}, {name}"):
+            if rows.is_first((run, judge, name), line, run, f", judge {judge}, {name}"):
                 self.all_criteria.append(
                     CriterionRating(
                         run=run,
@@ -196,8 +197,11 @@ class _ExperimentCsvReader:
         return self._identities.get(run, run), self._judges.setdefault(judge, judge)
 
 
+_identity_values = itemgetter(*RUN_IDENTITY_COLUMNS)
+
+
 def _identity(row: Mapping[str, Any]) -> RunIdentity:
-    return RunIdentity(*(row[name] for name in RUN_IDENTITY_COLUMNS))
+    return RunIdentity(*_identity_values(row))
 
 
 def _run(identity: RunIdentity, row: Mapping[str, Any]) -> TierRun:
@@ -258,11 +262,13 @@ class _ExperimentCsvRows:
     def complain(self, kind: str, what: str, line: int) -> None:
         self._complaints.add(self._file, kind, what, [line])
 
-    def is_first(self, key: Hashable, line: int, name: str) -> bool:
+    def is_first(self, key: Hashable, line: int, run: RunIdentity, of_run: str = "") -> bool:
         """Whether this stands here for the first time; complains when it does not."""
         earlier = self._lines.setdefault(key, line)
         if earlier != line:
-            self.complain("again", f"{short_quote(name)} is already on line {earlier}; keep one of the two", line)
+            self.complain(
+                "again", f"{short_quote(f'{run}{of_run}')} is already on line {earlier}; keep one of the two", line
+            )
         return earlier == line
 
     def taken(self, needed: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -272,7 +278,8 @@ class _ExperimentCsvRows:
         chosen = [*needed, *(name for name in wanted if name in self.columns)]
         self._sheet.require(chosen)
         self._name_unused({*needed, *wanted})
-        empty = dict.fromkeys(wanted)
+        names = dict.fromkeys((*needed, *wanted))
+        nothing = repeat(None)
         count = 0
         for part in self._sheet.parts(chosen):
             count += len(part.lines)
@@ -281,12 +288,16 @@ class _ExperimentCsvRows:
                     f"more than {MAX_EXPERIMENT_ROWS:,} rows; leave some out", int(part.lines[0])
                 )
             is_bad = np.zeros(len(part.lines), bool)
-            columns = [
-                self._read(name, texts, part.lines, is_bad) for name, texts in zip(chosen, part.columns, strict=True)
-            ]
-            for line, bad, *values in zip(part.lines.tolist(), is_bad.tolist(), *columns, strict=True):
+            read = {
+                name: self._read(name, texts, part.lines, is_bad)
+                for name, texts in zip(chosen, part.columns, strict=True)
+            }
+            columns = (read.get(name, nothing) for name in names)
+            for line, bad, values in zip(
+                part.lines.tolist(), is_bad.tolist(), zip(*columns, strict=False), strict=True
+            ):
                 if not bad:
-                    yield line, empty | dict(zip(chosen, values, strict=True))
+                    yield line, dict(zip(names, values, strict=True))
         if not count:
             self.note("empty", "no rows")
 
@@ -317,6 +328,9 @@ class _ExperimentCsvRows:
             if name in NAME_COLUMNS:
                 check(np.array([each is None for each in named], bool), "; expected a name")
             return named
+        plain = _plain_values(name, texts)
+        if plain is not None:
+            return plain
         words = [text.strip().lower() for text in texts]
         absent = [word in EMPTY_CELL_WORDS for word in words]
         # that a criterion does not apply is nothing odd
@@ -345,6 +359,30 @@ class _ExperimentCsvRows:
             None if number != number or not good else -int(number) if word.startswith("-") else int(number)
             for word, number, good in zip(words, numbers.tolist(), is_whole.tolist(), strict=True)
         ]
+
+
+def _plain_values(name: str, texts: Sequence[str]) -> list[Any] | None:
+    """The values of a column whose cells are all what it takes, or empty; None where cells have to be looked at one by one."""
+    import numpy as np
+
+    if name in BOOLEAN_COLUMNS:
+        codes = boolean_codes(texts)
+        if (codes == UNCLEAR_CODE).any():
+            return None
+        return [None if code == MISSING_CODE else code == TRUE_CODE for code in codes.tolist()]
+    numbers = cells.plain_numbers(texts)
+    if numbers is None:
+        return None
+    if name in SHARE_COLUMNS or name in AMOUNT_COLUMNS:
+        if (numbers < 0).any() or (name in SHARE_COLUMNS and (numbers > 1).any()):
+            return None
+        values: list[Any] = numbers.tolist()
+        return [None if value != value else value for value in values] if np.isnan(numbers).any() else values
+    least = -MAX_EXACT_INTEGER if name in SIGNED_INTEGER_COLUMNS else -1
+    if not ((numbers > least) & (numbers < MAX_EXACT_INTEGER) & (numbers % 1 == 0)).all():
+        return None
+    whole: list[Any] = numbers.astype(np.int64).tolist()
+    return whole
 
 
 def _column_suggestion(name: str, absent: set[str]) -> str:

@@ -75,7 +75,7 @@ def variance(values: Sequence[float]) -> float | None:
     if not values or math.inf in values:
         return None
     mean = _mean(values)
-    return math.fsum((value - mean) ** 2 for value in values) / len(values)
+    return math.fsum([(value - mean) ** 2 for value in values]) / len(values)
 
 
 def percentile(values: Sequence[float], share: float) -> float | None:
@@ -115,9 +115,9 @@ def flip_rate(n: int, c: int) -> float | None:
 
 
 def _check(values: Sequence[float]) -> None:
-    for value in values:
-        if math.isnan(value) or value == -math.inf:
-            raise ValueError(f"a value is a number or infinity, got {value}")
+    if any(map(math.isnan, values)) or -math.inf in values:
+        wrong = next(value for value in values if math.isnan(value) or value == -math.inf)
+        raise ValueError(f"a value is a number or infinity, got {wrong}")
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -129,6 +129,10 @@ MIN_RESAMPLED_CASES = 5
 """With fewer cases to draw from, the draws are too few to speak of others."""
 MAX_MEDIAN_NUMBERS_IN_MEMORY = 4_000_000
 """Numbers held at a time, so that memory does not grow with the replicates."""
+MAX_MULTINOMIAL_UNITS = 5_000
+"""Units whose counts are drawn by a multinomial."""
+MIN_MEDIAN_WINDOW = 256
+"""Values on each side of the median among which the medians of replicates are looked for first, at least."""
 
 
 def median_interval(cases: Sequence[Sequence[float]], *, level: float = 0.95) -> Interval | None:
@@ -196,14 +200,13 @@ def uplift_interval(
     if min(map(len, sides)) < MIN_RESAMPLED_CASES:
         return None
     chance = np.random.Generator(np.random.PCG64(seed))
-    rows = max(MAX_MEDIAN_NUMBERS_IN_MEMORY // max(sum(map(len, side)) + len(side) for side in sides), 1)
+    rows = max(MAX_MEDIAN_NUMBERS_IN_MEMORY // max(map(len, sides)), 1)
+    pooled = [PooledValues(side) for side in sides]
     found: list[Floats] = []
     for start in range(0, replicates, rows):
         count = min(rows, replicates - start)
         drawn = [_resample_counts(chance, len(side), count) for side in (sides if alone else sides[:1])]
-        before, after = (
-            resampled_medians(side, weights) for side, weights in zip(sides, drawn * (2 // len(drawn)), strict=True)
-        )
+        before, after = (side.medians(weights) for side, weights in zip(pooled, drawn * (2 // len(drawn)), strict=True))
         if np.isnan(before).any() or np.isnan(after).any() or ((before == 0) & (after == 0)).any():
             return None
         with np.errstate(divide="ignore"):
@@ -259,22 +262,51 @@ def _resample_counts(chance: np.random.Generator, units: int, rows: int) -> Inte
     """How often each unit is drawn, one row per replicate."""
     import numpy as np
 
-    return chance.multinomial(units, np.full(units, 1 / units), size=rows)
+    if units <= MAX_MULTINOMIAL_UNITS:
+        return chance.multinomial(units, np.full(units, 1 / units), size=rows)
+    # the same counts by drawing unit after unit, which is much faster for many
+    drawn = chance.integers(units, size=(rows, units)) + units * np.arange(rows)[:, None]
+    return np.bincount(drawn.ravel(), minlength=rows * units).reshape(rows, units)
 
 
-def resampled_medians(units: Sequence[Sequence[float]], weights: Integers) -> Floats:
-    """The median over all values of the units for each row of weights, each unit as often as it was drawn; NaN where none was that has any."""
-    import numpy as np
+class PooledValues:
+    """The values of sampled units together, sorted once for all replicates of a bootstrap."""
 
-    values = np.array([value for unit in units for value in unit], np.float64)
-    unit_of = np.repeat(np.arange(len(units)), [len(unit) for unit in units])
-    if not len(values):
-        return np.full(len(weights), np.nan)
-    order = np.argsort(values, kind="stable")
-    values, unit_of = values[order], unit_of[order]
-    reached = np.cumsum(weights[:, unit_of], axis=1)
-    size = reached[:, -1]
-    below = (reached > ((size - 1) // 2)[:, None]).argmax(axis=1)
-    above = (reached > (size // 2)[:, None]).argmax(axis=1)
-    medians: Floats = np.where(size > 0, (values[below] + values[above]) / 2, np.nan)
-    return medians
+    def __init__(self, units: Sequence[Sequence[float]]) -> None:
+        import numpy as np
+
+        sizes = [len(unit) for unit in units]
+        values = np.array([value for unit in units for value in unit], np.float64)
+        order = np.argsort(values, kind="stable")
+        self._values = values[order]
+        self._unit_of = np.repeat(np.arange(len(units)), sizes)[order]
+        self._sizes = np.array(sizes, np.int64)
+
+    def medians(self, weights: Integers) -> Floats:
+        """The median over all values for each row of weights, each unit as often as it was drawn; NaN where none was that has any.
+
+        Nearly all medians lie close to that of the values themselves, so the values are added up there alone, and further
+        out only for the replicates that need it.
+        """
+        import numpy as np
+
+        found: Floats = np.full(len(weights), np.nan)
+        size = weights @ self._sizes
+        waiting = np.flatnonzero(size)
+        middle, half = len(self._values) // 2, MIN_MEDIAN_WINDOW + 2 * math.isqrt(len(self._values))
+        while len(waiting):
+            low, high = max(0, middle - half), min(len(self._values), middle + half)
+            within, units = self._unit_of[low:high], len(self._sizes)
+            before = weights[waiting] @ np.bincount(self._unit_of[:low], minlength=units)
+            until = before + weights[waiting] @ np.bincount(within, minlength=units)
+            is_reached = (before <= (size[waiting] - 1) // 2) & (until > size[waiting] // 2)
+            rows, passed = waiting[is_reached], before[is_reached]
+            block = max(MAX_MEDIAN_NUMBERS_IN_MEMORY // (high - low), 1)
+            for start in range(0, len(rows), block):
+                some = rows[start : start + block]
+                reached = np.cumsum(weights[np.ix_(some, within)], axis=1) + passed[start : start + block, None]
+                ends = ((reached > rank[:, None]).argmax(axis=1) for rank in ((size[some] - 1) // 2, size[some] // 2))
+                found[some] = sum(self._values[low + end] for end in ends) / 2
+            waiting = waiting[~is_reached]
+            half *= 4
+        return found

@@ -13,7 +13,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from steelyard.stats.cost import cost_of_pass
-from steelyard.stats.descriptive import lower_median_bound, resampled_medians
+from steelyard.stats.descriptive import PooledValues, lower_median_bound
 from steelyard.stats.intervals import (
     Interval,
     binomial_tail_interval,
@@ -133,7 +133,7 @@ def _drawn_medians(
 
     sizes = [len(task) for task in tasks]
     drawn = [chance.multinomial(size, np.full(size, 1 / size), size=replicates) for size in sizes]
-    return resampled_medians([unit for task in tasks for unit in task], np.concatenate(drawn, axis=1))
+    return PooledValues([unit for task in tasks for unit in task]).medians(np.concatenate(drawn, axis=1))
 
 
 def task_cost_interval(costs: Sequence[Task], passes: Sequence[Task], *, level: float = 0.95) -> Interval | None:

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -51,11 +52,11 @@ from steelyard.tiers.sampling import (
     KeyedRuns,
     TierCaseKey,
     TierSample,
-    by_case,
     chosen_sampling,
     cost_difference,
     difference_estimate,
     median_uplift,
+    metric_values,
     score_difference,
 )
 from steelyard.tiers.warnings import MAX_NAME_CHARACTERS, analysis_warnings, run_warnings
@@ -103,9 +104,8 @@ def analyse_tiers(
     first = baseline or names[0]
     figures = [run_figures(run, agreed.get(run.identity), weights, kind) for run in given]
     rank = {name: place for place, name in enumerate(names)}
-    figures.sort(
-        key=lambda each: (each.model, rank[each.tier], each.experiment, natural_sort_key(each.case), each.number)
-    )
+    case_keys = {name: natural_sort_key(name) for name in {each.case for each in figures}}
+    figures.sort(key=lambda each: (each.model, rank[each.tier], each.experiment, case_keys[each.case], each.number))
     groups = _by_model_and_tier(figures, pair_by)
     sampling = chosen_sampling([tier for of_model in groups.values() for tier in of_model.values()], tasks)
     models = [
@@ -206,12 +206,12 @@ def _model(
 ) -> ModelAnalysis:
     """The tiers of one model, not yet compared with those of others."""
     there = [name for name in names if name in groups]
+    samples = {name: TierSample(groups[name], tasks) for name in there}
     found = []
     for name in there:
-        tier = _tier(name, groups[name], tasks)
+        tier = _tier(name, samples[name])
         if first in groups and name != first:
-            sides = TierSample(groups[first], tasks), TierSample(groups[name], tasks)
-            uplift = median_uplift(*sides, seed=seed, replicates=replicates)
+            uplift = median_uplift(samples[first], samples[name], seed=seed, replicates=replicates)
             tier = replace(tier, uplift=uplift)
         found.append(tier)
     medians = {
@@ -222,9 +222,9 @@ def _model(
         model=model,
         tiers=tuple(found),
         against_baseline=tuple(
-            _comparison(model, name, first, groups, tasks) for name in there if first in groups and name != first
+            _comparison(model, name, first, samples) for name in there if first in groups and name != first
         ),
-        ablation=tuple(_comparison(model, name, before, groups, tasks) for before, name in pairwise(there)),
+        ablation=tuple(_comparison(model, name, before, samples) for before, name in pairwise(there)),
         pass_rate_variance=_across_tiers(formulas.cross_tier_variance, medians["pass_rate"], found),
         composite_variance=_across_tiers(formulas.cross_tier_variance, medians["composite"], found),
         cost_variance=_across_tiers(formulas.cross_tier_variance, medians["cost_usd"], found),
@@ -239,12 +239,11 @@ def _across_tiers(
     return of(medians) if len(medians) == len(found) else None
 
 
-def _tier(name: str, runs: KeyedRuns, tasks: Tasks) -> TierAnalysis:
+def _tier(name: str, sample: TierSample) -> TierAnalysis:
     """One tier, not yet compared with others."""
-    cases = dict.fromkeys(run.case for run in runs)
-    outcomes = by_case(runs, "pass_rate")
+    runs, cases = sample.runs, sample.cases
+    outcomes = sample.by_case("pass_rate")
     unpriced = sum(run.figures.cost_usd is None for run in runs)
-    sample = TierSample(runs, tasks)
     middle = sample.median("composite")
     return TierAnalysis(
         tier=name,
@@ -272,7 +271,7 @@ def _tier(name: str, runs: KeyedRuns, tasks: Tasks) -> TierAnalysis:
 
 def _metric_statistics(metric: str, runs: KeyedRuns, unpriced: int) -> MetricStatistics:
     costs = metric in ("cost_usd", "cost_of_pass")
-    values = [run.metric(metric) for run in runs]
+    values = metric_values(runs, metric)
     found = describe([] if costs and unpriced else [value for value in values if value is not None])
     figures = {name: getattr(found, name) for name in ("median", "mean", "mode", "min", "max", "std_dev")}
     infinite = tuple(name for name, value in figures.items() if value == math.inf)
@@ -288,12 +287,12 @@ def _grade(middle: Estimate) -> TierGrade:
     return TierGrade(letter=letter, could_be=tuple(each for each in letters[best : worst + 1] if each != letter))
 
 
-def _comparison(model: str, tier: str, other: str, groups: Mapping[str, KeyedRuns], tasks: Tasks) -> TierComparison:
+def _comparison(model: str, tier: str, other: str, samples: Mapping[str, TierSample]) -> TierComparison:
     """A tier against another, before the number of comparisons is known."""
-    here, there = ({run.case for run in groups[name]} for name in (tier, other))
-    after, before = (by_case(groups[name], "pass_rate") for name in (tier, other))
+    sides = samples[other], samples[tier]
+    there, here = (side.cases.keys() for side in sides)
+    before, after = (side.by_case("pass_rate") for side in sides)
     shared = [case for case in after if case in before]
-    sides = TierSample(groups[other], tasks), TierSample(groups[tier], tasks)
     return TierComparison(
         model=model,
         tier=tier,
@@ -428,8 +427,7 @@ def _check(runs: Sequence[TierRun], judged: Mapping[RunIdentity, object]) -> Non
     unknown = next((identity for identity in judged if identity not in known), None)
     if unknown is not None:
         raise ValueError(f"judges rated {unknown}, and there is no such run")
-    for run in runs:
-        for name in ("score", "impl_rate", "cost_usd", "duration_seconds"):
-            value = getattr(run, name)
+    for name in ("score", "impl_rate", "cost_usd", "duration_seconds"):
+        for run, value in zip(runs, map(attrgetter(name), runs), strict=True):
             if value is not None and not 0 <= value < math.inf:
                 raise ValueError(f"{run.identity}: {name} must be a number of at least 0, got {value}")

@@ -7,7 +7,9 @@ are the variants of a task, such as subtests that one tier alone has, or its run
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -48,14 +50,17 @@ class KeyedRun(NamedTuple):
     case: TierCaseKey
     figures: RunFigures
 
-    def metric(self, name: str) -> float | None:
-        value: float | None = getattr(self.figures, name)
-        if name == "cost_of_pass" and self.figures.cost_of_pass_infinite:
-            return math.inf
-        return value
-
 
 KeyedRuns = Sequence[KeyedRun]
+
+
+def metric_values(runs: KeyedRuns, metric: str) -> list[float | None]:
+    """The value of a metric for each run; None where it is not known."""
+    values: list[float | None] = [getattr(figures, metric) for _, figures in runs]
+    if metric == "cost_of_pass":
+        is_infinite = (figures.cost_of_pass_infinite for _, figures in runs)
+        return [math.inf if infinite else value for infinite, value in zip(is_infinite, values, strict=True)]
+    return values
 
 
 class TaskSampling(NamedTuple):
@@ -86,25 +91,37 @@ def chosen_sampling(tiers: Sequence[KeyedRuns], wanted: Tasks | None) -> TaskSam
     return TaskSampling("fixed", f"tasks are fixed, because {few}: {meanings['fixed']}")
 
 
-class TierSample(NamedTuple):
-    """The runs of a tier, and what they are a sample of."""
+class TierSample:
+    """The runs of a tier, and what they are a sample of; what several figures need is worked out once."""
 
-    runs: KeyedRuns
-    tasks: Tasks
+    def __init__(self, runs: KeyedRuns, tasks: Tasks) -> None:
+        self.runs, self.tasks = runs, tasks
+        self._values: dict[str, Mapping[TierCaseKey, list[float]]] = {}
 
-    @property
+    @cached_property
+    def cases(self) -> dict[TierCaseKey, None]:
+        """Its tasks in the order of its runs."""
+        return dict.fromkeys(run.case for run in self.runs)
+
+    def by_case(self, metric: str) -> Mapping[TierCaseKey, list[float]]:
+        """The known values of each task that has any, sorted by name."""
+        if metric not in self._values:
+            self._values[metric] = by_case(self.runs, metric)
+        return self._values[metric]
+
+    @cached_property
     def unit(self) -> SamplingUnit:
-        cases = {run.case for run in self.runs}
         if self.tasks == "sampled":
-            return "case" if len(cases) > 1 else "run"
+            return "case" if len(self.cases) > 1 else "run"
         variants = {(run.case, run.figures.case) for run in self.runs}
-        return "variant" if len(variants) > len(cases) else "run"
+        return "variant" if len(variants) > len(self.cases) else "run"
 
-    @property
+    @cached_property
     def is_withheld(self) -> bool:
         """Whether tasks are sampled, and too few to say anything although each of them was run again and again."""
-        units = _units(self.runs, "pass_rate")
-        return self.unit == "case" and len(units) < MIN_SAMPLED_TASKS and min(map(len, units.values()), default=0) > 1
+        if self.unit != "case" or len(self.by_case("pass_rate")) >= MIN_SAMPLED_TASKS:
+            return False
+        return min(map(len, _units(self.runs, "pass_rate").values()), default=0) > 1
 
     def strata(self, metric: str, cases: Sequence[TierCaseKey] | None = None) -> list[Task]:
         """The sampled units of each task that has a value."""
@@ -113,7 +130,7 @@ class TierSample(NamedTuple):
 
     def mean(self, metric: str) -> Estimate:
         """The mean over all runs, each in [0, 1]."""
-        cases = by_case(self.runs, metric)
+        cases = self.by_case(metric)
         values = [value for of_case in cases.values() for value in of_case]
         if self.tasks == "fixed":
             found = _estimate(describe(values).mean, task_mean_interval(self.strata(metric)) if values else None)
@@ -130,7 +147,7 @@ class TierSample(NamedTuple):
 
     def median(self, metric: str) -> Estimate:
         """The median over all runs."""
-        cases = by_case(self.runs, metric)
+        cases = self.by_case(metric)
         values = [value for of_case in cases.values() for value in of_case]
         if self.tasks == "fixed":
             interval = task_median_interval(self.strata(metric)) if values else None
@@ -152,9 +169,10 @@ class TierSample(NamedTuple):
             is_infinite = value is not None and math.isinf(value)
             found = replace(_estimate(None if is_infinite else value, interval), infinite=is_infinite)
             return self._counted(found, cases, len(known))
+        is_by_run = self.unit == "run"
         units: dict[tuple[TierCaseKey, int], list[KeyedRun]] = {}
         for place, run in enumerate(known):
-            units.setdefault((run.case, place if self.unit == "run" else 0), []).append(run)
+            units.setdefault((run.case, place if is_by_run else 0), []).append(run)
         listed = [units[key] for key in sorted(units)]
         found = price_of_pass(
             [math.fsum(run.figures.cost_usd or 0.0 for run in each) for each in listed],
@@ -170,21 +188,19 @@ class TierSample(NamedTuple):
 
 def by_case(runs: KeyedRuns, metric: str) -> dict[TierCaseKey, list[float]]:
     """The known values of each task that has any, sorted by name, so that the order of the runs does not matter."""
-    found: dict[TierCaseKey, list[float]] = {}
-    for run in runs:
-        value = run.metric(metric)
+    found: dict[TierCaseKey, list[float]] = defaultdict(list)
+    for (case, _), value in zip(runs, metric_values(runs, metric), strict=True):
         if value is not None:
-            found.setdefault(run.case, []).append(value)
+            found[case].append(value)
     return {case: found[case] for case in sorted(found)}
 
 
 def _units(runs: KeyedRuns, metric: str) -> dict[TierCaseKey, list[list[float]]]:
     """The known values of each task by what is sampled of it: its variants where it has several, else its runs."""
     found: dict[TierCaseKey, dict[str, list[float]]] = {}
-    for run in runs:
-        value = run.metric(metric)
+    for (case, figures), value in zip(runs, metric_values(runs, metric), strict=True):
         if value is not None:
-            found.setdefault(run.case, {}).setdefault(run.figures.case, []).append(value)
+            found.setdefault(case, {}).setdefault(figures.case, []).append(value)
     return {
         case: list(variants.values())
         if len(variants := found[case]) > 1
@@ -195,7 +211,7 @@ def _units(runs: KeyedRuns, metric: str) -> dict[TierCaseKey, list[list[float]]]
 
 def median_uplift(before: TierSample, after: TierSample, *, seed: int, replicates: int) -> Estimate:
     """How much greater the median composite is than the baseline's, as a share of it."""
-    sides = [by_case(side.runs, "composite") for side in (before, after)]
+    sides = [side.by_case("composite") for side in (before, after)]
     values = [[value for of_case in side.values() for value in of_case] for side in sides]
     value = formulas.uplift(*(describe(each).median for each in reversed(values)))
     cases = sorted({*sides[0], *sides[1]})
@@ -204,7 +220,7 @@ def median_uplift(before: TierSample, after: TierSample, *, seed: int, replicate
         old, new = (side.strata("composite") for side in (before, after))
         interval = task_uplift_interval(old, new, seed=seed, replicates=replicates)
     # runs are resampled only where they are all of a single case
-    elif value is not None and (len(cases) > 1 or len({run.case for run in (*before.runs, *after.runs)}) == 1):
+    elif value is not None and (len(cases) > 1 or len({*before.cases, *after.cases}) == 1):
         old_cases, new_cases = ([side.get(case, []) for case in cases] for side in sides)
         interval = uplift_interval(old_cases, new_cases, seed=seed, replicates=replicates)
     if interval is not None and math.isinf(interval.high):
@@ -216,7 +232,7 @@ def median_uplift(before: TierSample, after: TierSample, *, seed: int, replicate
 
 def score_difference(before: TierSample, after: TierSample, metric: str) -> Estimate:
     """The mean over shared tasks of how much the mean of the runs differs."""
-    old, new = (by_case(side.runs, metric) for side in (before, after))
+    old, new = (side.by_case(metric) for side in (before, after))
     shared = [case for case in new if case in old]
     if not shared:
         return Estimate(value=None)
@@ -247,7 +263,7 @@ def cost_difference(before: TierSample, after: TierSample) -> Estimate:
     """The mean over shared tasks of how much a run's cost differs, with Student's interval; None if any is unknown."""
     if any(run.figures.cost_usd is None for run in (*before.runs, *after.runs)):
         return Estimate(value=None)
-    old, new = (by_case(side.runs, "cost_usd") for side in (before, after))
+    old, new = (side.by_case("cost_usd") for side in (before, after))
     shared = [case for case in new if case in old]
     if not shared:
         return Estimate(value=None)
