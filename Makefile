@@ -12,7 +12,7 @@ CORE_TESTS := tests/test_architecture.py tests/test_plugins.py tests/evalsets/te
 	tests/store/test_store.py tests/analysis/test_scoring.py tests/analysis/test_summary.py tests/stats/test_passk.py \
 	tests/reports/test_terminal.py
 
-.PHONY: release site check demo test test-slow bench chaos chaos-kills chaos-fuzz chaos-machines format pins docs clean
+.PHONY: release site check demo test test-slow bench bench-all chaos chaos-kills chaos-fuzz chaos-machines format pins docs clean
 
 demo: .venv/core
 	$(BIN)/steelyard demo
@@ -35,7 +35,13 @@ test: .venv/ready .venv/system
 test-slow: .venv/ready .venv/system
 	$(BIN)/pytest -q -m slow
 
+# One table: ours, a peer in the same run, the floor. RELEASE=1.2.0 adds a line to benchmarks/history.jsonl.
+RELEASE ?=
 bench: .venv/ready
+	$(BIN)/python -m benchmarks.table $(if $(RELEASE),--record $(RELEASE))
+
+# Every subject in more detail; takes an hour.
+bench-all: bench
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/conversations.py
 	$(BIN)/python benchmarks/verify.py

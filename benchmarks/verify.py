@@ -254,6 +254,24 @@ def cargo(count: int) -> None:
         list(pool.map(judge, rust_attempts(count)))
 
 
+def rustc(count: int) -> None:
+    """The floor: the compiler, the tests and the linter, without a project."""
+
+    def judge(attempt: tuple[Case, str]) -> None:
+        case, _ = attempt
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "lib.rs").write_text(f"{case.reference}\n{case.tests}\n")
+            for command in (
+                ["rustc", "--edition", "2021", "--test", "lib.rs", "-o", "tests"],
+                [f"{folder}/tests"],
+                ["clippy-driver", "--edition", "2021", "--crate-type", "lib", "--emit", "metadata", "lib.rs"],
+            ):
+                subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(judge, rust_attempts(count)))
+
+
 def rust_alone(count: int) -> None:
     """Ours, one answer at a time per worker."""
     asyncio.run(_rust(count, AT_ONCE, each_its_own=True))
@@ -298,6 +316,7 @@ CONTESTANTS: dict[str, Callable[[int], None]] = {
     "steelyard with loops": steelyard_loops,
     "memory": memory,
     "cargo": cargo,
+    "rustc": rustc,
     "rust alone": rust_alone,
     "rust together": rust_together,
 }
