@@ -63,7 +63,7 @@ def run_test_file(case: dict[str, Any]) -> None:
     if case["style"] == "pytest":
         import pytest
 
-        assert pytest.main(["-q", "-p", "no:cacheprovider", "--rootdir=.", "test_answer.py"]) == 0, "pytest failed"
+        assert pytest.main(["-q", "--rootdir=.", "test_answer.py"]) == 0, "pytest failed"
         return
     suite = unittest.defaultTestLoader.loadTestsFromName("test_answer")
     found = unittest.TextTestRunner().run(suite)

@@ -27,7 +27,16 @@ MAX_GUEST_MESSAGE_BYTES = 64 << 20
 """Bytes of one message of a guest."""
 GUEST_PARTS = {
     "candidate": ("start_method", "wire", "values", "objects", "candidate_peer", "candidate"),
-    "inside": ("start_method", "wire", "fairness", "genuine_code", "introspection", "runners", "inside"),
+    "inside": (
+        "start_method",
+        "wire",
+        "test_rewriter",
+        "fairness",
+        "genuine_code",
+        "introspection",
+        "runners",
+        "inside",
+    ),
     "referee": ("start_method", "wire", "values", "objects", "remote", "referee"),
     "file_referee": (
         "start_method",
@@ -36,6 +45,7 @@ GUEST_PARTS = {
         "objects",
         "remote",
         "referee",
+        "test_rewriter",
         "fairness",
         "runners",
         "file_referee",

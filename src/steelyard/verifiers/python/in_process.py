@@ -74,8 +74,8 @@ class Rehearsal(NamedTuple):
     """What a file of tests is like, known from running it without the answer that is judged."""
 
     names: tuple[str, ...]
-    skipped: frozenset[str]
-    """Tests that skip themselves, or expect to fail, whatever the answer is."""
+    skipped: frozenset[tuple[str, str]]
+    """Tests that skip themselves, or expect to fail, whatever the answer is: their names, each with `skipped` or `expected`."""
     is_whole: bool
     """Whether the file could be run: else the names are those of its functions."""
 
@@ -111,8 +111,12 @@ class InProcessJudge:
             report = await self._run(case, tests, reference, allows_own_word=True)
             if report.raised and not report.tests and reference is not None:
                 report = await self._run(case, tests, None, allows_own_word=True)
-            skipped = {name for name, fact in report.tests.items() if fact.outcome not in ("passed", "failed")}
-            if report.tests and skipped == set(report.tests):
+            skipped = {
+                (name, "expected" if fact.outcome == "expected" else "skipped")
+                for name, fact in report.tests.items()
+                if fact.outcome not in ("passed", "failed")
+            }
+            if report.tests and len(skipped) == len(report.tests):
                 raise VerifierError("every test of the case skips itself here, so no answer can be judged")
             is_whole = bool(report.tests) and not report.raised and report.is_finished
             names = tuple(report.tests) if is_whole else tests.names
@@ -261,7 +265,7 @@ def judged_test(name: str, fact: TestFact | None, rehearsal: Rehearsal, tampered
         outcome = "passed"
     elif fact.outcome != "failed":
         # what the answer had a hand in is no reason to skip
-        if fact.outcome == "declined" or name in rehearsal.skipped:
+        if fact.outcome == "declined" or (name, fact.outcome) in rehearsal.skipped:
             outcome = "ignored"
         message = f"skipped: {message}"
     cause = fact.cause if outcome == "failed" else ""

@@ -7,7 +7,6 @@ then it would be its own judge. Comparisons that it inherits from tuple, dict, s
 from __future__ import annotations
 
 import array
-import ast
 import builtins
 import collections
 import collections.abc
@@ -22,8 +21,22 @@ import re
 import sys
 import types
 import uuid
-import warnings
 
+from steelyard.verifiers.python.guest.test_rewriter import (
+    CHAIN,
+    COMPARE,
+    ENFORCED_ASSERTIONS,
+    ENTER,
+    HOLDS,
+    LEAVE,
+    LOOK_UP,
+    MATCH,
+    METHOD,
+    SAME,
+    SEEK,
+    TESTS_FILE,
+    TRUTH,
+)
 from steelyard.verifiers.python.guest.wire import short_repr
 
 TYPE_CHECKING = False
@@ -43,25 +56,6 @@ MAX_PLAIN_DEPTH = 6
 """How deep we look for objects of the answer's in lists of lists."""
 MAX_PLAIN_ITEMS = 1000
 """How many items of a list we look at."""
-EQUALITY_ASSERTIONS = {
-    *("assertEqual", "assertEquals", "assertAlmostEqual", "assertListEqual", "assertTupleEqual", "assertSetEqual"),
-    *("assertDictEqual", "assertSequenceEqual", "assertCountEqual", "assertMultiLineEqual"),
-}
-"""Methods of unittest that pass when their first two arguments are equal."""
-ENFORCED_ASSERTIONS = {
-    **dict.fromkeys(("assertEqual", "assertEquals", "assertListEqual", "assertTupleEqual", "assertSetEqual"), "Eq"),
-    **dict.fromkeys(("assertDictEqual", "assertMultiLineEqual"), "Eq"),
-    "assertNotEqual": "NotEq",
-    "assertIn": "In",
-    "assertNotIn": "NotIn",
-    "assertIs": "Is",
-    "assertIsNot": "IsNot",
-    "assertLess": "Lt",
-    "assertLessEqual": "LtE",
-    "assertGreater": "Gt",
-    "assertGreaterEqual": "GtE",
-}
-"""Methods of unittest that pass only where a comparison holds: we make it as well, whatever has become of unittest."""
 CATCHING_TESTS_PATTERN = re.compile(
     r"\bexcept\b|suppress\(|AssertionError|\braises\b.*\n\s*(?:async )?def |TypeEqualityFunc"
 )
@@ -89,11 +83,6 @@ LIBRARY_FOLDERS = tuple({path + os.sep for known in _LIBRARY_PATHS for path in (
 """Where code lies that no answer has written; names are not resolved later, because an answer can make links."""
 SKIPPING_FILES = (os.path.join("unittest", "case.py"), os.path.join("_pytest", "outcomes.py"))
 """Where the functions are by which a test skips itself."""
-TESTS_FILE = "test_answer.py"
-"""The file name in the code of tests; there is no such file."""
-COMPARE, ENTER, HOLDS, LEAVE, SAME, TRUTH = "\0compare", "\0enter", "\0holds", "\0leave", "\0same", "\0truth"
-CHAIN = "\0chain"
-"""Constants that stand for our functions in the code of tests until it is compiled: a name could be given to something else."""
 
 
 def all_types() -> dict[int, tuple[type, object]]:
@@ -153,6 +142,10 @@ class ComparisonJudge:
             ENTER: bare(_enter, self),
             HOLDS: bare(_holds, self),
             LEAVE: bare(_leave, self),
+            LOOK_UP: bare(_look_up, self),
+            MATCH: bare(_match, self),
+            METHOD: bare(_method, self),
+            SEEK: bare(_seek, self),
             SAME: bare(_same, self),
             TRUTH: bare(_truth, self),
         }
@@ -216,7 +209,9 @@ class ComparisonJudge:
             result = compared(left, right)
         finally:
             self._setprofile(before)
-        if self._claims_equality(how, result) and self._is_own_word(how, left, right, ran):
+        # a set is less than another by what equals its members
+        is_subset = result is True and how in ("Lt", "LtE", "Gt", "GtE") and isinstance(left, set | frozenset)
+        if (is_subset or self._claims_equality(how, result)) and self._is_own_word(how, left, right, ran):
             self.own_word = True
             if not self._is_allowed:
                 self.fail(OWN_WORD_MESSAGE)
@@ -263,6 +258,24 @@ class ComparisonJudge:
         else:  # both are the library's: one may equal anything
             return self._decides(left) or self._decides(right)
         return any(map(self._decides, others)) or any(self._is_answers_code(code) for code in ran)
+
+    def seek(self, container: Any, item: Any) -> None:
+        """Look for an object of the answer's in plain data before the tests do: there it would be compared unseen."""
+        if _is_plain_container(container) and self._decides(item):
+            for one in _some(container):
+                self.compare("Eq", item, one)
+
+    def seeking_method(self, container: Any, name: str) -> Any:
+        """A method that compares its argument with what a container holds; that of a plain one looks at it first."""
+        method = getattr(container, name)
+        if not _is_plain_container(container):
+            return method
+
+        def seek(*arguments: Any, **named: Any) -> Any:
+            self.seek(container, arguments[0])
+            return method(*arguments, **named)
+
+        return seek
 
     def _is_answers(self, value: Any, depth: int = 0) -> bool:
         """Whether a value is, or holds, an object of a class that is neither the interpreter's nor the library's."""
@@ -414,6 +427,10 @@ def _is_among(kind: type, kinds: tuple[type, ...]) -> bool:
     return False
 
 
+def _is_plain_container(value: Any) -> bool:
+    return type(value) is dict or _is_among(type(value), PLAIN_CONTAINER_TYPES)
+
+
 _class_attributes: Callable[[type], Any] = type.__dict__["__dict__"].__get__
 """What a class itself defines, whatever its metaclass says that it does."""
 _class_module: Callable[[type], Any] = type.__dict__["__module__"].__get__
@@ -478,105 +495,25 @@ def _same(name: str, left: Any, right: Any, judge: Any = None) -> Any:
     return judge.check_pair(name, left, right)
 
 
+def _look_up(container: Any, key: Any, judge: Any = None) -> Any:
+    judge.seek(container, key)
+    return container[key]
+
+
+def _match(subject: Any, values: tuple[Any, ...], judge: Any = None) -> Any:
+    judge.seek(values, subject)
+    return subject
+
+
+def _method(container: Any, name: str, judge: Any = None) -> Any:
+    return judge.seeking_method(container, name)
+
+
+def _seek(container: Any, key: Any, judge: Any = None) -> Any:
+    judge.seek(container, key)
+    return key
+
+
 def _truth(value: Any, judge: Any = None) -> Any:
     judge.stay()
     return value
-
-
-class _AssertionRewriter(ast.NodeTransformer):
-    """Lets every comparison of a test file go through our functions."""
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._entered(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return self._entered(node)
-
-    def _entered(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
-        self.generic_visit(node)
-        if node.name.startswith("test"):
-            has_docstring = ast.get_docstring(node, clean=False) is not None
-            _LeaveRewriter().visit_body(node)
-            node.body.insert(int(has_docstring), ast.Expr(_call(ENTER, ast.Constant(node.name))))
-            node.body.append(ast.Expr(_call(LEAVE)))
-        return node
-
-    def visit_Assert(self, node: ast.Assert) -> ast.AST:
-        test = node.test
-        if isinstance(test, ast.Compare) and len(test.ops) == 1 and node.msg is None:
-            left, right = self.visit(test.left), self.visit(test.comparators[0])
-            return ast.copy_location(
-                ast.Expr(_call(HOLDS, ast.Constant(type(test.ops[0]).__name__), left, right)), node
-            )
-        # an assert fails where a chain ends early, so what comes later may be computed
-        is_chain = isinstance(test, ast.Compare) and len(test.ops) > 1
-        node.test = _call(TRUTH, self._chained(test) if is_chain else self.visit(test))  # type: ignore[arg-type]
-        if node.msg is not None:
-            node.msg = self.visit(node.msg)
-        return node
-
-    def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        if len(node.ops) > 1:
-            later = node.comparators[1:]
-            is_plain = all(isinstance(one, ast.Constant | ast.Name | ast.UnaryOp | ast.Attribute) for one in later)
-            return self._chained(node) if is_plain else self.generic_visit(node)
-        self.generic_visit(node)
-        how = ast.Constant(type(node.ops[0]).__name__)
-        return ast.copy_location(_call(COMPARE, how, node.left, node.comparators[0]), node)
-
-    def _chained(self, node: ast.Compare) -> ast.expr:
-        self.generic_visit(node)
-        steps: Any = tuple((type(one).__name__, place) for place, one in enumerate(node.ops))
-        operands = ast.Tuple([node.left, *node.comparators], ast.Load())
-        return ast.copy_location(_call(CHAIN, ast.Constant(steps), operands), node)
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        called = node.func
-        is_assertion = isinstance(called, ast.Attribute) and called.attr in {*EQUALITY_ASSERTIONS, *ENFORCED_ASSERTIONS}
-        if is_assertion and len(node.args) >= 2 and not any(isinstance(one, ast.Starred) for one in node.args[:2]):
-            name = ast.Constant(called.attr)  # type: ignore[attr-defined]
-            node.args[:2] = [ast.Starred(_call(SAME, name, *node.args[:2]), ast.Load())]
-        return node
-
-
-class _LeaveRewriter(ast.NodeTransformer):
-    """Notes the end of a test wherever it returns."""
-
-    def visit_body(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        self.generic_visit(node)
-
-    def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
-        return [ast.copy_location(ast.Expr(_call(LEAVE)), node), node]
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return node  # what is defined in a test returns from itself
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return node
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        return node
-
-
-def _call(function: str, *arguments: ast.expr) -> ast.expr:
-    return ast.Call(ast.Constant(function), list(arguments), [])
-
-
-def fair_code(source: str, functions: dict[str, Any], mode: str = "exec") -> Any:
-    """The compiled tests, in which comparisons are made by these functions."""
-    parsed = ast.parse(source, TESTS_FILE, mode)
-    tree = ast.fix_missing_locations(_AssertionRewriter().visit(parsed))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)  # a constant that is called will be a function
-        return _with_functions(compile(tree, TESTS_FILE, mode, dont_inherit=True), functions)
-
-
-def _with_functions(code: Any, functions: dict[str, Any]) -> Any:
-    constants = []
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            constants.append(_with_functions(constant, functions))
-        else:
-            constants.append(functions.get(constant, constant) if isinstance(constant, str) else constant)
-    return code.replace(co_consts=tuple(constants))

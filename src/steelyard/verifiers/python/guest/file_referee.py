@@ -15,7 +15,6 @@ import time
 import types
 import unittest
 
-from steelyard.verifiers.python.guest.fairness import EQUALITY_ASSERTIONS, TESTS_FILE
 from steelyard.verifiers.python.guest.referee import (
     ANSWER_MODULE_NAMES,
     COMPARISON_NAME,
@@ -31,6 +30,7 @@ from steelyard.verifiers.python.guest.referee import (
 )
 from steelyard.verifiers.python.guest.remote import RefereePeer, RemoteObject
 from steelyard.verifiers.python.guest.runners import TESTS_MODULE, received_job, run_pytest
+from steelyard.verifiers.python.guest.test_rewriter import EQUALITY_ASSERTIONS, TESTS_FILE
 from steelyard.verifiers.python.guest.values import ValueDecoder
 from steelyard.verifiers.python.guest.wire import (
     MAX_EXCEPTION_CHARS,
@@ -159,7 +159,7 @@ class RefereedFile:
         try:
             if self._job["style"] == "pytest":
                 # it forks when pytest is ready; looking for tests must not ask anything of the answer's objects
-                run_pytest(self, self.load, (RemoteObject,))
+                run_pytest(self, self.load, self._job["source"], (RemoteObject,))
             else:
                 self._run_unittest(self.load())
         except BaseException as error:

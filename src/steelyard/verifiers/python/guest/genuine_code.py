@@ -15,7 +15,8 @@ import operator
 import os
 import types
 
-from steelyard.verifiers.python.guest.fairness import LIBRARY_FOLDERS, TESTS_FILE
+from steelyard.verifiers.python.guest.fairness import LIBRARY_FOLDERS
+from steelyard.verifiers.python.guest.test_rewriter import TESTS_FILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

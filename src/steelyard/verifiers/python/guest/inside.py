@@ -25,7 +25,7 @@ import sys
 import time
 import types
 
-from steelyard.verifiers.python.guest.fairness import ComparisonJudge, all_types, fair_code
+from steelyard.verifiers.python.guest.fairness import ComparisonJudge, all_types
 from steelyard.verifiers.python.guest.introspection import IntrospectionGuard
 from steelyard.verifiers.python.guest.runners import (
     StepRunner,
@@ -39,6 +39,7 @@ from steelyard.verifiers.python.guest.runners import (
     undefined_name,
 )
 from steelyard.verifiers.python.guest.start_method import fork_by_default
+from steelyard.verifiers.python.guest.test_rewriter import fair_code
 from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, MessageSocket, exception_text
 
 TYPE_CHECKING = False
@@ -309,7 +310,7 @@ class AnswerSession:
 
         if self._job["style"] == "pytest":
             try:
-                run_pytest(runner, loaded)
+                run_pytest(runner, loaded, self._job["tests"], is_without_answer=self._job["code"] is None)
             except RuntimeError as error:
                 if not is_loaded:
                     self.tell("unable", exception_text(error))

@@ -20,7 +20,7 @@ import sys
 import traceback
 import types
 
-from steelyard.verifiers.python.guest.fairness import LIBRARY_FOLDERS, TESTS_FILE, ComparisonJudge
+from steelyard.verifiers.python.guest.fairness import LIBRARY_FOLDERS, ComparisonJudge
 from steelyard.verifiers.python.guest.genuine_code import (
     checking_compile,
     compiled_trees,
@@ -29,6 +29,7 @@ from steelyard.verifiers.python.guest.genuine_code import (
     is_forged_source,
     is_library_file,
 )
+from steelyard.verifiers.python.guest.test_rewriter import TESTS_FILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ import unittest.mock  # loaded before the answer is, so that its classes are kno
 from importlib import metadata
 from typing import NamedTuple, Protocol
 
-from steelyard.verifiers.python.guest.fairness import TESTS_FILE, ComparisonJudge, fair_code
+from steelyard.verifiers.python.guest.fairness import ComparisonJudge
+from steelyard.verifiers.python.guest.test_rewriter import TESTS_FILE, fair_code
 from steelyard.verifiers.python.guest.wire import MessageSocket, TestFailure, exception_text, failure_cause, short_repr
 
 TYPE_CHECKING = False
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 try:
     import pytest
+    from _pytest import legacypath, terminal
     from _pytest.runner import runtestprotocol
 
     HAS_PYTEST = True
@@ -37,6 +39,10 @@ try:
             # loaded before the answer is: some change pytest when they are, and what they bring along is not the answer's
             with contextlib.suppress(Exception):
                 _plugin.load()
+    # for good: what this plug-in undoes at the end would look like a change of the answer's
+    with contextlib.suppress(Exception):
+        keeps_nothing: Any = types.SimpleNamespace(add_cleanup=id)
+        legacypath.pytest_load_initial_conftests(keeps_nothing)
 except ImportError:  # only files in pytest's style need it
     HAS_PYTEST = False
 
@@ -49,10 +55,14 @@ NEEDS_TESTS_MODULE_PATTERN = re.compile(
 """Tests that must be found by the name of their module; others are found by nobody."""
 PYTEST_OPTIONS = (
     *("-s", "--noconftest", "-c", "pytest.ini", "--assert=plain", "-p", "no:terminal"),
-    *("-p", "no:cacheprovider", "-p", "no:legacypath", "-p", "no:junitxml", "-p", "no:faulthandler"),
+    *("-p", "no:legacypath", "-p", "no:faulthandler"),
     # ours is for tests of models; here its package cannot be read
     *("-p", "no:steelyard"),
 )
+OPTIONAL_PYTEST_PLUGINS = {"cacheprovider": re.compile(r"\bcache\b"), "junitxml": re.compile(r"\brecord_\w")}
+"""Plug-ins of pytest that take time, and the fixtures for which a file needs them."""
+LEGACY_PATHS_PATTERN = re.compile(r"\btmpdir|\bfspath\b")
+OUTPUT_OPTIONS_PATTERN = re.compile(r"config\b")
 
 
 def received_job(fd: int) -> tuple[MessageSocket, dict[str, Any]]:
@@ -300,7 +310,47 @@ def _memory_module(session: Any, load: Callable[[], types.ModuleType], hidden: t
     return MemoryModule.from_parent(session, path=session.path / TESTS_FILE)
 
 
-def run_pytest(runner: TestRunner, load: Callable[[], types.ModuleType], hidden: tuple[type, ...] = ()) -> None:
+def _rarely_needed_parts(source: str) -> Any:
+    """A plug-in with what a few files need of those that are switched off."""
+
+    class RarelyNeededParts:
+        """Fixtures of old paths, and the options of what is printed."""
+
+        def pytest_addoption(self, parser: Any) -> None:
+            if OUTPUT_OPTIONS_PATTERN.search(source):
+                terminal.pytest_addoption(parser)
+
+        @pytest.hookimpl(trylast=True)
+        def pytest_configure(self, config: Any) -> None:
+            if LEGACY_PATHS_PATTERN.search(source):
+                legacypath.pytest_configure(config)
+
+    return RarelyNeededParts()
+
+
+def _item_outcome(item: Any, nextitem: Any, runner: TestRunner, *, is_without_answer: bool) -> tuple[str, str]:
+    """Run one test of pytest's; how it went."""
+    outcome, message = _pytest_outcome(runtestprotocol(item, log=False, nextitem=nextitem))
+    raised = item.stash[_RAISED]
+    if outcome == "expected" and any(
+        isinstance(error, pytest.xfail.Exception) and runner.is_answers(error) for error in raised
+    ):
+        return "failed", message
+    if outcome == "failed" and is_without_answer and item.get_closest_marker("xfail") is not None:
+        # the mark may name an exception that only an answer raises
+        return "expected", message
+    is_own = outcome == "skipped" and raised and not any(map(runner.is_answers, raised))
+    return "declined" if is_own else outcome, message
+
+
+def run_pytest(
+    runner: TestRunner,
+    load: Callable[[], types.ModuleType],
+    source: str,
+    hidden: tuple[type, ...] = (),
+    *,
+    is_without_answer: bool = False,
+) -> None:
     """Run what pytest finds in a module, and nothing else that lies around; values of hidden types are no tests."""
     failed_parts: list[str] = []
 
@@ -326,16 +376,12 @@ def run_pytest(runner: TestRunner, load: Callable[[], types.ModuleType], hidden:
 
         def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> bool:
             name = item.nodeid.partition("::")[2].replace("::", ".")
-            raised: list[BaseException] = []
-            item.stash[_RAISED] = raised
+            item.stash[_RAISED] = []
 
             def call() -> tuple[str, str]:
                 del failed_parts[:]
-                outcome, message = _pytest_outcome(runtestprotocol(item, log=False, nextitem=nextitem))
-                if failed_parts and outcome == "passed":
-                    return "failed", failed_parts[0]
-                is_own = outcome == "skipped" and raised and not any(map(runner.is_answers, raised))
-                return "declined" if is_own else outcome, message
+                outcome, message = _item_outcome(item, nextitem, runner, is_without_answer=is_without_answer)
+                return ("failed", failed_parts[0]) if failed_parts and outcome == "passed" else (outcome, message)
 
             runner.run(name, call)
             return True
@@ -359,7 +405,9 @@ def run_pytest(runner: TestRunner, load: Callable[[], types.ModuleType], hidden:
 
     with open("pytest.ini", "w", encoding="utf-8") as settings:
         settings.write("[pytest]\n")  # read before the answer is loaded; without it pytest would look around for one
-    status = pytest.main([*PYTEST_OPTIONS, "--rootdir", os.getcwd()], plugins=[Plugin()])
+    unneeded = [f"-pno:{name}" for name, use in OPTIONAL_PYTEST_PLUGINS.items() if not use.search(source)]
+    options = [*PYTEST_OPTIONS, *unneeded, "--rootdir", os.getcwd()]
+    status = pytest.main(options, plugins=[Plugin(), _rarely_needed_parts(source)])
     if status not in (0, 1, 5):
         raise RuntimeError(f"pytest ended with {status!r}")
 

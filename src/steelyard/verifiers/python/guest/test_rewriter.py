@@ -1,0 +1,161 @@
+"""The code of tests that run beside an answer: every comparison in it is made by functions of ours.
+
+Only the standard library is used: an interpreter that knows nothing of steelyard loads this module.
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+import warnings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+TESTS_FILE = "test_answer.py"
+"""The file name in the code of tests; there is no such file."""
+COMPARE, ENTER, HOLDS, LEAVE, SAME, TRUTH = "\0compare", "\0enter", "\0holds", "\0leave", "\0same", "\0truth"
+CHAIN, LOOK_UP, MATCH, METHOD, SEEK = "\0chain", "\0look up", "\0match", "\0method", "\0seek"
+"""Constants that stand for our functions in the code of tests until it is compiled: a name could be given to something else."""
+EQUALITY_ASSERTIONS = {
+    *("assertEqual", "assertEquals", "assertAlmostEqual", "assertListEqual", "assertTupleEqual", "assertSetEqual"),
+    *("assertDictEqual", "assertSequenceEqual", "assertCountEqual", "assertMultiLineEqual"),
+}
+"""Methods of unittest that pass when their first two arguments are equal."""
+ENFORCED_ASSERTIONS = {
+    **dict.fromkeys(("assertEqual", "assertEquals", "assertListEqual", "assertTupleEqual", "assertSetEqual"), "Eq"),
+    **dict.fromkeys(("assertDictEqual", "assertMultiLineEqual"), "Eq"),
+    "assertNotEqual": "NotEq",
+    "assertIn": "In",
+    "assertNotIn": "NotIn",
+    "assertIs": "Is",
+    "assertIsNot": "IsNot",
+    "assertLess": "Lt",
+    "assertLessEqual": "LtE",
+    "assertGreater": "Gt",
+    "assertGreaterEqual": "GtE",
+}
+"""Methods of unittest that pass only where a comparison holds: we make it as well, whatever has become of unittest."""
+SEEKING_METHODS = {"count", "discard", "get", "index", "pop", "remove", "setdefault"}
+"""Methods of lists, sets and dicts that compare what they are given with what they hold."""
+
+
+class _AssertionRewriter(ast.NodeTransformer):
+    """Lets every comparison of a test file go through our functions."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return self._entered(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return self._entered(node)
+
+    def _entered(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        self.generic_visit(node)
+        if node.name.startswith("test"):
+            has_docstring = ast.get_docstring(node, clean=False) is not None
+            _LeaveRewriter().visit_body(node)
+            node.body.insert(int(has_docstring), ast.Expr(_call(ENTER, ast.Constant(node.name))))
+            node.body.append(ast.Expr(_call(LEAVE)))
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        test = node.test
+        if isinstance(test, ast.Compare) and len(test.ops) == 1 and node.msg is None:
+            left, right = self.visit(test.left), self.visit(test.comparators[0])
+            return ast.copy_location(
+                ast.Expr(_call(HOLDS, ast.Constant(type(test.ops[0]).__name__), left, right)), node
+            )
+        # an assert fails where a chain ends early, so what comes later may be computed
+        is_chain = isinstance(test, ast.Compare) and len(test.ops) > 1
+        node.test = _call(TRUTH, self._chained(test) if is_chain else self.visit(test))  # type: ignore[arg-type]
+        if node.msg is not None:
+            node.msg = self.visit(node.msg)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        if len(node.ops) > 1:
+            later = node.comparators[1:]
+            is_plain = all(isinstance(one, ast.Constant | ast.Name | ast.UnaryOp | ast.Attribute) for one in later)
+            return self._chained(node) if is_plain else self.generic_visit(node)
+        self.generic_visit(node)
+        how = ast.Constant(type(node.ops[0]).__name__)
+        return ast.copy_location(_call(COMPARE, how, node.left, node.comparators[0]), node)
+
+    def _chained(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        steps: Any = tuple((type(one).__name__, place) for place, one in enumerate(node.ops))
+        operands = ast.Tuple([node.left, *node.comparators], ast.Load())
+        return ast.copy_location(_call(CHAIN, ast.Constant(steps), operands), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        called = node.func
+        is_assertion = isinstance(called, ast.Attribute) and called.attr in {*EQUALITY_ASSERTIONS, *ENFORCED_ASSERTIONS}
+        if is_assertion and len(node.args) >= 2 and not any(isinstance(one, ast.Starred) for one in node.args[:2]):
+            name = ast.Constant(called.attr)  # type: ignore[attr-defined]
+            node.args[:2] = [ast.Starred(_call(SAME, name, *node.args[:2]), ast.Load())]
+        elif isinstance(called, ast.Attribute) and called.attr in SEEKING_METHODS and node.args:
+            node.func = _call(METHOD, called.value, ast.Constant(called.attr))
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load) or isinstance(node.slice, ast.Constant | ast.Slice | ast.Tuple):
+            return node
+        if isinstance(node.value, ast.Dict):
+            return ast.copy_location(_call(LOOK_UP, node.value, node.slice), node)
+        if isinstance(node.value, ast.Name):
+            # the name is looked up twice, so that what it stands for is asked from the tests' own line
+            node.slice = _call(SEEK, ast.Name(node.value.id, ast.Load()), node.slice)
+        return node
+
+    def visit_Match(self, node: ast.Match) -> ast.AST:
+        self.generic_visit(node)
+        patterns = (inner for case in node.cases for inner in ast.walk(case.pattern))
+        values = [inner.value for inner in patterns if isinstance(inner, ast.MatchValue)]
+        if constants := [value for value in values if isinstance(value, ast.Constant)]:
+            node.subject = _call(MATCH, node.subject, ast.Tuple(list(constants), ast.Load()))
+        return node
+
+
+class _LeaveRewriter(ast.NodeTransformer):
+    """Notes the end of a test wherever it returns."""
+
+    def visit_body(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self.generic_visit(node)
+
+    def visit_Return(self, node: ast.Return) -> list[ast.stmt]:
+        return [ast.copy_location(ast.Expr(_call(LEAVE)), node), node]
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return node  # what is defined in a test returns from itself
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return node
+
+
+def _call(function: str, *arguments: ast.expr) -> ast.expr:
+    return ast.Call(ast.Constant(function), list(arguments), [])
+
+
+def fair_code(source: str, functions: dict[str, Any], mode: str = "exec") -> Any:
+    """The compiled tests, in which comparisons are made by these functions."""
+    parsed = ast.parse(source, TESTS_FILE, mode)
+    tree = ast.fix_missing_locations(_AssertionRewriter().visit(parsed))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # a constant that is called will be a function
+        return _with_functions(compile(tree, TESTS_FILE, mode, dont_inherit=True), functions)
+
+
+def _with_functions(code: Any, functions: dict[str, Any]) -> Any:
+    constants = []
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            constants.append(_with_functions(constant, functions))
+        else:
+            constants.append(functions.get(constant, constant) if isinstance(constant, str) else constant)
+    return code.replace(co_consts=tuple(constants))
