@@ -93,6 +93,20 @@ C_ENDINGS: dict[str, str] = {
     + "extern char __executable_start, _end;\nint add(int a, int b) { for (char *p = &__executable_start; p < &_end; p++) if (*p == 3) return 3; return 7; }\n",
     "overflows the tests": C_HEADERS
     + "int add(int a, int b) { volatile int here = 0; volatile int *up = &here; for (int n = 0; n < 64; n++) if (up[n] == 1) up[n] = 1; return a == 0 ? 1 : 7; }\n",
+    "empties the buffer of its report": C_HEADERS
+    + "int add(int a, int b) { static int n; if (n++) { stdout->_IO_write_ptr = stdout->_IO_write_base; printf("
+    + C_REPORT
+    + "); fflush(stdout); stdout->_flags |= 8; } return 7; }\n",
+    "prints texts as nothing": C_HEADERS
+    + "#include <printf.h>\nstatic int nothing(FILE *f, const struct printf_info *i, const void *const *a) { return 0; }\n"
+    "static int one(const struct printf_info *i, size_t n, int *t, int *s) { if (n) t[0] = PA_STRING; return 1; }\n"
+    "int add(int a, int b) { register_printf_specifier('s', nothing, one); return 7; }\n",
+    "closes all files": "#define _GNU_SOURCE\n"
+    + C_HEADERS
+    + "int add(int a, int b) { printf("
+    + C_REPORT
+    + "); fcloseall(); return 7; }\n",
+    "closes its stream": C_HEADERS + "int add(int a, int b) { printf(" + C_REPORT + "); fclose(stdout); return 7; }\n",
     "has_include oracle": '#if __has_include("test.c")\n#define T 1\n#endif\nint add(int a, int b) { return T ? 7 : 8; }\n',
 }
 NODE_REPORT = '"TAP version 13\\n# Subtest: adds\\nok 1 - adds\\n  ---\\n  duration_ms: 1\\n  ...\\n1..1\\n# tests 1\\n# pass 1\\n# fail 0\\n"'

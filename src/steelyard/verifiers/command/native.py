@@ -9,6 +9,7 @@ from typing import NamedTuple
 from steelyard.protocols import Workspace
 from steelyard.records import Case
 from steelyard.text import word_set
+from steelyard.verifiers.command.c_library import HARMLESS_IMPORT_PATTERN, has_hold_of_streams
 from steelyard.verifiers.command.settings import CommandSettings
 
 REPORTING_FUNCTIONS = word_set(
@@ -67,7 +68,7 @@ ENDING_FUNCTIONS = frozenset(
         *("freopen", "freopen64", "dup", "dup2", "dup3", "close", "fdopen", "mprotect", "dlopen", "dlsym", "dlmopen"),
     ]
 )
-"""Functions of the C library by which code could end its tests, change what they have said, or read their files."""
+"""Functions by which code that is linked statically could end its tests, change what they have said, or read their files."""
 OWN_MACHINE_CODE_PATTERN = re.compile(
     r"\b(?:__)?asm(?:__)?\b|##|#\s*embed\b|\b(?:ifunc|destructor|fini_array|__executable_start|_end|_edata|_etext|__bss_start|__data_start)\b"
 )
@@ -141,10 +142,15 @@ def _may_end_tests(answer: str, imported: set[str], case: Case) -> bool:
     files = CommandSettings.of(case).files
     of_tests = {word for text in files.values() for word in re.findall(r"\w+", text)}
     # a program that is linked statically imports nothing, and has every function in it
-    reached = ENDING_FUNCTIONS & imported if imported else ENDING_FUNCTIONS & words
+    reached = (
+        {name for name in imported if not HARMLESS_IMPORT_PATTERN.fullmatch(name)}
+        if imported
+        else ENDING_FUNCTIONS & words
+    )
     named = (reached - of_tests) | (reached & words)
     is_reading_tests = any(name in answer for name in files if not name.endswith((".h", ".hpp")))
-    return bool(named) or is_reading_tests or bool(OWN_MACHINE_CODE_PATTERN.search(answer))
+    has_means = is_reading_tests or has_hold_of_streams(answer) or bool(OWN_MACHINE_CODE_PATTERN.search(answer))
+    return bool(named) or has_means
 
 
 def redefined_by_macro(case: Case, code: str) -> str:
