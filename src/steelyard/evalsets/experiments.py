@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +32,7 @@ from steelyard.records import (
     Escalation,
     EvalSetFile,
     Experiment,
+    InheritingTier,
     Message,
     MessageRole,
     Panel,
@@ -39,6 +40,7 @@ from steelyard.records import (
     Rule,
     Tier,
     digest,
+    extended_tier,
     is_secret,
 )
 from steelyard.text import printable, short_quote
@@ -89,8 +91,15 @@ class JudgingTable(Record, frozen=True, kw_only=True):
 class TierTable(Tier, frozen=True, kw_only=True):
     """A table [[tiers]]."""
 
-    extends: str = ""
-    """The tier whose settings count where this one has none; parameters, files and environment are joined."""
+    extends: str | tuple[str, ...] = ""
+    """The tier whose settings count where this one has none, or several, the best of which is taken once they were run;
+    parameters, files and environment are joined."""
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """The names of the tiers that it may extend."""
+        given = (self.extends,) if isinstance(self.extends, str) else self.extends
+        return tuple(name for name in given if name)
 
 
 class LoadedExperiment(NamedTuple):
@@ -107,6 +116,8 @@ class LoadedExperiment(NamedTuple):
     rules: tuple[Rule, ...] = ()
     rule: str = ""
     """The rules of the eval sets, and the one to score by, if they name one."""
+    trials: tuple[Tier, ...] = ()
+    """Every tier that inherits a winner, as it is with each of those that it may extend."""
 
 
 def is_experiment(path: Path) -> bool:
@@ -169,9 +180,9 @@ def _load(path: Path, problems: ProblemCollector) -> LoadedExperiment:
     reading = _ExperimentFileReader(path, lines, problems, CompanionFiles(), [])
     header = reading.table(ExperimentHeader, document.get("experiment"), "experiment", "id and cases")
     panel = reading.panel(document["judging"]) if "judging" in document else None
-    tiers = reading.tiers(document.get("tiers"))
+    tiers, inheriting, trials = reading.tiers(document.get("tiers"))
     if header and not problems.errors:
-        reading.check(header, tiers, panel)
+        reading.check(header, [*tiers, *trials], panel)
     loaded: evalsets.EvalSets | None = None
     if header:
         try:
@@ -179,13 +190,15 @@ def _load(path: Path, problems: ProblemCollector) -> LoadedExperiment:
         except InputError as error:
             problems.errors.extend(problem for problem in error.problems if problem.fatal)
     if loaded and not problems.errors:
-        reading.try_out(tiers, loaded.cases)
+        places = {table["name"]: number for number, table in enumerate(document["tiers"])}
+        reading.try_out([*tiers, *trials], places, loaded.cases)
     if problems.errors or header is None or loaded is None:
         raise InputError([*problems.errors, *problems.warnings()])
     experiment = Experiment(
         id=header.id,
         name=header.name,
         tiers=tuple(tiers),
+        inheriting=tuple(inheriting),
         pass_weight=header.pass_weight,
         impl_weight=header.impl_weight,
         budget_usd=header.budget_usd,
@@ -194,7 +207,7 @@ def _load(path: Path, problems: ProblemCollector) -> LoadedExperiment:
     own = EvalSetFile(path=printable(str(path.absolute())), digest=digest(raw))
     warned = (*loaded.problems, *reading.odd, *problems.warnings())
     return LoadedExperiment(
-        experiment, header, panel, loaded.cases, (own, *loaded.files), warned, loaded.rules, loaded.rule
+        experiment, header, panel, loaded.cases, (own, *loaded.files), warned, loaded.rules, loaded.rule, tuple(trials)
     )
 
 
@@ -304,11 +317,15 @@ class _ExperimentFileReader(NamedTuple):
             self.wrong(f"[judging]: {error}", "judging", "ask_first")
             return None
 
-    def tiers(self, tables: Any) -> list[Tier]:
+    def tiers(self, tables: Any) -> tuple[list[Tier], list[InheritingTier], list[Tier]]:
+        """The tiers, those that inherit the best of others, and how each of these may be."""
         if not isinstance(tables, list) or not tables:
             self.wrong("no tiers; write each as a [[tiers]] table", "tiers")
-            return []
+            return [], [], []
+        # one that inherits stands here as it is with the first that it may extend
         found: dict[str, Tier] = {}
+        inheriting: dict[str, InheritingTier] = {}
+        trials: list[Tier] = []
         for number, table in enumerate(tables):
             name = table.get("name") if isinstance(table, dict) else None
             subject = f"tier {short_quote(name)}" if isinstance(name, str) else f"tier {number + 1}"
@@ -325,40 +342,61 @@ class _ExperimentFileReader(NamedTuple):
                     f"{subject}: a name has 1 to 80 characters, and no other tier has it", "tiers", number, "name"
                 )
                 continue
-            if written.extends and written.extends not in found:
-                known = did_you_mean(written.extends[:80], found) if found else "it is the first"
+            unknown = next((base for base in written.bases if base not in found), None)
+            if unknown is not None:
+                known = did_you_mean(unknown[:80], found) if found else "it is the first"
                 self.wrong(
-                    f"{subject} extends {short_quote(written.extends)}, which is not defined above it ({known})",
+                    f"{subject} extends {short_quote(unknown)}, which is not defined above it ({known})",
                     "tiers",
                     number,
                 )
                 continue
-            found[written.name] = self._complete(written, table, found.get(written.extends), number, subject)
-        return list(found.values())
+            completed = self._with_each_base(written, table, found, number, subject)
+            found[written.name] = completed[0]
+            if len(written.bases) > 1 or any(base in inheriting for base in written.bases):
+                own = self._complete(written, table, None, number, subject, is_part=True)
+                inheriting[written.name] = InheritingTier(own=own, given=tuple(table), extends=written.bases)
+                trials += completed
+        tiers = [tier for name, tier in found.items() if name not in inheriting]
+        return tiers, list(inheriting.values()), trials
+
+    def _with_each_base(
+        self, written: TierTable, table: dict[str, Any], found: Mapping[str, Tier], number: int, subject: str
+    ) -> list[Tier]:
+        """The tier as it is with each of those that it may extend, up to the first with which it is wrong."""
+        completed: list[Tier] = []
+        for base in written.bases or ("",):
+            before = len(self.problems.errors)
+            completed.append(self._complete(written, table, found.get(base), number, subject))
+            if len(self.problems.errors) > before:
+                break
+        return completed
 
     def _complete(
-        self, written: TierTable, table: dict[str, Any], base: Tier | None, number: int, subject: str
+        self,
+        written: TierTable,
+        table: dict[str, Any],
+        base: Tier | None,
+        number: int,
+        subject: str,
+        *,
+        is_part: bool = False,
     ) -> Tier:
-        """The tier with what it takes over and what its files hold."""
-        own = ("name", "title")
-        values = {name: getattr(base, name) for name in Tier.__struct_fields__ if name not in own} if base else {}
-        for name in Tier.__struct_fields__:
-            if name in table:
-                given = getattr(written, name)
-                values[name] = {**values.get(name, {}), **given} if isinstance(given, dict) else given
-        if written.agent and "model" not in table:
-            values["model"] = ""  # the model of the base tier is not the one that the agent asks
-        for name in "system", "prompt":
-            if name in table:
-                values[name] = self._read(values[name], subject, ("tiers", number, name))
-        files = values.get("files", {})
-        values["files"] = {
-            place: self._read(content, subject, ("tiers", number, "files", place))
-            if place in written.files
-            else content
-            for place, content in files.items()
+        """The tier with what it takes over and what its files hold; `is_part` leaves out what only a whole one must have."""
+        texts = {
+            name: self._read(getattr(written, name), subject, ("tiers", number, name))
+            for name in ("system", "prompt")
+            if name in table
         }
-        tier = Tier(**values)
+        files = {
+            place: self._read(content, subject, ("tiers", number, "files", place))
+            for place, content in written.files.items()
+        }
+        fields: dict[str, Any] = {name: getattr(written, name) for name in Tier.__struct_fields__ if name in table}
+        own = Tier(**(fields | texts | {"files": files}))
+        tier = own if base is None else extended_tier(base, own, table)
+        if is_part:
+            return own
         if not tier.model and not tier.agent:
             self.wrong(f"{subject}: nothing to ask; give it a model or an agent", "tiers", number)
         if not 0 < tier.timeout_secs < math.inf:
@@ -367,14 +405,14 @@ class _ExperimentFileReader(NamedTuple):
         for name in AGENT_ONLY_TIER_KEYS if not tier.agent else ("parameters",):
             if name in table:
                 reason = "an agent is not sent them" if tier.agent else "it is for agents, and this tier has none"
-                self.odd.append(
-                    Problem(
-                        printable(str(self.path)),
-                        self.lines.of(("tiers", number, name)),
-                        f"{subject}: {name} has no effect: {reason}",
-                        fatal=False,
-                    )
+                odd = Problem(
+                    printable(str(self.path)),
+                    self.lines.of(("tiers", number, name)),
+                    f"{subject}: {name} has no effect: {reason}",
+                    fatal=False,
                 )
+                if odd not in self.odd:
+                    self.odd.append(odd)
         for name in written.environment:
             if is_secret(name, written.environment[name]):
                 self.wrong(
@@ -411,11 +449,12 @@ class _ExperimentFileReader(NamedTuple):
             self.wrong(f"{subject}: {error}", *keys)
             return ""
 
-    def try_out(self, tiers: list[Tier], cases: Sequence[Case]) -> None:
+    def try_out(self, tiers: list[Tier], places: Mapping[str, int], cases: Sequence[Case]) -> None:
         """Fill in every tier's template: one that cannot be, or that leaves the case out, is found out now."""
-        for number, tier in enumerate(tiers):
+        for tier in tiers:
             if not tier.prompt:
                 continue
+            number = places[tier.name]
             try:
                 for case in cases:
                     case_under_tier(tier, case)

@@ -48,7 +48,6 @@ from steelyard.records.recorded import RecordedAttempt, RecordedClaim
 from steelyard.records.runs import (
     AgentSettings,
     EvalSetFile,
-    Experiment,
     GateLook,
     MergedRun,
     Price,
@@ -58,9 +57,9 @@ from steelyard.records.runs import (
     Spending,
     StoppingRule,
     SuiteRule,
-    Tier,
     WitnessCounts,
 )
+from steelyard.records.tiers import Experiment, InheritingTier, Tier, extended_tier
 from steelyard.records.tools import DEFAULT_MAX_TURNS, CannedResult, CaseTool, SimulatedUser
 from steelyard.records.traces import TOKEN_COUNT_FIELDS, Cost, ToolResult, Turn
 from steelyard.records.verifier_settings import VerifierSettings
@@ -97,6 +96,7 @@ __all__ = [
     "Finding",
     "Finish",
     "GateLook",
+    "InheritingTier",
     "Judgment",
     "Label",
     "MergedRun",
@@ -135,6 +135,7 @@ __all__ = [
     "WitnessResult",
     "WitnessSource",
     "digest",
+    "extended_tier",
     "is_secret",
     "is_trusted",
     "settings_as",

@@ -10,6 +10,7 @@ from steelyard.records.base import Record
 from steelyard.records.bounds import Amount, AttemptNumber, Count, Share
 from steelyard.records.facts import Trust
 from steelyard.records.panels import Panel
+from steelyard.records.tiers import Experiment
 
 
 class Price(Record, frozen=True, kw_only=True):
@@ -112,52 +113,6 @@ class StoppingRule(Record, frozen=True, kw_only=True):
     min_effect: Share = 0.0
     on: Literal["passed", "score"] = "passed"
     """What is compared: whether attempts passed, or what they scored."""
-
-
-class Tier(Record, frozen=True, kw_only=True):
-    """One set-up that is compared with others: how a case is put, and to whom."""
-
-    name: str
-    """What tables call it, such as `T0`."""
-    title: str = ""
-    """What it is, in a few words."""
-    model: str = ""
-    """Provider and model; for an agent the name of the model that it uses, where reports should show one."""
-    system: str = ""
-    prompt: str = ""
-    """A template around the case's own prompt, `{{prompt}}`; the prompt alone when left out."""
-    parameters: dict[str, Any] = {}
-    """Sent with each request, after those of the whole experiment."""
-    files: dict[str, str] = {}
-    """Put into an agent's workspace beside the case's own: skills, notes, tools."""
-    agent: str = ""
-    """The command line of a program that works in a copy of the case's workspace; a model is asked when left out."""
-    environment: dict[str, str] = {}
-    """For an agent: variables that are added to our environment."""
-    timeout_secs: Amount = 600
-    """For an agent: how long one attempt may take."""
-    attempt_budget_usd: Amount | None = None
-    """For an agent: an attempt that reports a higher cost is ended there."""
-    max_turns: AttemptNumber | None = None
-    """For an agent: an attempt that reports more turns is ended there."""
-    case_budget_usd: Amount | None = None
-    """No attempt at a case is begun that could make all attempts at it cost more."""
-    budget_usd: Amount | None = None
-    """The same for all attempts under this tier."""
-
-
-class Experiment(Record, frozen=True, kw_only=True):
-    """The same cases under several tiers."""
-
-    id: str
-    name: str = ""
-    tiers: tuple[Tier, ...]
-    """The first is what the others are held against."""
-    pass_weight: float = 0.5
-    impl_weight: float = 0.5
-    """How much passing, and the judges' score, weigh in the composite."""
-    budget_usd: float | None = None
-    """The most that may be spent on it, judges included, unless somebody says otherwise when it is carried on."""
 
 
 class Shard(Record, frozen=True, kw_only=True):

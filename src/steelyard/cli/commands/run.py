@@ -300,6 +300,10 @@ def resume(options: argparse.Namespace) -> int:
     suite_rule = arguments.suite_rule_of(folder, options, settings)
     with user_output_on_stderr():
         done = resume_run(folder, samples=options.samples, base_url=options.base_url or "", means=means)
+        if done.info.experiment is not None and done.info.experiment.inheriting:
+            from steelyard.engine.tiers.winners import with_later_stages
+
+            done = with_later_stages(done, means)
     if done.info.until is None or options.samples is not None:
         return _conclude_run(done, options, suite_rule)
     with user_output_on_stderr():

@@ -72,14 +72,14 @@ def tiers(options: argparse.Namespace) -> int:
         if options.experiment.endswith(".toml"):
             from steelyard.engine.plan import shard_cases, shard_messages
             from steelyard.engine.preflight.forecast import forecast_experiment, forecast_text
-            from steelyard.engine.tiers.experiment import run_experiment
+            from steelyard.engine.tiers.winners import run_staged_experiment
             from steelyard.evalsets import experiments
             from steelyard.tiers.analysis import check_baseline
 
             with user_output_on_stderr():
                 loaded = experiments.load(options.experiment)
             warn(loaded.problems)
-            check_baseline(options.baseline, [tier.name for tier in loaded.experiment.tiers])
+            check_baseline(options.baseline, [tier.name for tier in (*loaded.experiment.tiers, *loaded.trials)])
             for message in shard_messages(options.shard, loaded.cases, means.max_cost) if options.shard else ():
                 print_to_stderr(message)
             mine = shard_cases(loaded.cases, *options.shard) if options.shard else loaded.cases
@@ -88,7 +88,7 @@ def tiers(options: argparse.Namespace) -> int:
                 print(forecast_text(forecasts, about="request about", total=True), end="")
                 return ExitCode.OK
             with user_output_on_stderr():
-                done = run_experiment(loaded, output=options.output, shard=options.shard, means=means)
+                done = run_staged_experiment(loaded, output=options.output, shard=options.shard, means=means)
             folder, stopped = done.folder, done.stopped
             print_to_stderr(str(folder))
             if not mine:

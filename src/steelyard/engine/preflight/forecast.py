@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pace import max_request_tokens
 from steelyard.engine.plan import planned_attempts, tier_attempt
@@ -141,8 +143,9 @@ def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOpti
         found.append(each_tier if tier.agent else _with_turns(each_tier, asked[tier.name]))
     talking = [each for tier in tiers if not tier.agent for each in asked[tier.name]]
     found += _user_forecasts(talking, prices, means, header.runs)
+    found += _inheriting_forecasts(loaded, info, asked, prices, beside, means)
     panel = loaded.panel
-    rubrics = rubric_requests(each for tier in tiers for each in asked[tier.name])
+    rubrics = rubric_requests(each for attempts in asked.values() for each in attempts)
     found += [_judge_forecast(judge, sizes, cases, prices, header.runs) for judge, sizes in rubrics.items()]
     if panel is not None:
         sizes = [max_judging_tokens(attempt, panel) for attempts in asked.values() for attempt in attempts]
@@ -152,6 +155,31 @@ def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOpti
             always = position < len(panel.first_judges)
             label = f"judge {name}" if always else f"judge {name}, if asked about every answer"
             found.append(Forecast(label, len(cases), len(bounds) * times, _total_cost(bounds, times)))
+    return found
+
+
+def _inheriting_forecasts(
+    loaded: LoadedExperiment,
+    info: RunInfo,
+    asked: dict[str, list[Attempt]],
+    prices: Prices,
+    beside: Path,
+    means: RunOptions,
+) -> list[Forecast]:
+    """What tiers that extend the best of others would be asked, at the most that costs; judges are asked about them too."""
+    found = []
+    for inheriting in loaded.experiment.inheriting:
+        name, runs = inheriting.own.name, loaded.header.runs
+        costs: list[float | None] = []
+        for trial in (trial for trial in loaded.trials if trial.name == name):
+            model = tier_provider(trial, means, beside, asks=False)[0]
+            named = msgspec.structs.replace(trial, model=model)
+            attempts = asked[name] = [tier_attempt(info, named, case, 1) for case in loaded.cases]
+            costs.append(_total_cost([None if trial.agent else _bound(prices, each) for each in attempts], runs))
+        known = [cost for cost in costs if cost is not None]
+        label = f"{name}, on the best of {', '.join(inheriting.extends)}" if len(inheriting.extends) > 1 else name
+        most = max(known) if len(known) == len(costs) else None
+        found.append(Forecast(label, len(loaded.cases), len(loaded.cases) * runs, most))
     return found
 
 

@@ -161,7 +161,7 @@ def run_code(info: RunInfo, cases: Sequence[Case], means: RunOptions) -> list[Na
 def experiment_code(loaded: experiments.LoadedExperiment, folder: Path, means: RunOptions) -> list[NamedCode]:
     """What an experiment would run."""
     judges = loaded.panel.judges if loaded.panel else ()
-    tiers = tier_code(loaded.experiment.tiers, folder, means)
+    tiers = tier_code((*loaded.experiment.tiers, *loaded.trials), folder, means)
     return case_code(loaded.cases, means) + tiers + model_code(judges, means)
 
 

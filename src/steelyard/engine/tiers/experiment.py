@@ -52,6 +52,7 @@ def run_experiment(
     beside = Path(loaded.files[0].path).parent
     with own_code(experiment_code(loaded, beside, means) + settings_code(means.settings), means):
         check_verifiers(dealt, means)
+        _try_connecting(loaded.trials, means, beside)
         providers = {tier.name: tier_provider(tier, means, beside) for tier in loaded.experiment.tiers}
         tiers = named_tiers(loaded.experiment, providers)
         judges = connect(loaded.panel.judges, means) if loaded.panel else {}
@@ -84,7 +85,7 @@ def run_experiment(
         by_tier = {tier: provider for tier, (_, provider) in providers.items()}
         check_conversations(dealt, by_tier, means)
         check_prices(priced_providers(info, by_tier, judges), means)
-        _check_tier_prices(tiers, prices)
+        _check_tier_prices((*tiers, *loaded.trials), prices)
         if output is not None:
             make_run_folder(Path(output))
     folder = Path(output) if output is not None else Path(means.settings.output_dir) / info.id
@@ -99,7 +100,7 @@ def with_panel_judges(loaded: LoadedExperiment, means: RunOptions) -> LoadedExpe
 
 def check_experiment_parameters(loaded: LoadedExperiment) -> None:
     """Raises an InputError if a parameter would change how many answers a request has."""
-    tiers = (tier.parameters for tier in loaded.experiment.tiers)
+    tiers = (tier.parameters for tier in (*loaded.experiment.tiers, *loaded.trials))
     check_parameters(loaded.header.parameters, *tiers, loaded.panel.parameters if loaded.panel else {})
 
 
@@ -152,6 +153,15 @@ def tier_provider(
     if len(found) != 1:
         raise InputError(f'tier "{tier.name}": "{tier.model}" stands for {len(found)} models; name one of them')
     return next(iter(found.items()))
+
+
+def _try_connecting(tiers: Iterable[Tier], means: RunOptions, beside: Path) -> None:
+    """Raises an InputError if a tier that may come later could not be asked: nothing should be paid for before that is known."""
+    for tier in tiers:
+        name, provider = tier_provider(tier, means, beside)
+        run_coroutine(close_providers({name: provider}))
+        if not tier.agent:
+            check_prices({name: provider}, means)
 
 
 def _check_tier_prices(tiers: Iterable[Tier], prices: Prices) -> None:

@@ -205,7 +205,7 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
         impl_rate="points" if criteria else None,
         judges_usd=math.fsum(cost.usd for cost in costs if cost) if any(costs) else None,
         judges_unpriced=costs.count(None),
-        notes=(*notes, *uncontained_warnings(info)),
+        notes=(*notes, *_winner_notes(info), *uncontained_warnings(info)),
         conclusive=conclusive,
         escalated=escalated,
     )
@@ -308,6 +308,19 @@ def _escalated_panel(
         for judge in panel.other_judges
     }
     return escalated_panel(panel, answers, costs)
+
+
+def _winner_notes(info: RunInfo) -> Iterator[str]:
+    """Which tiers were chosen as the best of several, and which still wait for that."""
+    experiment = info.experiment
+    for tier, winner in (experiment.winners if experiment else {}).items():
+        yield (
+            f"{line(tier, 80)} extends {line(winner, 80)}, which was the best of several in these runs; the best of several looks "
+            f"better than it is, so {line(tier, 80)} may add more to it than it seems"
+        )
+    for waiting in experiment.inheriting if experiment else ():
+        names = ", ".join(line(name, 80) for name in waiting.extends)
+        yield f"{line(waiting.own.name, 80)} was not run yet: it extends the best of {names}"
 
 
 def _self_judging_notes(info: RunInfo, panel: Panel) -> Iterator[str]:
