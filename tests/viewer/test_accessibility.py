@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
+from steelyard.viewer.export import export
 from support.browsed import NARROW, WIDE, Opening, is_as_wide_as_the_window, kept
 from support.toolchains import AXE, needs_axe, needs_browser
 from support.viewed import Came, Viewer, cases, made
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 pytestmark = [needs_browser(), needs_axe()]
 
 QWEN, SMOLLM = "qwen/qwen2.5-coder-0.5b", "smollm/smollm2-135m"
+KEPT_RUNS = Path(__file__).parents[1] / "data" / "run-0.1.0" / "runs"
 CELL = f"case=reverse-words&model={quote(SMOLLM, safe='')}"
 MODELS = f"baseline={quote(f'tuesday@{QWEN}')}&current={quote(f'tuesday@{SMOLLM}')}"
 PAGES = {
@@ -104,6 +106,12 @@ def test_the_way_in_and_a_killed_run_have_no_barriers(strange: Viewer, opened: O
     page.get_by_text("Stopped before its end.").wait_for()
     assert "sesame" not in page.url
     is_open_to_all(page, "killed")
+
+
+def test_an_exported_folder_has_no_barriers(tmp_path: Path, opened: Opening) -> None:
+    export(KEPT_RUNS, tmp_path / "pages")
+    for name in ("index", "compare"):
+        is_open_to_all(opened((tmp_path / "pages" / f"{name}.html").as_uri()).page, f"exported-{name}")
 
 
 def test_an_empty_folder_has_no_barriers(tmp_path: Path, opened: Opening) -> None:
