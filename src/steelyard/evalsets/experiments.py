@@ -392,8 +392,9 @@ class _ExperimentFileReader(NamedTuple):
             place: self._read(content, subject, ("tiers", number, "files", place))
             for place, content in written.files.items()
         }
-        fields: dict[str, Any] = {name: getattr(written, name) for name in Tier.__struct_fields__ if name in table}
-        own = Tier(**(fields | texts | {"files": files}))
+        fields = {name: getattr(written, name) for name in Tier.__struct_fields__ if name in table}
+        values: dict[str, Any] = {**fields, **texts, "files": files}
+        own = Tier(**values)
         tier = own if base is None else extended_tier(base, own, table)
         if is_part:
             return own
