@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from steelyard.comparison.sides import Side, Trials
+from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Test, TestOutcome, Verdict, digest
 from steelyard.store.journal import create_run
 
@@ -101,6 +102,8 @@ def stored_run(count: int, attempts: int) -> None:
                 journal.append(Reply(key=key, answer=Answer(text=text), asked="a", **fact))
                 verdict = Verdict(key=f"v{key}", ask=key, tests=case.tests_digest, verifier="v", found=found, **fact)
                 journal.append(verdict)
+        # as a run does at its end
+        summarise_and_cache(journal, info, cases)
 
 
 if __name__ == "__main__":

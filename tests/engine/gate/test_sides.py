@@ -279,3 +279,21 @@ def test_a_report_with_other_things_under_our_names_is_a_report_all_the_same(pla
     (place / "r.json").write_text(json.dumps({"results": [reported(suite=["json", 3], failure=None)]}))
     (trials,) = side("r.json").models["gpt"]
     assert (trials.suite, trials.classes, trials.attempts) == ("", (), 1)
+
+
+def test_a_run_tells_the_same_with_its_index_and_without_and_an_old_index_is_not_believed(place: Path) -> None:
+    folder = made("runs/a")
+    indexed = side(str(folder))
+    index = (folder / "attempts.index").read_bytes()
+    (folder / "attempts.index").unlink()
+    assert side(str(folder)) == indexed
+    journal = folder / "attempts.jsonl"
+    *others, last = journal.read_bytes().splitlines(keepends=True)
+    assert b'"verdict"' in last
+    journal.write_bytes(b"".join(others))
+    (folder / "attempts.index").write_bytes(index)
+    counts = [
+        sum(trials.attempts for cases in each.models.values() for trials in cases)
+        for each in (indexed, side(str(folder)))
+    ]
+    assert counts == [4, 3]

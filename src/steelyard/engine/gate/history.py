@@ -20,7 +20,14 @@ MAX_HISTORY_FILE_BYTES = 1 << 30
 KEPT_FIELDS = ("case", "tests", "judged_by", "attempts", "passes", "group", "cached_from")
 """What a watch needs to know of a case."""
 
-_entry: TolerantDecoder[HistoryEntry] = TolerantDecoder(HistoryEntry)
+
+class _NumberedEntry(HistoryEntry, frozen=True, kw_only=True):
+    """A run as its line has it."""
+
+    format: int = 0
+
+
+_entry: TolerantDecoder[_NumberedEntry] = TolerantDecoder(_NumberedEntry)
 
 
 def history_path(baseline: Path) -> Path:
@@ -67,7 +74,8 @@ def read_history(path: Path) -> list[HistoryEntry]:
         if line.strip():
             try:
                 check_format(str(path), format_number(line), HISTORY_FORMAT)
-                entries.append(_entry.decode(line))
+                found = _entry.decode(line)
+                entries.append(HistoryEntry(**{name: getattr(found, name) for name in HistoryEntry.__struct_fields__}))
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 raise InputError(
                     f"{path}:{number}: not a run of a history: {str(error)[:200]}; restore the file, or start a new one with "

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from steelyard.analysis import scoring
-from steelyard.analysis.attempts import attempt_table
 from steelyard.analysis.suites import classify_response, ordered_class_counts
 from steelyard.comparison.exact_tests import CasesRule
 from steelyard.comparison.sides import Side, Trials, run_side, score_counts, share_replies
 from steelyard.engine.gate.history import add_to_history, history_path, read_history
+from steelyard.engine.results.attempt_index import stored_attempt_table
 from steelyard.engine.results.counted_sides import counted_side, is_counted_file
 from steelyard.engine.results.recordings import is_recorded, recorded_side
 from steelyard.errors import InputError, Problem, check_format, did_you_mean
@@ -129,7 +129,14 @@ BASELINES_FOLDER = Path("steelyard-baselines")
 BASELINE_FORMAT = 1
 """The format of baselines; it goes up when an older version could not go on, not when a field is added."""
 
-_side: TolerantDecoder[Side] = TolerantDecoder(Side)
+
+class _NumberedSide(Side, frozen=True, kw_only=True):
+    """A baseline as its file has it."""
+
+    format: int = 0
+
+
+_side: TolerantDecoder[_NumberedSide] = TolerantDecoder(_NumberedSide)
 
 
 def side(
@@ -341,7 +348,7 @@ def _side_of_baseline(path: Path, rule: str | None) -> Side:
         ) from None
     if rule and rule != found.rule:
         raise InputError(f'{path}: scored by rule "{found.rule}"; a baseline keeps no facts to score by "{rule}"')
-    return found
+    return Side(**{name: getattr(found, name) for name in Side.__struct_fields__})
 
 
 def split_run_and_model(name: str) -> tuple[str, str, str]:
@@ -352,7 +359,7 @@ def split_run_and_model(name: str) -> tuple[str, str, str]:
 def _side_of_run(folder: Path, rule: str | None) -> Side:
     stored = StoredRun(folder)
     info, cases = stored.info, stored.cases
-    table = attempt_table(info, cases, stored.facts(), rule=rule)
+    table = stored_attempt_table(stored, info, cases, rule=rule)
     return run_side(str(folder), rule or info.rule, info, cases, table)
 
 
