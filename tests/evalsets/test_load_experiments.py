@@ -152,6 +152,7 @@ def test_a_budget_that_would_not_be_kept_is_an_error(place: Path) -> None:
     ("keys", "said"),
     [
         ("budget_usd = 0\n", "budget_usd must be a number of dollars above 0"),
+        ("max_turns = 3\n", "max_turns of a tier is for agents; a case with tools has a max_turns of its own"),
         ("attempt_budget_usd = 1\n", "attempt_budget_usd is for agents; limit what a model may write by max_tokens"),
         ('agent = "sh x.sh"\nbudget_usd = 1\n', "an agent's budget also needs attempt_budget_usd"),
         ('tools = ["bash"]\n', "tools cannot be enforced here; set it on the agent's command line"),

@@ -427,6 +427,14 @@ SWE_AGENT = (
             {"input_tokens": 4000, "cached_tokens": 2400, "output_tokens": 120},
         ),
         (
+            # a logger around it
+            [
+                '{"log_type": "stream_output", "at": 1.5, "data": %s}' % (CODEX_TURN % (1000, 400, 50)),
+                '{"data": {"x": 1}}',
+            ],
+            {"input_tokens": 1000, "cached_tokens": 400, "output_tokens": 50},
+        ),
+        (
             # the same message is told while it grows, and nothing tells of all
             [CLAUDE_TURN % ("a", 1), CLAUDE_TURN % ("a", 9), CLAUDE_TURN % ("b", 5)],
             {

@@ -49,7 +49,7 @@ from steelyard.tiers.rubrics import default_rubric
 
 MAX_EXPERIMENT_FILE_BYTES = 10 << 20
 EXPERIMENT_TABLE_NAMES = ("experiment", "judging", "tiers")
-AGENT_ONLY_TIER_KEYS = ("files", "environment", "timeout_secs", "max_turns")
+AGENT_ONLY_TIER_KEYS = ("files", "environment", "timeout_secs")
 """Keys of a tier that mean nothing to a model that is only asked."""
 TRIAL_PROMPT_SENTINEL = "\ufdd0prompt\ufdd0"
 """Stands for a case's prompt where a template is tried out; no template has it by itself."""
@@ -383,7 +383,7 @@ class _ExperimentFileReader(NamedTuple):
         is_part: bool = False,
     ) -> Tier:
         """The tier with what it takes over and what its files hold; `is_part` leaves out what only a whole one must have."""
-        texts = {
+        texts: dict[str, str] = {
             name: self._read(getattr(written, name), subject, ("tiers", number, name))
             for name in ("system", "prompt")
             if name in table
@@ -436,6 +436,9 @@ class _ExperimentFileReader(NamedTuple):
         if not tier.agent and tier.attempt_budget_usd is not None:
             what = "attempt_budget_usd is for agents; limit what a model may write by max_tokens in parameters"
             self.wrong(f"{subject}: {what}", "tiers", number, "attempt_budget_usd")
+        if not tier.agent and "max_turns" in table:
+            what = "max_turns of a tier is for agents; a case with tools has a max_turns of its own"
+            self.wrong(f"{subject}: {what}", "tiers", number, "max_turns")
         for name in AGENT_TOOL_KEYS:
             if name in table:
                 what = f"{name} cannot be enforced here; set it on the agent's command line or in its environment"

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from steelyard.providers.agent.usage import usage_fields
+from steelyard.providers.agent.usage import unwrapped, usage_fields
 from steelyard.records import Cost, ToolCall, ToolResult, Turn
 
 MAX_TRACE_TURNS = 2000
@@ -27,7 +27,7 @@ def agent_turns(transcript: str) -> tuple[Turn, ...]:
             except (ValueError, RecursionError):
                 continue
             if isinstance(printed, dict):
-                trace.add(printed)
+                trace.add(unwrapped(printed))
     return tuple(trace.turns[:MAX_TRACE_TURNS])
 
 

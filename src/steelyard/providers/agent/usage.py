@@ -22,6 +22,8 @@ MAX_USAGE_LINE_BYTES = 4 << 20
 """A longer line is no report of tokens."""
 TURN_TYPES = frozenset({"turn.completed", "assistant"})
 """What agents call the report of a single turn."""
+LOGGER_KEYS = ("data", "event")
+"""Where loggers that add a time to each line put what the agent printed."""
 TOKENS_PER_PRICE = 1_000_000
 
 
@@ -64,6 +66,7 @@ class UsageMeter:
                 self._take(printed)
 
     def _take(self, printed: dict[str, Any]) -> None:
+        printed = unwrapped(printed)
         if printed.get("type") in TURN_TYPES:
             inner = printed.get("message")
             found = usage_fields(printed) or (usage_fields(inner) if isinstance(inner, dict) else {})
@@ -101,6 +104,16 @@ class UsageMeter:
         if prices is None or "input_tokens" not in found or "output_tokens" not in found:
             return None
         return token_dollars(found, prices)
+
+
+def unwrapped(printed: dict[str, Any]) -> dict[str, Any]:
+    """An event of an agent, without what a logger put around it.
+
+    >>> unwrapped({"at": 1, "data": {"type": "turn.completed"}}), unwrapped({"type": "result", "data": {"type": "x"}})
+    ({'type': 'turn.completed'}, {'type': 'result', 'data': {'type': 'x'}})
+    """
+    inner = next((part for name in LOGGER_KEYS if isinstance(part := printed.get(name), dict)), None)
+    return inner if inner is not None and "type" in inner and "type" not in printed else printed
 
 
 def _added_up(parts: Sequence[Usage]) -> Usage:
