@@ -231,6 +231,8 @@ class GuestModules(NamedTuple):
     """Whether its processes may talk to each other over sockets; granted only where nobody else can be reached by them."""
     writable: tuple[str, ...] = ()
     """Folders outside that it can write to; only where it has a root of its own."""
+    descriptor_paths: bool = False
+    """Whether `/dev/fd` leads its programs to their open files; granted only where they see no other process by it."""
     agent: bool = False
     """Whether an agent runs there: it may use the loopback of its own network, and reserve more addresses than memory."""
 
@@ -270,7 +272,12 @@ class Sandbox(Protocol):
     """How strong it is, stored with every verdict."""
 
     def workspace(
-        self, files: Mapping[str, str | bytes], *, readable: Sequence[str] = (), local_sockets: bool = False
+        self,
+        files: Mapping[str, str | bytes],
+        *,
+        readable: Sequence[str] = (),
+        local_sockets: bool = False,
+        descriptor_paths: bool = False,
     ) -> AbstractAsyncContextManager[Workspace]:
         """A fresh folder that holds `files`, gone afterwards with everything in it.
 

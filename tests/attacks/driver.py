@@ -54,9 +54,16 @@ class Hasty:
 
     @asynccontextmanager
     async def workspace(
-        self, files: Mapping[str, str | bytes], *, readable: Sequence[str] = (), local_sockets: bool = False
+        self,
+        files: Mapping[str, str | bytes],
+        *,
+        readable: Sequence[str] = (),
+        local_sockets: bool = False,
+        descriptor_paths: bool = False,
     ) -> AsyncIterator[Workspace]:
-        async with self._sandbox.workspace(files, readable=readable, local_sockets=local_sockets) as place:
+        async with self._sandbox.workspace(
+            files, readable=readable, local_sockets=local_sockets, descriptor_paths=descriptor_paths
+        ) as place:
             yield place
 
     @asynccontextmanager

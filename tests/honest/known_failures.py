@@ -10,3 +10,5 @@ NEED_SHARED_MEMORY = frozenset(
     ]
 )
 """What a level without a file system of its own cannot do, as docs/sandbox.md and `doctor` say."""
+NEED_DESCRIPTOR_PATHS = frozenset(["bash-process-substitution", "bash-tests-with-process-substitution"])
+"""What only the level `full` can do, as docs/sandbox.md says."""

@@ -45,6 +45,7 @@ def enter_private_root(
     writable: Sequence[str] = (),
     *,
     agent: bool = False,
+    descriptor_paths: bool = False,
 ) -> None:
     """A root of our own that holds the system, what is readable or writable, and an empty home; nothing else is there."""
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
@@ -78,6 +79,8 @@ def enter_private_root(
         os.symlink(f"{streams}/{name}", f"{root}/dev/{name}")
     if not os.path.exists(root + "/tmp"):  # noqa: S108  its own, not ours; something readable may lie there
         os.symlink(home, root + "/tmp")  # noqa: S108
+    if descriptor_paths:
+        _add_descriptor_paths(root)
     for name in AGENT_ETC_NAMES if agent else ():
         with contextlib.suppress(OSError):  # a folder that was declared may have it
             os.makedirs(f"{root}/etc", exist_ok=True)
@@ -85,6 +88,19 @@ def enter_private_root(
     kernel.change_root(root)
     flags = kernel.MS_BIND | kernel.MS_REMOUNT | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV
     kernel.mount("none", "/", None, flags)
+
+
+def _add_descriptor_paths(root: str) -> None:
+    """`/dev/fd`, which shells need for `<(...)`: a list of processes in which a program sees those that it has started.
+
+    Others are hidden by the kernel because they may not be traced, and nothing in the list can be written. Where an
+    ordinary user may not mount it, there is none.
+    """
+    os.mkdir(root + "/proc")
+    flags = kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
+    with contextlib.suppress(OSError):
+        kernel.mount("proc", root + "/proc", "proc", flags, "hidepid=4,subset=pid")
+        os.symlink("/proc/self/fd", root + "/dev/fd")
 
 
 def paths_to_bind(readable: Sequence[str]) -> list[str]:

@@ -28,9 +28,15 @@ class ZygoteSandbox:
 
     @asynccontextmanager
     async def workspace(
-        self, files: Mapping[str, str | bytes], *, readable: Sequence[str] = (), local_sockets: bool = False
+        self,
+        files: Mapping[str, str | bytes],
+        *,
+        readable: Sequence[str] = (),
+        local_sockets: bool = False,
+        descriptor_paths: bool = False,
     ) -> AsyncIterator[SandboxWorkspace]:
-        async with self.host(GuestModules(readable=tuple(readable), local_sockets=local_sockets)) as worker:
+        guest = GuestModules(readable=tuple(readable), local_sockets=local_sockets, descriptor_paths=descriptor_paths)
+        async with self.host(guest) as worker:
             place = SandboxWorkspace(worker)
             await place.write(files)
             yield place

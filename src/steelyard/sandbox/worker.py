@@ -224,6 +224,7 @@ class SandboxWorker:
             "readable": self._readable,
             "writable": self._guest.writable,
             "agent": self._guest.agent,
+            "descriptor_paths": self._guest.descriptor_paths,
             "uid": uid,
             "keeps": keeps,
             "home": self._home,

@@ -55,6 +55,7 @@ class Zygote:
         self._readable: list[str] = config["readable"]
         self._writable: list[str] = config["writable"]
         self._is_agents: bool = config["agent"]
+        self._has_descriptor_paths: bool = config["descriptor_paths"]
         self._uid: int | None = config["uid"]
         """The user that children run as; None if we cannot change the user."""
         self._keeps: tuple[int, ...] = tuple(config["keeps"])
@@ -83,7 +84,14 @@ class Zygote:
         os.umask(0o022)  # the user's own could close the folders that we make for another user, and answers could tell
         if self._namespaces:
             enter_private_root(
-                self._readable, self._home, self._streams, self._uid, self._writable, agent=self._is_agents
+                self._readable,
+                self._home,
+                self._streams,
+                self._uid,
+                self._writable,
+                agent=self._is_agents,
+                # without landlock what is there could be written
+                descriptor_paths=self._has_descriptor_paths and self._landlock,
             )
             if self._is_agents:
                 kernel.start_loopback()

@@ -63,10 +63,17 @@ class Counting(ZygoteSandbox):
 
     @asynccontextmanager
     async def workspace(
-        self, files: Mapping[str, str | bytes], *, readable: Sequence[str] = (), local_sockets: bool = False
+        self,
+        files: Mapping[str, str | bytes],
+        *,
+        readable: Sequence[str] = (),
+        local_sockets: bool = False,
+        descriptor_paths: bool = False,
     ) -> AsyncIterator[Counted]:
         self.workspaces += 1
-        async with super().workspace(files, readable=readable, local_sockets=local_sockets) as place:
+        async with super().workspace(
+            files, readable=readable, local_sockets=local_sockets, descriptor_paths=descriptor_paths
+        ) as place:
             yield Counted(place, self)
 
 

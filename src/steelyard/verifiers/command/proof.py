@@ -18,6 +18,8 @@ from steelyard.verifiers.command.settings import CommandSettings
 
 END_PLACEHOLDER = "STEELYARD_END_OF_TESTS"
 """Stands in a file of a case for the secret that its tests print last."""
+SUBSTITUTING_SHELL_PATTERN = re.compile(r"\b(?:bash|zsh|ksh)\b")
+PROCESS_SUBSTITUTION_PATTERN = re.compile(r"[<>]\(|/dev/fd\b")
 SCRIPT_COMMAND_PATTERN = re.compile(r"(?:node|python3?|sh|dash|bash|perl)(?: -[^-\s]\S*)* (?P<script>[\w./-]+)")
 """A test command that does nothing but run a script."""
 SCRIPT_ENDS = {
@@ -109,3 +111,10 @@ def has_means_to_end_tests(case: Case, code: str) -> bool:
     pattern = MEANS_PATTERNS.get("javascript" if language == "typescript" else language, OTHER_MEANS_PATTERN)
     is_naming_tests = any(name in code for name in CommandSettings.of(case).files)
     return is_naming_tests or bool(pattern.search(code))
+
+
+def needs_descriptor_paths(case: Case, code: str) -> bool:
+    """Whether a shell runs something that it can only do with `/dev/fd`: an answer or tests with `<(...)` in them."""
+    said = CommandSettings.of(case)
+    is_in_shell = any(SUBSTITUTING_SHELL_PATTERN.search(command) for command in (said.run, said.test))
+    return is_in_shell and any(PROCESS_SUBSTITUTION_PATTERN.search(text) for text in (code, *said.files.values()))

@@ -35,7 +35,7 @@ from steelyard.verifiers.command.output import (
     short_command,
     subtract_baseline,
 )
-from steelyard.verifiers.command.proof import EndProof, end_proof, has_means_to_end_tests
+from steelyard.verifiers.command.proof import EndProof, end_proof, has_means_to_end_tests, needs_descriptor_paths
 from steelyard.verifiers.command.results import RESULT_PARSERS, parse_results
 from steelyard.verifiers.command.settings import CommandSettings
 from steelyard.verifiers.command.stubs import command_stub
@@ -138,12 +138,15 @@ class CommandVerifier:
         proof = _end_proof(case)
         said = CommandSettings.of(case)
         own = {said.answer: extracted.code}
-        async with self._sandbox.workspace({**(proof.built if proof else said.files), **own}) as place:
+        needs_paths = needs_descriptor_paths(case, extracted.code)
+        built = {**(proof.built if proof else said.files), **own}
+        async with self._sandbox.workspace(built, descriptor_paths=needs_paths) as place:
             files = {**(proof.tested if proof else said.files), **own}
             finding = await _build_lint_and_test(place, case, files, extracted.code, proof)
         if word := redefined_by_macro(case, extracted.code):
             finding = _forged_finding(finding, case, f"gives {word} another meaning in the tests that include it")
-        if has_means_to_end_tests(case, extracted.code):
+        # by its list of processes an answer could read the memory of what tests it
+        if needs_paths or has_means_to_end_tests(case, extracted.code):
             finding = replace(finding, trust="unproved")
         return replace(
             finding,
