@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -219,6 +220,7 @@ def has_finish(reason: Any) -> bool:
     return bool(reason) and reason not in ("null", "None")
 
 
+@lru_cache(maxsize=256)
 def _snake_case(word: str) -> str:
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word)
     return (
