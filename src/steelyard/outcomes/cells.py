@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 from steelyard.outcomes.files import UnreadableOutcomesError
 from steelyard.records.bounds import MAX_NUMBER, is_bounded
@@ -34,6 +34,28 @@ BOOLEAN_CODES = {
 EXPECTED_BOOLEAN_TEXT = "true or false, 1 or 0, yes or no"
 
 
+class RepeatedTexts(Sequence[str]):
+    """The cells of a column of which many are the same: each different text once, and which of them each row has."""
+
+    def __init__(self, different: Sequence[str], indices: npt.NDArray[Any]) -> None:
+        self.different, self.indices = different, indices
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> RepeatedTexts: ...
+    def __getitem__(self, row: int | slice) -> str | RepeatedTexts:
+        if isinstance(row, slice):
+            return RepeatedTexts(self.different, self.indices[row])
+        return self.different[int(self.indices[row])]
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self.different.__getitem__, self.indices.tolist())
+
+
 class NameCodes:
     """Names numbered from 0 in the order of their first appearance; blanks around a name are no part of it."""
 
@@ -49,6 +71,8 @@ class NameCodes:
         """The number of each name; -1 for an empty one."""
         import numpy as np
 
+        if isinstance(names, RepeatedTexts):
+            return self.array(names.different).take(names.indices)
         return np.fromiter(map(self._spelled.__getitem__, names), np.int32, len(names))
 
 
@@ -88,6 +112,8 @@ def boolean_codes(texts: Collection[str]) -> npt.NDArray[Any]:
     """How attempts came out, as numbers."""
     import numpy as np
 
+    if isinstance(texts, RepeatedTexts):
+        return boolean_codes(texts.different).take(texts.indices)
     return np.fromiter(map(_BooleanCodes(BOOLEAN_CODES).__getitem__, texts), np.int8, len(texts))
 
 
@@ -97,7 +123,11 @@ INVALID_NUMBER = -1.0
 
 def name_texts(values: Sequence[Any]) -> Sequence[str]:
     """Names as text; empty for what names nothing, because it is of another kind."""
-    return values if set(map(type, values)) == {str} else [_name(value) for value in values]
+    return (
+        values
+        if isinstance(values, RepeatedTexts) or set(map(type, values)) == {str}
+        else [_name(value) for value in values]
+    )
 
 
 def _name(value: Any) -> str:
@@ -112,7 +142,7 @@ def outcome_codes(values: Sequence[Any]) -> npt.NDArray[Any]:
     """How attempts came out, as numbers."""
     import numpy as np
 
-    kinds = set(map(type, values))
+    kinds = {str} if isinstance(values, RepeatedTexts) else set(map(type, values))
     if kinds == {str}:
         return boolean_codes(values)
     if kinds == {bool}:
@@ -135,6 +165,8 @@ def numbers(values: Sequence[Any]) -> npt.NDArray[Any]:
     """Costs or scores; NaN where there is nothing, INVALID_NUMBER for any other value."""
     import numpy as np
 
+    if isinstance(values, RepeatedTexts):
+        return numbers(values.different).take(values.indices)
     plain = plain_numbers(values)
     return np.fromiter(map(_number, values), np.float64, len(values)) if plain is None else plain
 
@@ -143,6 +175,9 @@ def plain_numbers(texts: Sequence[Any]) -> npt.NDArray[Any] | None:
     """The same where every text is a number of a usual size or empty; None where one has to be looked at by itself."""
     import numpy as np
 
+    if isinstance(texts, RepeatedTexts):
+        plain = plain_numbers(texts.different)
+        return None if plain is None else plain.take(texts.indices)
     try:
         found = np.fromiter((float(text or "nan") for text in texts), np.float64, len(texts))
         # Python takes 1_000 for a number; other programs do not

@@ -16,6 +16,7 @@ import msgspec
 
 from steelyard.errors import InputError
 from steelyard.outcomes import cells
+from steelyard.outcomes.arrow_csv import ARROW_CHUNK_BYTES, ArrowScanner
 from steelyard.outcomes.cells import FALSE_CODE, MISSING_CODE, TRUE_CODE, UNCLEAR_CODE, NameCodes
 from steelyard.outcomes.files import (
     MAX_OUTCOME_LINE_BYTES,
@@ -151,21 +152,30 @@ class OutcomeCsvReader:
         """Pieces of whole rows that need no reader, because they have no quotes; taking them apart is far cheaper."""
         import numpy as np
 
-        width = len(self.columns)
+        scanner = ArrowScanner.for_file(self.file, len(self.columns), chosen, self._delimiter)
+        if scanner:
+            self._pieces.size = ARROW_CHUNK_BYTES
         for text in self._texts:
-            if '"' in text or width < 2:
+            if '"' in text or len(self.columns) < 2:
                 self._returned = text
                 return
             body = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
-            counts = set(map(methodcaller("count", self._delimiter), body.split("\n")))
-            if counts != {width - 1}:
+            lines = np.arange(self._pieces.line, self._pieces.next_line, dtype=np.int64)
+            columns = (scanner and scanner.columns(body, len(lines))) or self._split(body, chosen)
+            if columns is None:
                 self._returned = text
                 return
-            fields = body.replace("\n", self._delimiter).split(self._delimiter)
-            lines = np.arange(self._pieces.line, self._pieces.next_line, dtype=np.int64)
             self._unread += len(lines)
             self._next_line = self._pieces.next_line
-            yield CsvBatch([fields[at::width] for at in chosen], lines)
+            yield CsvBatch(columns, lines)
+
+    def _split(self, body: str, chosen: Sequence[int]) -> Sequence[Sequence[str]] | None:
+        """The chosen columns of lines without quotes; None if a line has more or fewer fields than the header."""
+        width = len(self.columns)
+        if set(map(methodcaller("count", self._delimiter), body.split("\n"))) != {width - 1}:
+            return None
+        fields = body.replace("\n", self._delimiter).split(self._delimiter)
+        return [fields[at::width] for at in chosen]
 
     def _misfit(self, count: int, line: int) -> None:
         kind = "few" if count < len(self.columns) else "many"

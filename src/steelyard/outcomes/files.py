@@ -192,6 +192,8 @@ class LineChunks:
         self.path = path
         self.carriage_returns = carriage_returns
         """Whether a carriage return alone ends a line too."""
+        self.size = READ_CHUNK_BYTES
+        """Bytes that are read at once."""
         self.line = 1
         """The first line of the piece that came last."""
         self.next_line = 1
@@ -199,7 +201,7 @@ class LineChunks:
 
     def __iter__(self) -> Iterator[bytes]:
         with open_unpacked(self.path) as file:
-            rest = file.read(READ_CHUNK_BYTES).removeprefix(BYTE_ORDER_MARK)
+            rest = file.read(self.size).removeprefix(BYTE_ORDER_MARK)
             total = len(rest)
             while rest:
                 end = self._end(rest)
@@ -210,7 +212,7 @@ class LineChunks:
                         f"a line of more than {MAX_OUTCOME_LINE_BYTES >> 20} MB", self.next_line
                     )
                 # as much again, so that a long line is not copied again and again
-                fresh = file.read(max(READ_CHUNK_BYTES, len(rest) - end))
+                fresh = file.read(max(self.size, len(rest) - end))
                 total += len(fresh)
                 if total > MAX_UNPACKED_OUTCOMES_BYTES:
                     raise UnreadableOutcomesError(

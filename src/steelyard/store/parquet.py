@@ -269,7 +269,7 @@ def _write_partitions(database: duckdb.DuckDBPyConnection, facts: _FactQueries, 
 
 
 PARQUET_COPY_OPTIONS = "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 4096"
-PARTITION_FLUSH_ROWS = 20_000
+PARTITION_FLUSH_ROWS = 4_096
 """Rows that wait for their part before they are written."""
 
 FACTS_SQL = """
