@@ -101,6 +101,8 @@ class ComparisonPlan(Record, frozen=True, kw_only=True):
     look_alpha: float
     """What the first look may spend of it."""
     models: tuple[ModelPlan, ...]
+    too_low: tuple[str, ...] = ()
+    """Models that pass too seldom to drop by as much; nothing is planned for them."""
     new_cases: tuple[str, ...] = ()
     """The baseline does not know them."""
     removed_cases: tuple[str, ...] = ()

@@ -449,7 +449,7 @@ PLAN_FORMATS: dict[str, Callable[[ComparisonPlan], str]] = {
 
 def _headline(plan: ComparisonPlan) -> str:
     """What to ask for so that the drop is seen with every model."""
-    what = f"to see a mean drop of {_dropeffect_points(plan.detect)} from {line(plan.baseline)} with a chance of {plan.power:.0%}"
+    what = f"to see a mean drop of {_drop_points(plan.detect)} from {line(plan.baseline)} with a chance of {plan.power:.0%}"
     needs = [model.seen or model.seen_with_more for model in plan.models]
     known = [need for need in needs if need is not None]
     if len(known) < len(needs):
@@ -484,7 +484,7 @@ def _need(model: ModelPlan, need: RequiredAttempts) -> str:
 
 
 def _heads(plan: ComparisonPlan) -> list[str]:
-    drop = _dropeffect_points(plan.detect)
+    drop = _drop_points(plan.detect)
     return ["attempts", "sees a drop of", f"sees {drop}", "clears no change", "in all", "cost"]
 
 
@@ -503,6 +503,8 @@ def _rows(model: ModelPlan) -> list[list[str]]:
 
 
 def _warnings(plan: ComparisonPlan) -> Iterator[str]:
+    for model in plan.too_low:
+        yield f"{line(model)} passes too seldom to drop by {_drop_points(plan.detect)}; a gate can only see it get better"
     for what, cases in (
         ("not in the baseline", plan.new_cases),
         ("only in the baseline", plan.removed_cases),
@@ -520,10 +522,10 @@ def _cost(once: SingleRoundCost, usd: float | None) -> str:
     return f"{'at most' if once.at_most else 'about'} {money(usd)}"
 
 
-def _dropeffect_points(drop: float) -> str:
+def _drop_points(drop: float) -> str:
     """A drop as people say it.
 
-    >>> _dropeffect_points(0.05), _dropeffect_points(0.0123), _dropeffect_points(0.01)
+    >>> _drop_points(0.05), _drop_points(0.0123), _drop_points(0.01)
     ('5 points', '1.2 points', '1 point')
     """
     number = f"{drop * 100:.1f}".removesuffix(".0")

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from steelyard.cli.main import main
 from steelyard.comparison.gate import NOT_REGRESSED, REGRESSED
 from steelyard.comparison.power import MAX_PLANNED_ATTEMPTS_PER_CASE, ComparisonPlan, ModelPlan
 from steelyard.comparison.sides import Side, Trials
@@ -371,3 +372,17 @@ def test_a_gate_sees_what_was_planned_for_as_often_as_was_told(suite: str, size:
     fewest = stats.binom.ppf(0.001, REPEATS, 0.77)
     assert round(found.seen * REPEATS) >= fewest
     assert round(found.cleared * REPEATS) >= fewest
+
+
+def test_a_model_that_never_passes_keeps_no_plan_from_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"c{case},{model},10,{passes}" for case in range(20) for model, passes in (("never", 0), ("always", 10))]
+    (tmp_path / "counts.csv").write_text("\n".join(["case,model,n,correct", *rows, ""]))
+    assert main(["plan", "counts.csv"]) == 0
+    shown = capsys.readouterr().out
+    assert "mean pass rate 100.0%" in shown
+    assert "! never passes too seldom to drop by 5 points; a gate can only see it get better" in shown
+    assert main(["plan", "counts.csv", "-m", "never"]) == 2
+    assert "never passes 0.0% of its attempts, which cannot drop by 0.05" in capsys.readouterr().err

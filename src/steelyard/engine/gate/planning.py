@@ -54,11 +54,14 @@ def gate_plan(
             raise InputError(
                 f"{baseline.name}: {model.name} has no judged attempt at any of these cases by these tests"
             )
-        if (rate := mean_rate(model)) <= detect:
-            raise InputError(
-                f"{baseline.name}: {model.name} passes {rate:.1%} of its attempts, which cannot drop by {detect:g}; "
-                "look for a smaller drop with --detect, or name the other models with --models"
-            )
+    too_low = tuple(model.name for model in judged if mean_rate(model) <= detect)
+    if len(too_low) == len(judged):
+        highest = max(judged, key=mean_rate)
+        raise InputError(
+            f"{baseline.name}: {highest.name} passes {mean_rate(highest):.1%} of its attempts, which cannot drop by {detect:g}; "
+            "look for a smaller drop with --detect"
+        )
+    judged = [model for model in judged if model.name not in too_low]
     by_id = {case.id: case for case in cases or ()}
     return ComparisonPlan(
         baseline=baseline.name,
@@ -73,6 +76,7 @@ def gate_plan(
             alpha=LOOK_ALPHA_SHARE * alpha,
             once={model.name: _single_attempt_cost(model, by_id, prices) for model in judged},
         ),
+        too_low=too_low,
         new_cases=pairing.new_cases,
         removed_cases=pairing.removed_cases,
         tests_changed=pairing.tests_changed,
