@@ -29,6 +29,8 @@ HERE = Path(__file__).parent
 PACKAGES_FILE = HERE / "packages.toml"
 """Cases that use packages, judged with those of the environment that the tests run in."""
 FILES = sorted(HERE.glob("*.toml"))
+REVIEWED_FILES = sorted(HERE.glob("reviewed/*.toml"))
+"""More of the same, for which a run of all tests has no time."""
 AT_ONCE = {"python": 2, "command": 2, "rust": 50}
 """Attempts under way by language; Rust answers that wait at the same time are compiled together."""
 

@@ -18,7 +18,7 @@ import pytest
 
 from attacks.scenes import needs_level, python_of, scenes, told_once
 from honest import at_level
-from honest.at_level import FILES, HERE, PACKAGES_FILE, judged, kind
+from honest.at_level import FILES, HERE, PACKAGES_FILE, REVIEWED_FILES, judged, kind
 from honest.known_failures import KNOWN_FAILURES, NEED_DESCRIPTOR_PATHS, NEED_SHARED_MEMORY
 from steelyard import evalsets
 from steelyard.records import Case
@@ -84,7 +84,13 @@ def cases_of(file: Path) -> tuple[Case, ...]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+@pytest.mark.parametrize(
+    "file",
+    [
+        *(pytest.param(file, id=file.stem) for file in FILES),
+        *(pytest.param(file, id=file.stem, marks=pytest.mark.slow) for file in REVIEWED_FILES),
+    ],
+)
 def test_honest_answers_are_right_the_plain_way(file: Path) -> None:
     assert not not_right(cases_of(file), Path(sys.executable))
 
