@@ -523,6 +523,19 @@ def test_a_terminal_in_the_locale_c_gets_tables_of_the_same_width(
         assert shown.readline().rstrip() == expected
 
 
+def test_validate_names_unknown_checks_although_another_case_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "evil.py").write_text("open('was_run', 'w')\ndef f(text): return True\n")
+    (tmp_path / "wrong.toml").write_text(
+        '[eval_set]\nid = "wrong"\n[[cases]]\nid = "x"\nprompt = "p"\nchecks = [{conains = "a"}, {python = "evil.py:f"}]\n'
+        '[[cases]]\nprompt = "it has no id"\n'
+    )
+    ran = steelyard(tmp_path, "validate", "wrong.toml")
+    assert "case 2: id is missing" in ran.stdout
+    assert 'unknown check "conains"' in ran.stdout
+    assert (ran.returncode, ran.stderr) == (2, "steelyard: 2 problems\n")
+    assert not (tmp_path / "was_run").exists()
+
+
 def test_a_message_cannot_command_a_terminal(tmp_path: Path) -> None:
     ran = steelyard(tmp_path, "passk", "--fixes-csv", "no\x1b]0;title\x07where.csv")
     assert (ran.returncode, "\x1b" in ran.stderr) == (2, False)

@@ -68,6 +68,15 @@ class EvalSets(NamedTuple):
     """The rule that the files want to be scored by, if they say so."""
 
 
+class EvalSetError(InputError):
+    """Eval sets that cannot be used as they are."""
+
+    def __init__(self, problems: Iterable[Problem], cases: Iterable[Case]) -> None:
+        super().__init__(problems)
+        self.cases = tuple(cases)
+        """Those that could be read: more may be wrong with them."""
+
+
 def load(paths: Sequence[str | Path]) -> EvalSets:
     """The cases of files and folders, in order; raises one InputError with everything that is wrong with them."""
     problems = ProblemCollector()
@@ -88,7 +97,7 @@ def load(paths: Sequence[str | Path]) -> EvalSets:
     if not found and not problems.errors:
         raise InputError("no eval set was given; name a .toml or .jsonl file, a folder of them, or suite:all")
     if problems.errors:
-        raise InputError([*problems.errors, *problems.warnings()])
+        raise EvalSetError([*problems.errors, *problems.warnings()], cases)
     rules = tuple(rule for rule, _ in scoring.rules.values())
     return EvalSets(tuple(cases), tuple(files), tuple(problems.warnings()), rules, scoring.rule)
 

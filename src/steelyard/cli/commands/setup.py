@@ -31,17 +31,21 @@ if TYPE_CHECKING:
 
 def validate(options: argparse.Namespace) -> int:
     """Read eval sets, report all their problems, and prove that references pass and counterexamples fail."""
-    from steelyard.engine.preflight.references import check_references
+    from steelyard.engine.preflight.references import check_references, check_settings_problems
     from steelyard.errors import InputError
+    from steelyard.evalsets.loader import EvalSetError
     from steelyard.text import counted
 
     try:
         with user_output_on_stderr():
             loaded = arguments.load_eval_sets(options.evalset, options)
     except InputError as error:
-        for problem in error.problems:
+        problems = [*error.problems]
+        if isinstance(error, EvalSetError):
+            problems += check_settings_problems(error.cases)
+        for problem in problems:
             print_report(f"{'' if problem.fatal else 'warning: '}{problem}\n")
-        print_to_stderr(f"steelyard: {counted(sum(problem.fatal for problem in error.problems), 'problem')}")
+        print_to_stderr(f"steelyard: {counted(sum(problem.fatal for problem in problems), 'problem')}")
         return ExitCode.BAD_INPUT
     _, means = settings_and_run_options(options)
     # these stand, whatever becomes of the proofs

@@ -53,6 +53,20 @@ def check_references(
     return run_coroutine(_check_references(with_python_env(cases, means.python_env), means))
 
 
+def check_settings_problems(cases: Sequence[Case], means: RunOptions = RunOptions()) -> list[Problem]:
+    """What is wrong with the lists of checks that cases have; nothing is run."""
+
+    async def found() -> list[Problem]:
+        checked = [case for case in cases if case.kind in {"checks", "scripted-checks"}]
+        verifying = VerifierSet(checked, means)
+        try:
+            return problems_by_reason(verifying.unverifiable(checked))
+        finally:
+            await verifying.close()
+
+    return run_coroutine(found())
+
+
 async def _check_references(cases: Sequence[Case], means: RunOptions) -> ReferenceCheck:
     verifying = VerifierSet(cases, means)
     # files are shared with tools that know other languages, so what we cannot judge is no mistake
