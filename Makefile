@@ -54,6 +54,7 @@ bench-all: bench
 	$(BIN)/python benchmarks/scale.py --memory 100000,200000
 	$(BIN)/python benchmarks/statistics_at_size.py --rows 1000000 10000000
 	$(BIN)/python benchmarks/many_runs.py
+	$(BIN)/python benchmarks/large_run.py
 
 # For MINUTES each: kills of every command, and damaged files of every kind. Then a server with every fault, and broken machines.
 MINUTES ?= 10
