@@ -103,7 +103,8 @@ def _command(arguments: Sequence[str]) -> list[str]:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    return {**os.environ, "ASKS": str(folder / "asks"), "TMPDIR": str(folder)}
+    # a crash in a library writes the stack of every thread
+    return {**os.environ, "ASKS": str(folder / "asks"), "TMPDIR": str(folder), "PYTHONFAULTHANDLER": "1"}
 
 
 def stored(folder: Path) -> tuple[list[str], list[str], list[str]]:

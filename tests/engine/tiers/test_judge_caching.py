@@ -117,3 +117,15 @@ def test_other_formats_get_the_text_as_it_is(server: FaultServer, tmp_path: Path
     one, other = (request.body["messages"] for request in server.requests)
     assert one == other
     assert isinstance(one[-1]["content"], str)
+
+
+def test_one_rubric_judged_at_an_unknown_cost_makes_the_sum_a_lower_bound(server: FaultServer, tmp_path: Path) -> None:
+    unpriced = sends({"choices": [{"message": {"content": YES}, "finish_reason": "stop"}]})
+    judged = iter([unpriced])
+    server.script = lambda request: next(judged, says(YES)) if request.body["model"] == "judge" else says(LONG)
+    checks = [{"rubric": text, "judges": ["openai/judge"]} for text in ("It is long.", "It is polite.")]
+    case = Case(id="a", prompt="Say it.", verify=Verify(kind="checks", settings={"checks": checks}))
+    said: list[str] = []
+    steelyard.run([case], models="openai/model", samples=1, output=tmp_path / "run", means=means(server, said))
+    (sentence,) = [line for line in said if line.startswith("the judges of this run cost at least $0.000")]
+    assert sentence.endswith("for 2 judgments, beside its models")
