@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 
+ROOT = Path(__file__).parents[1]
 MOST_PACKAGES = 26
 """Apart from steelyard itself."""
 MOST_MEGABYTES = 180
@@ -33,11 +36,16 @@ def plain_installation() -> dict[str, Distribution]:
 
 def test_a_plain_installation_has_few_packages_and_is_small() -> None:
     packages = plain_installation()
+    shown = re.search(r"has (\d+) packages in (\d+) MB", (ROOT / "README.md").read_text("utf-8"))
+    assert shown is not None
+    # another Python or processor needs a package more or less
+    assert abs(int(shown[1]) - len(packages)) <= 2, "run benchmarks/door.py --update"
     del packages["steelyard"]
     assert len(packages) <= MOST_PACKAGES, sorted(packages)
     files = (file for each in packages.values() for file in each.files or () if not file.name.endswith(".pyc"))
     size = sum(path.stat().st_size for file in files if (path := Path(str(file.locate()))).is_file())
     assert size <= MOST_MEGABYTES * 10**6, f"{size / 10**6:.0f} MB"
+    assert int(shown[2]) == pytest.approx(size / 10**6, rel=0.15), "run benchmarks/door.py --update"
     assert len(packages) > 10
     assert size > 10**8, "sizes are not known here"
     assert not {"scipy", "pydantic", "pandas", "pyarrow"} & packages.keys()
