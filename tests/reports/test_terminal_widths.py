@@ -101,7 +101,8 @@ def test_what_commands_show_fits_the_terminal(
     counts = ProgressCounts(wanted=240, replied=71, judged=60, correct=43, failed=2, spent=0.25, reason="", at_once=16)
     lines = [progress_line(each, 30.0, width) for each in (counts, counts._replace(reason=waits))]
     screens.append("progress\n" + "".join(f"{line}\n" for line in lines))
-    golden(f"terminal-{width}.txt", "\n".join(screens))
+    # docs/commands.md has the text of every help page; here only their width counts
+    golden(f"terminal-{width}.txt", "\n".join(text for text in screens if "--help" not in text.splitlines()[0]))
     for text in screens:
         command, *lines = text.splitlines()
         too_wide = [line for line in lines if cell_len(line) > width and not is_copied_whole(line)]
