@@ -82,7 +82,7 @@ def test_results_of_evalplus_make_two_tallies(tmp_path: Path, name: str) -> None
     cases = ("HumanEval/0", "HumanEval/1")
     assert read.tallies == (
         Tally("m (base)", cases, (3, 3), (2, 1)),
-        Tally("m (base + extra)", cases, (3, 2), (1, 0), 1),
+        Tally("m (base + extra)", cases, (3, 2), (1, 0), 1, missing_by_case=(0, 1)),
     )
     (problem,) = read.problems
     assert problem == Problem(
@@ -115,7 +115,7 @@ def test_lines_in_a_json_file_are_lines(tmp_path: Path) -> None:
 def test_an_attempt_that_was_not_judged_is_missing(tmp_path: Path) -> None:
     path = written(tmp_path, "m.jsonl", *({"task_id": "t", "passed": passed} for passed in (True, None, None)))
     read = outcomes.results([path])
-    assert read.tallies == (Tally("m", ("t",), (1,), (1,), 2),)
+    assert read.tallies == (Tally("m", ("t",), (1,), (1,), 2, missing_by_case=(2,)),)
     what = "an attempt without an outcome, which is not counted; 2 such rows, on lines 2 and 3"
     assert read.problems == (Problem(str(path), 2, what, fatal=False),)
 

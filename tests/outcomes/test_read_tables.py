@@ -66,15 +66,17 @@ def plainly(rows: list[dict[str, Any]]) -> tuple[Tally, ...]:
         judged = [[row["passed"] for row in some if row["passed"] is not None] for some in own]
         costs = [[row["cost"] for row in some] for some in own]
         scores = [[row["score"] for row in some if row["score"] is not None] for some in own]
+        missing = tuple(sum(row["passed"] is None for row in some) for some in own)
         tallies.append(
             Tally(
                 model,
                 cases,
                 tuple(map(len, judged)),
                 tuple(map(sum, judged)),
-                sum(row["passed"] is None for some in own for row in some),
+                sum(missing),
                 None if any(None in some for some in costs) else tuple(map(sum, costs)),
                 tuple(sum(some) / len(some) if some else None for some in scores),
+                missing if any(missing) else None,
             )
         )
     return tuple(tallies)
@@ -155,7 +157,7 @@ def test_a_column_that_was_asked_for_must_be_there(tmp_path: Path, name: str) ->
 def test_an_attempt_without_outcome_is_missing_and_warned_of(tmp_path: Path, name: str) -> None:
     rows = [{"case": "a", "model": "m", "passed": passed} for passed in (True, None, False, None)]
     read = outcomes.table([written(tmp_path, f"x.{name}", rows)])
-    assert read.tallies == (Tally("m", ("a",), (2,), (1,), 2),)
+    assert read.tallies == (Tally("m", ("a",), (2,), (1,), 2, missing_by_case=(2,)),)
     (problem,) = read.problems
     assert not problem.fatal
     assert "passed is empty: an attempt without an outcome, which is not counted; 2 such rows" in problem.what

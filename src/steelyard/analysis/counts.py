@@ -36,7 +36,7 @@ class Tally(NamedTuple):
     scores: Sequence[float | None] | None = None
     """The mean score of a case, in [0, 1]; None if scores were not asked for."""
     missing_by_case: Sequence[int] | None = None
-    """The attempts without an outcome of each case; None if that is not known."""
+    """The attempts without an outcome of each case; None if none is missing, or only their sum is known."""
 
 
 class OutcomeTallies(NamedTuple):
