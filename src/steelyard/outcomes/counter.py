@@ -131,7 +131,9 @@ class OutcomeCounter:
             scores = tuple(total / count if count else None for total, count in zip(sums, counts, strict=True))
         tried = tuple((failed + passed).tolist())
         lacking = tuple(missing.tolist())
-        return Tally(model, cases, tried, tuple(passed.tolist()), sum(lacking), costs, scores, lacking if any(lacking) else None)
+        return Tally(
+            model, cases, tried, tuple(passed.tolist()), sum(lacking), costs, scores, lacking if any(lacking) else None
+        )
 
     def used(self, models: Mapping[str, int], cases: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
         """Those models and cases that have a row, sorted by name."""
