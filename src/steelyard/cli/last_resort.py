@@ -11,9 +11,6 @@ from pathlib import Path
 
 from steelyard.errors import ExitCode, SteelyardError
 
-SMALL_OPEN_FILES_LIMIT = 128
-"""Open files with which a sandbox can fail to start, in many ways."""
-
 _RESOURCE_ADVICE = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space",
@@ -67,13 +64,13 @@ def _machine_trouble(error: BaseException) -> str:
         Path.cwd()
     except OSError:
         return "the current folder no longer exists; change to another one, then do it again"
+    from steelyard.sandbox.process_room import SMALL_OPEN_FILES_LIMIT, process_shortage
+
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if 0 <= files < SMALL_OPEN_FILES_LIMIT and isinstance(error, OSError | EOFError | RuntimeError):
         return f"{files} open files are too few; raise the limit with ulimit -n, then do it again"
     if isinstance(error, MemoryError):
         return "out of memory; make memory available, then do it again"
-    from steelyard.sandbox.process_room import process_shortage
-
     # Python and libraries raise whatever they like where no thread can be started
     return process_shortage()
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import resource
 import shutil
 import socket
 import struct
@@ -29,7 +31,7 @@ from steelyard.sandbox.private_root import (
     SYSTEM_PATHS,
     paths_to_bind,
 )
-from steelyard.sandbox.process_room import process_shortage
+from steelyard.sandbox.process_room import SMALL_OPEN_FILES_LIMIT, process_shortage
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.sandbox.streams import STREAM_NAMES
 from steelyard.sandbox.worker import SANDBOX_HOME, SANDBOX_STREAMS, IsolationLevel, reachable_folder
@@ -170,6 +172,9 @@ def strongest_isolation(required: str = "", *, allow_weak: bool = False) -> Isol
         raise InputError(
             f"this machine does not support isolation level {required} ({'; '.join(tried)}); `steelyard doctor` shows why"
         )
+    if 0 <= (files := resource.getrlimit(resource.RLIMIT_NOFILE)[0]) < SMALL_OPEN_FILES_LIMIT:
+        # each level needs some for its pipes; the same machine supports it where there are more
+        raise OSError(errno.EMFILE, f"{files} open files are too few")
     raise InputError(
         "no sandbox on this machine keeps generated code away from network, secrets and files; see steelyard doctor for "
         "what is missing, or run code that you trust with --allow-weak-sandbox"

@@ -18,6 +18,8 @@ from steelyard.sandbox.zygote import tasks_of_this_user
 
 PROMISED_PROCESSES = ResourceLimits().processes
 """Processes and threads that every answer may have at the same time."""
+SMALL_OPEN_FILES_LIMIT = 128
+"""Open files with which a sandbox can fail to start, in many ways."""
 PROCESS_ROOM_TTL_SECONDS = 0.5
 """Seconds for which a look at the processes of this machine is good enough."""
 
