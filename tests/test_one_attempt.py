@@ -25,6 +25,7 @@ JOINS_FACTS = {
     "engine/steps.py": "makes facts",
     "engine/tiers/experiment.py": "which tiers were asked",
     "engine/tiers/judging.py": "what judges still owe",
+    "engine/verifier_processes/shared_verdicts.py": "one verdict for replies with the same text",
     "engine/verifiers.py": "makes facts",
     "providers/replay.py": "recorded replies, asked again",
 }
@@ -33,8 +34,10 @@ KNOWN = re.compile(rf"\b({'|'.join(sorted(FACTS))})\b|[.]journals\b|Attempt(Row|
 DECODES_FACTS = {
     "engine/ray/node.py": "a reply arrives at a node, not in a journal",
     "engine/ray/pool.py": "a verdict comes back from a node",
+    "engine/verifier_processes/shared_verdicts.py": "a verdict that was kept for replies to come",
     "providers/replay.py": "a recording is a file of replies, and an edge does not import the store",
     "store/journal.py": "the journal itself",
+    "store/placed_facts.py": "facts at their places in the journal, for reports that hold no texts",
     "store/reply_places.py": "single fields of replies, without the rest",
     "store/run_folders.py": "the tags of a run's first case, and no fact",
 }

@@ -130,7 +130,7 @@ SAMPLED = [
 ]
 
 
-@pytest.mark.parametrize(("tasks", "runs"), [(1, 5), (2, 6), (3, 3), (3, 5), (5, 3)])
+@pytest.mark.parametrize(("tasks", "runs"), [(2, 6), (3, 3), (3, 5), (5, 3)])
 def test_a_pass_rate_of_a_few_runs_of_fixed_tasks_is_covered_whatever_their_chances(tasks: int, runs: int) -> None:
     # every outcome with its chance, so nothing is left to luck
     outcomes = list(product(range(runs + 1), repeat=tasks))

@@ -38,7 +38,7 @@ def task_mean_interval(tasks: Sequence[Task], *, alike: bool = False, level: flo
     """Interval for the mean of values in [0, 1]; None if a task has a single unit with a single run.
 
     Intervals of the tasks are combined as those of strata are (`stratified_interval`). `alike` counts each task once.
-    Runs that pass or fail are counted together instead, as if all had the same chance: the number that passes varies most
+    Runs of several tasks that pass or fail are counted together instead, as if all had the same chance: the number that passes varies most
     then (Hoeffding 1956, "On the distribution of the number of successes in independent trials", Annals of Mathematical
     Statistics 27, 713-721), so Clopper and Pearson's interval covers at its level whatever the tasks' chances are.
 
@@ -48,7 +48,7 @@ def task_mean_interval(tasks: Sequence[Task], *, alike: bool = False, level: flo
     """
     trials = [value for task in tasks for unit in task for value in unit]
     are_trials = all(len(unit) == 1 for task in tasks for unit in task) and set(trials) <= {0.0, 1.0}
-    if are_trials and not alike and min(map(len, tasks), default=0) > 1:
+    if are_trials and not alike and len(tasks) > 1 and min(map(len, tasks)) > 1:
         passed = math.fsum(trials)
         return binomial_tail_interval(passed, len(trials) - passed, 1 - upper_tail(level))
     return stratified_interval([_stratum(task, 1.0 if alike else None) for task in tasks], level=level)

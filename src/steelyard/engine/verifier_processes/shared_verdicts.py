@@ -82,7 +82,8 @@ class SharedVerdicts:
     @asynccontextmanager
     async def at_work(self, report: VerdictCallback, *, alone: bool = False) -> AsyncIterator[None]:
         self._report, self._is_alone = report, alone
-        async with self._pool.at_work(self._take_in, alone=alone):
+        # a pool that somebody else wrote need not know of replies that are verified alone
+        async with self._pool.at_work(self._take_in, alone=True) if alone else self._pool.at_work(self._take_in):
             yield
             while (self._waiting or self._returned) and not self.given_up:
                 self._changed.clear()
