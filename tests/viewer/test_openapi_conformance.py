@@ -73,9 +73,10 @@ def checked(viewer: Viewer, place: Path, *options: str, known: str = "") -> str:
     return ran.stdout
 
 
+@pytest.mark.slow
 def test_the_api_is_as_its_description_says_whatever_is_asked(runs: Path, tmp_path: Path) -> None:
     with Viewer(runs) as viewer:
-        checked(viewer, tmp_path, "--max-examples", "5", "--phases", "coverage,fuzzing")
+        checked(viewer, tmp_path, "--max-examples", "10", "--phases", "coverage,fuzzing")
         code, complaints = viewer.stop()
     assert code == 0
     assert "Traceback" not in complaints

@@ -125,7 +125,7 @@ def is_drawn(ask: str, rubric_digest: str, escalation: Escalation) -> bool:
     """Whether all judges are asked about an answer however sure the first are; the same on every machine.
 
     >>> sum(is_drawn(str(ask), "", Escalation(check_share=0.25)) for ask in range(1000))
-    235
+    247
     """
     return int(digest("check", ask, rubric_digest)[:8], 16) < escalation.check_share * 2**32
 
