@@ -104,7 +104,7 @@ def find_run(name: str, root: Path = DEFAULT_RUNS_FOLDER, *, with_comparisons: b
     except OSError as error:
         raise InputError(f"{name}: cannot be read: {error.strerror}") from None
     if is_folder:
-        raise InputError(f"{name}: not a run folder (it has no run.json)")
+        raise InputError(f"{Path(name)}: not a run folder (it has no run.json)")
     if is_file:
         raise InputError(
             f"{name}: neither a run folder nor a file of results that we recognise; docs/import.md lists those that we do"
