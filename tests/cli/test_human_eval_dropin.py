@@ -32,6 +32,7 @@ def written(path: Path, samples: list[dict[str, Any]]) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_all_solutions_pass_and_all_spoiled_ones_fail(problems: Path, tmp_path: Path) -> None:
     loaded = load([problems])
     assert loaded.problems == ()

@@ -278,6 +278,7 @@ def test_two(steelyard):
     assert len(runs(place)) == 2
 
 
+@pytest.mark.slow
 def test_xdist_workers_tell_of_a_regression_as_one_process_does(place: Path) -> None:
     ran = suite(place, GATE, "-n2", models="replay:worse.jsonl")
     assert ran.returncode == 1

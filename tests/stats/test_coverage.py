@@ -117,7 +117,7 @@ def too_low(asked: Iterable[Setting], repeats: int) -> dict[Setting, float]:
 
 @pytest.mark.parametrize("cases", [10, 50])
 def test_the_interval_of_a_mean_covers(cases: int) -> None:
-    assert too_low(settings(SUITES, [cases], (1, 5, 20)), 300) == {}
+    assert too_low(settings(SUITES, [cases], (1, 5, 20)), 200) == {}
 
 
 @pytest.mark.slow

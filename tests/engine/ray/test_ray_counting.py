@@ -51,6 +51,7 @@ def test_files_are_dealt_to_tasks_and_none_holds_files_of_two_sources() -> None:
 
 
 @needs_ray()
+@pytest.mark.slow
 def test_a_cluster_of_our_own_counts_as_this_machine_does_and_ray_is_not_heard(tmp_path: Path) -> None:
     folder = tables(tmp_path / "table", 3)
     here = passk(folder)
