@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import islice
@@ -310,6 +310,29 @@ def _clauses(window: str, start: int, end: int) -> Iterator[int]:
         yield _after_openers(window, comma.end(), end)
 
 
+def _rule_in_clauses(
+    window: str,
+    end: int,
+    clauses: Iterable[int],
+    rules: Sequence[RefusalRule],
+    prepared: bool,
+    speaks: bool,
+    sentences_before: int,
+) -> tuple[RefusalRule, re.Match[str]] | None:
+    """The first rule that counts and matches where a clause of a sentence begins, with what it matched."""
+    known = refusal_rules()
+    for number, clause in enumerate(clauses):
+        first = prepared or (number == 0 and sentences_before == 0)
+        for rule in rules:
+            if rule.implied:
+                counts = first or (rule.whole and sentences_before < MAX_SENTENCES_BEFORE_REFUSAL)
+            else:
+                counts = first or rule.whole or speaks
+            if counts and (found := known.pattern(rule).match(window, clause, end)):
+                return rule, found
+    return None
+
+
 def _first_refusal(window: str, rules: tuple[RefusalRule, ...] | None) -> tuple[RefusalRule, int, int, int] | None:
     """The first refusal in folded text: the rule, where it begins and ends, and where its passage begins."""
     known = refusal_rules()
@@ -326,22 +349,15 @@ def _first_refusal(window: str, rules: tuple[RefusalRule, ...] | None) -> tuple[
         prepared = known.lead_in.match(window, opened, end) is not None
         speaks = prepared or before == 0 or known.remark.match(window, opened, end) is not None
         promising = _applicable_rules(window[opened:looked_at], rules)
-        for number, clause in enumerate(
-            islice(_clauses(window, opened, looked_at), MAX_CLAUSES_PER_SENTENCE if promising else 0)
-        ):
-            if known.veto.search(window, clause, looked_at):
-                break
-            first = prepared or (number == 0 and before == 0)
-            for rule in promising:
-                if rule.implied:
-                    counts = first or (rule.whole and before < MAX_SENTENCES_BEFORE_REFUSAL)
-                else:
-                    counts = first or rule.whole or speaks
-                if counts and (found := known.pattern(rule).match(window, clause, looked_at)):
-                    after = min(len(window), found.end() + ANSWER_SEARCH_CHARACTERS)
-                    if _is_answered(rule, window, found.end(), after):
-                        return None
-                    return rule, found.start(), found.end(), passage
+        clauses = islice(_clauses(window, opened, looked_at), MAX_CLAUSES_PER_SENTENCE if promising else 0)
+        found = _rule_in_clauses(window, looked_at, clauses, promising, prepared, speaks, before)
+        # what vetoes any clause vetoes the first, from which it is looked for to the end; few sentences need the look
+        if found and known.veto.search(window, opened, looked_at) is None:
+            rule, match = found
+            after = min(len(window), match.end() + ANSWER_SEARCH_CHARACTERS)
+            if _is_answered(rule, window, match.end(), after):
+                return None
+            return rule, match.start(), match.end(), passage
         passage = None
         if window[start:end].rstrip().endswith(":"):
             return None
