@@ -75,11 +75,20 @@ def test_a_history_that_cannot_be_read_stops_bless_before_it_writes(capsys: pyte
     assert "main.history.jsonl:2" in history_page(Path("steelyard-baselines"))
 
 
+def test_a_history_that_was_emptied_says_how_to_begin_one(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("steelyard-baselines").mkdir()
+    Path("steelyard-baselines/main.history.jsonl").touch()
+    assert main(["gate", "--history", "main"]) == 2
+    assert "no runs in it; steelyard bless RUN --as main adds one" in capsys.readouterr().err
+    assert "no runs in it" in history_page(Path("steelyard-baselines"))
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
         (["--history", "nothing"], "nothing: no history in steelyard-baselines (there are none yet)"),
         (["--history", "../x"], "../x: no history"),
+        (["--history", ""], "no history in steelyard-baselines"),
         (["--history", "main", "a", "b"], "leave sides"),
         (["--history", "main", "-o", "x.pdf"], 'unknown kind of report ".pdf"'),
     ],

@@ -111,7 +111,7 @@ def gate(options: argparse.Namespace) -> int:
     from steelyard.reports.exports.decision import decision_junit, decision_sarif
 
     settings = arguments.command_settings(options)
-    if options.history:
+    if options.history is not None:
         return _gate_history(options)
     check_text_paths(options.report or (), GATE_FORMAT_BY_SUFFIX if options.corrected else DECISION_FORMAT_BY_SUFFIX)
     if options.corrected:

@@ -53,7 +53,10 @@ def watch(name: str, folder: Path, *, alpha: float = 0.05) -> HistoryWatch:
         raise InputError(
             f"{printable(name)}: no history in {folder} ({known}); every steelyard bless RUN --as NAME adds its runs to one"
         )
-    return watch_history(name, read_history(path), alpha=alpha)
+    entries = read_history(path)
+    if not entries:
+        raise InputError(f"{path}: no runs in it; steelyard bless RUN --as {printable(name)} adds one")
+    return watch_history(name, entries, alpha=alpha)
 
 
 def read_history(path: Path) -> list[HistoryEntry]:
