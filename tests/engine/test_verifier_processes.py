@@ -186,9 +186,31 @@ def test_a_share_of_the_processors_bounds_what_one_process_does_at_once() -> Non
         processors._share.clear()
 
 
-def test_few_processors_need_one_process() -> None:
+class WideSet(VerifierSet):
+    """Verifiers of a machine on which eight answers are verified at once."""
+
+    at_once = 8
+
+
+@pytest.mark.parametrize(("processors", "processes"), [(1, 0), (2, 0), (3, 3), (8, 8), (64, 8)])
+def test_each_of_many_processors_has_its_own_process(
+    processors: int, processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "processor_count", lambda: processors)
+    cases = [Case(id="a", prompt="?", language="python", verify=Verify(kind="python", tests="assert f() == 1"))]
+    verifying = WideSet(cases, RunOptions())
+    found = verification_service(cases, verifying, RunOptions())
+    if processes:
+        assert isinstance(found, VerifierProcesses)
+        assert len(found._processes) == processes
+    else:
+        assert found is verifying
+
+
+def test_what_only_has_to_be_read_needs_no_other_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "processor_count", lambda: 8)
     cases = [Case(id="a", prompt="?", target="x")]
-    verifying = VerifierSet(cases, RunOptions(parallelism=4))
+    verifying = WideSet(cases, RunOptions())
     assert verification_service(cases, verifying, RunOptions()) is verifying
 
 
