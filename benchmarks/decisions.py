@@ -1,9 +1,9 @@
 """How often the gate is right, at the level that the command spends at its first look, beside the rules that people use now.
 
-    python benchmarks/decisions.py [--repeats 2000] [--cases 50] [--attempts 5/5,30/5] [--seed 1] [--suites weak] [--changes nothing]
+    python benchmarks/decisions.py [--repeats 2000] [--cases 50] [--attempts 5/5,30/5] [--seed 1] [--suites weak] [--changes nothing] [--jobs 16]
 
 Suites whose true pass rates are known are drawn and decided by `steelyard.comparison.gate.decide` itself. A cell of 2,000
-repeats takes about ten seconds; each has a seed of its own, so that it is the same whichever others are asked for. The page
+repeats takes about ten seconds, and all of them an hour and a half of one processor; each has a seed of its own, so that it is the same whichever others are asked for. The page
 docs/gate.md says which cells its table has.
 """
 
@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from functools import cache
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache, partial
 from itertools import product
 from math import comb
 from statistics import NormalDist
@@ -156,17 +157,26 @@ def main() -> None:
     asked.add_argument("--seed", type=int, default=1)
     asked.add_argument("--suites", default=",".join(SUITES))
     asked.add_argument("--changes", default=";".join(CHANGES), help="separated by semicolons")
+    asked.add_argument("--jobs", type=int, default=1, help="processes at once")
     options = asked.parse_args()
     heads: list[str] = []
     sizes = [(int(before), int(after)) for before, after in (each.split("/") for each in options.attempts.split(","))]
     suites, changes = options.suites.split(","), options.changes.split(";")
-    for cases, (before, after), suite, change in product(map(int, options.cases.split(",")), sizes, suites, changes):
-        found = cell(suite, cases, (before, after), change, options.repeats, options.seed)
-        if not heads:
-            heads = ["suite", "cases", "attempts", "change", *found]
-            print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
-        cells = [suite, str(cases), f"{before}/{after}", change, *(f"{share:.1%}" for share in found.values())]
-        print(f"| {' | '.join(cells)} |", flush=True)
+    drawn = list(product(map(int, options.cases.split(",")), sizes, suites, changes))
+    with ProcessPoolExecutor(options.jobs) as pool:
+        shares = pool.map(partial(drawn_cell, repeats=options.repeats, seed=options.seed), drawn)
+        for (cases, (before, after), suite, change), found in zip(drawn, shares, strict=True):
+            if not heads:
+                heads = ["suite", "cases", "attempts", "change", *found]
+                print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
+            cells = [suite, str(cases), f"{before}/{after}", change, *(f"{share:.1%}" for share in found.values())]
+            print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def drawn_cell(of: tuple[int, tuple[int, int], str, str], *, repeats: int, seed: int) -> dict[str, float]:
+    """The shares of one cell, in a process of its own."""
+    cases, sizes, suite, change = of
+    return cell(suite, cases, sizes, change, repeats, seed)
 
 
 if __name__ == "__main__":
