@@ -414,6 +414,10 @@ OPENHANDS = (
     '{"id": 7, "llm_metrics": {"accumulated_cost": %s, "accumulated_token_usage": {"prompt_tokens": %d, '
     '"completion_tokens": 9, "cache_read_tokens": 3, "cache_write_tokens": 2}}}'
 )
+OPENHANDS_CALLS = (
+    '{"metrics": {"accumulated_cost": 0.5, "token_usages": [{"prompt_tokens": 5, "completion_tokens": 2}, '
+    '{"prompt_tokens": 7, "completion_tokens": 1}]}}'
+)
 SWE_AGENT = (
     '{"info": {"model_stats": {"instance_cost": 0.75, "tokens_sent": 900, "tokens_received": 40, "api_calls": 6}}}'
 )
@@ -457,6 +461,21 @@ SWE_AGENT = (
         (
             [OPENHANDS % ("0.1", 50), OPENHANDS % ("0.25", 90)],
             {"input_tokens": 90, "output_tokens": 9, "cached_tokens": 3, "cache_write_tokens": 2, "cost_usd": 0.25},
+        ),
+        (
+            # what a second model used that drafts its edits is a part of the total, and reported after it
+            [OPENHANDS % ("0.1", 35205), OPENHANDS % ("0.02", 2780)],
+            {"input_tokens": 35205, "output_tokens": 9, "cached_tokens": 3, "cache_write_tokens": 2, "cost_usd": 0.1},
+        ),
+        (
+            # a model without a known price is not free
+            [OPENHANDS % ("0", 50)],
+            {"input_tokens": 50, "output_tokens": 9, "cached_tokens": 3, "cache_write_tokens": 2},
+        ),
+        (
+            # an older version: every call, and no sum
+            [OPENHANDS_CALLS],
+            {"input_tokens": 12, "output_tokens": 3, "cost_usd": 0.5},
         ),
         ([SWE_AGENT], {"input_tokens": 900, "output_tokens": 40, "cost_usd": 0.75}),
     ],

@@ -76,7 +76,9 @@ class UsageMeter:
             return
         for part in _reporting_parts(printed):
             if found := _of_services(part) or usage_fields(part):
-                self._totals[str(printed.get("session_id") or "")] = found
+                session = str(printed.get("session_id") or "")
+                if not _is_of_a_part(found, self._totals.get(session, {})):
+                    self._totals[session] = found
                 return
 
     def final_usage(self) -> Usage:
@@ -116,6 +118,20 @@ def unwrapped(printed: dict[str, Any]) -> dict[str, Any]:
     return inner if inner is not None and "type" in inner and "type" not in printed else printed
 
 
+def _is_of_a_part(found: Usage, known: Usage) -> bool:
+    """Whether less was used by this report than by an earlier one: then it is about some of the work, such as a second model's.
+
+    >>> whole = {"input_tokens": 35205, "output_tokens": 1766, "cost_usd": 0.2}
+    >>> _is_of_a_part({"input_tokens": 2780, "output_tokens": 1484, "cost_usd": 0.1}, whole)
+    True
+    >>> _is_of_a_part({"input_tokens": 8, "output_tokens": 30, "cost_usd": 0.3}, whole)
+    False
+    """
+    shared = [name for name in ("input_tokens", "output_tokens", "cost_usd") if name in found and name in known]
+    is_no_more = all(found[name] <= known[name] for name in shared)
+    return is_no_more and any(found[name] < known[name] for name in shared)
+
+
 def _added_up(parts: Sequence[Usage]) -> Usage:
     # what one part does not tell is not known of all
     names = [name for name in (parts[0] if parts else ()) if all(name in part for part in parts)]
@@ -126,6 +142,15 @@ def _of_services(printed: dict[str, Any]) -> Usage:
     """The metrics of OpenHands by the service that used a model: its agent, its condenser and others, added up."""
     services = _nested(printed, "usage_to_metrics").values()
     return _added_up([found for each in services if isinstance(each, dict) and (found := usage_fields(each))])
+
+
+def _of_calls(printed: dict[str, Any]) -> dict[str, int]:
+    """The tokens of all calls of a model, where older versions of OpenHands list each of them and no sum."""
+    calls = printed.get("token_usages")
+    listed = [each for each in calls if isinstance(each, dict)] if isinstance(calls, list) else []
+    names = ("prompt_tokens", "completion_tokens", "cache_read_tokens", "cache_write_tokens")
+    counts = {name: [count for each in listed if (count := _count(each, name)) is not None] for name in names}
+    return {name: sum(each) for name, each in counts.items() if each and len(each) == len(listed)}
 
 
 def token_dollars(usage: Mapping[str, float], prices: Mapping[str, float]) -> float:
@@ -184,7 +209,7 @@ def usage_fields(printed: dict[str, Any]) -> Usage:
     """The numbers of one report."""
     counted = next(
         (part for name in ("usage", "accumulated_token_usage") if isinstance(part := printed.get(name), dict)),
-        printed,
+        _of_calls(printed) or printed,
     )
     given = _count(counted, "input_tokens", "prompt_tokens", "tokens_sent")
     read, written = _count(counted, "cache_read_input_tokens"), _count(counted, "cache_creation_input_tokens")
@@ -202,8 +227,13 @@ def usage_fields(printed: dict[str, Any]) -> Usage:
         else _count(counted, "cache_write_tokens", "cache_write_input_tokens"),
         "cache_write_1h_tokens": _count(_nested(counted, "cache_creation"), "ephemeral_1h_input_tokens"),
         "reasoning_tokens": _first([_count(part, "reasoning_tokens", "reasoning_output_tokens") for part in thought]),
-        "cost_usd": _amount((printed, counted), "total_cost_usd", "cost_usd", "accumulated_cost", "instance_cost"),
+        "cost_usd": _amount((printed, counted), "total_cost_usd", "cost_usd"),
     }
+    if found["cost_usd"] is None:
+        # OpenHands and SWE-agent report 0 where they know no price, so 0 is a cost only where nothing was used
+        found["cost_usd"] = _amount((printed, counted), "accumulated_cost", "instance_cost") or (
+            0.0 if taken == 0 else None
+        )
     return {name: value for name, value in found.items() if value is not None}
 
 
