@@ -12,7 +12,7 @@ CORE_TESTS := tests/test_architecture.py tests/test_plugins.py tests/evalsets/te
 	tests/store/test_store.py tests/analysis/test_scoring.py tests/analysis/test_summary.py tests/stats/test_passk.py \
 	tests/reports/test_terminal.py
 
-.PHONY: release site check demo test test-slow bench bench-all chaos chaos-kills chaos-fuzz chaos-machines format pins docs clean
+.PHONY: release site pictures check demo test test-slow bench bench-all chaos chaos-kills chaos-fuzz chaos-machines format pins docs clean
 
 demo: .venv/core
 	$(BIN)/steelyard demo
@@ -85,6 +85,10 @@ format: .venv/ready
 docs: .venv/ready
 	$(BIN)/python docs/generate.py
 	UPDATE_DOCS=1 $(BIN)/pytest -q tests/test_docs.py
+
+# The pictures in docs/images, taken of real pages by the test that compares them.
+pictures: .venv/ready .venv/system
+	UPDATE_DOCS=1 $(BIN)/pytest -q tests/viewer/test_pictures.py
 
 # Pins every package; the file must not name a registry host.
 pins: .venv/ready

@@ -41,6 +41,7 @@ def test_a_comparison_begins_with_one_sentence_and_its_reasons_unfold(runs: RunC
     lead = page.partition('<p class="lead">')[2].partition("</p>")[0]
     assert lead.endswith("on 3 cases.")
     assert "passed before" in lead
+    assert page.count("passed before") == 1, "the verdict below does not repeat it"
     assert (
         page.index('class="lead"') < page.index("<summary>How sure that is</summary>") < page.index('class="reasons"')
     )

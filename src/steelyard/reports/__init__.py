@@ -22,6 +22,8 @@ from steelyard.reports.figures import model_label
 
 REPORT_FORMAT_BY_SUFFIX: Mapping[str, str] = BUILT_IN_SUFFIXES["reports"]
 """Our own formats by the suffix that asks for them; `report_format_of` knows those of plug-ins, too."""
+PARQUET_SUFFIX = ".parquet"
+"""Asks for the table of attempts, which is no text and has no report of its own."""
 
 
 def report_format_of(path: str | PurePath) -> str:
@@ -31,9 +33,8 @@ def report_format_of(path: str | PurePath) -> str:
     for ending in dict.fromkeys(("".join(PurePath(path).suffixes[-2:]), suffix)):
         if name := plugins.plugin_for_suffix("reports", ending):
             return name
-    raise InputError(
-        f'{path}: no report format for "{suffix}" ({did_you_mean(suffix, plugins.known_suffixes("reports"))})'
-    )
+    known = [*plugins.known_suffixes("reports"), PARQUET_SUFFIX]
+    raise InputError(f'{path}: no report format for "{suffix}" ({did_you_mean(suffix, known)})')
 
 
 ONE_MODEL_FORMATS = frozenset({"evalplus", "every-eval-ever", "inspect"})

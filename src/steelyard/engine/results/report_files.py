@@ -117,21 +117,17 @@ class ScoringOverrides(NamedTuple):
     suites: SuiteRule | None = None
 
 
-PARQUET_SUFFIX = ".parquet"
-"""Asks for the table of attempts, which is no text and has no report of its own."""
-
-
 def check_report_paths(paths: Iterable[str | Path]) -> None:
     """Raises an InputError if a report of a run could not be written: no such format, or no such folder."""
     for path in map(Path, paths):
-        if path.suffix != PARQUET_SUFFIX:
+        if path.suffix != reports.PARQUET_SUFFIX:
             reports.report_format_of(path)
         check_folder(path)
 
 
 def formats_without_page(paths: Iterable[str | Path]) -> list[str]:
     """The formats of these files, apart from pages and tables of attempts: those are not made from results in memory."""
-    texts = [path for path in paths if Path(path).suffix != PARQUET_SUFFIX]
+    texts = [path for path in paths if Path(path).suffix != reports.PARQUET_SUFFIX]
     return [name for name in map(reports.report_format_of, texts) if name != "html"]
 
 
@@ -151,7 +147,7 @@ def write_reports(
     check_report_paths(paths)
     written = []
     for path in map(Path, paths):
-        if path.suffix == PARQUET_SUFFIX:
+        if path.suffix == reports.PARQUET_SUFFIX:
             _write_attempts(path, stored, scoring)
             written.append(path)
             continue
