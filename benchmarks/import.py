@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "other-tools"
+SUMMARIES_AT_ONCE = 1_000
 FORMATS = ("inspect", "lm-eval", "counts")
 
 
@@ -43,24 +44,32 @@ def make(kind: str, count: int, folder: Path) -> Path:
 
 
 def make_inspect_log(count: int, path: Path) -> Path:
-    """An archive whose samples are those of a real log under other ids, packed as Inspect packs them."""
-    from steelyard.outcomes.readers.inspect import _Unpacking
+    """An archive whose samples and summaries are those of a real log under other ids, packed as Inspect packs them."""
+    from steelyard.outcomes.readers.inspect_archive import InspectArchive
 
     source = EXAMPLES / "inspect" / "better.eval"
     with zipfile.ZipFile(source) as old, source.open("rb") as raw, zipfile.ZipFile(path, "w") as new:
-        unpack = _Unpacking(raw)
-        samples = []
-        for member in old.infolist():
-            content = bytes(unpack(member))
-            if member.filename.startswith("samples/"):
-                samples.append(json.loads(content))
-            else:
-                new.writestr(member.filename, content)
-        samples.sort(key=lambda sample: (sample["id"], sample["epoch"]))
+        log = InspectArchive(old, raw)
+        samples = [json.loads(bytes(log.unpacked(member))) for member in log.samples.values()]
+        summaries = json.loads(bytes(log.unpacked(log.named["summaries.json"])))
+
+        def write(name: str, content: object) -> None:
+            new.writestr(
+                name, json.dumps(content, separators=(",", ":")), compress_type=zipfile.ZIP_DEFLATED, compresslevel=1
+            )
+
+        all_summaries, piece = [], []
         for number in range(count):
-            sample = {**samples[number % len(samples)], "id": f"s{number // 3}"}
-            name = f"samples/{sample['id']}_epoch_{sample['epoch']}.json"
-            new.writestr(name, json.dumps(sample), compress_type=zipfile.ZIP_DEFLATED, compresslevel=1)
+            key = {"id": f"s{number // 3}", "epoch": number % 3 + 1}
+            write("samples/{id}_epoch_{epoch}.json".format(**key), {**samples[number % len(samples)], **key})
+            piece.append({**summaries[number % len(summaries)], **key})
+            if len(piece) == SUMMARIES_AT_ONCE or number == count - 1:
+                write(f"_journal/summaries/{number // SUMMARIES_AT_ONCE + 1}.json", piece)
+                all_summaries += piece
+                piece = []
+        write("summaries.json", all_summaries)
+        for name in ("_journal/start.json", "header.json"):
+            new.writestr(name, bytes(log.unpacked(log.named[name])))
     return path
 
 

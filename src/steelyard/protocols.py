@@ -498,7 +498,10 @@ class ForeignFile(NamedTuple):
 
 
 class AttemptReader(Protocol):
-    """Reads the attempts in another tool's files one by one; its class stands among the entry points of outcome readers."""
+    """Reads the attempts in another tool's files one by one; its class stands among the entry points of outcome readers.
+
+    A method `outcomes` like `attempts`, which leaves out prompts, replies and reasons, is called where only counts are wanted.
+    """
 
     def recognises(self, file: ForeignFile) -> bool:
         """Whether it reads this file or folder."""

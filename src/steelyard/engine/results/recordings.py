@@ -78,6 +78,13 @@ def _reader(name: str) -> AttemptReader | None:
     return part() if hasattr(part, "attempts") else None
 
 
+def _read(reader: AttemptReader, path: Path, *, texts: bool) -> Iterator[RecordedAttempt | Problem]:
+    """The attempts in a file; a reader need not have a quicker way to those without texts."""
+    found: Iterator[RecordedAttempt | Problem]
+    found = reader.attempts(path) if texts or not hasattr(reader, "outcomes") else reader.outcomes(path)
+    return found
+
+
 def _only_reader_name(path: Path, name: str) -> str:
     """The reader of a file: the one that the user names, or the only one that recognises it."""
     if name:
@@ -122,13 +129,16 @@ class RecordedFiles:
         if wrong:
             raise InputError(wrong)
 
-    def attempts(self) -> Iterator[RecordedAttempt]:
-        """Every attempt of every file, in order; raises an InputError about the first file that cannot be read."""
+    def attempts(self, *, texts: bool = True) -> Iterator[RecordedAttempt]:
+        """Every attempt of every file, in order; raises an InputError about the first file that cannot be read.
+
+        Without texts, prompts, replies and reasons may be left out where that is quicker.
+        """
         for path, name in zip(self._paths, self._names, strict=True):
             reader = _reader(name)
             count = 0
             with explain_plugin_errors("outcomes", name, printable(str(path))), explain_file_errors(path):
-                for found in reader.attempts(path) if reader else ():
+                for found in _read(reader, path, texts=texts) if reader else ():
                     if isinstance(found, Problem):
                         self.problems.append(found._replace(where=printable(found.where)))
                     else:
@@ -293,7 +303,7 @@ class _Counted:
         name_of = CaseNames()
         labels: dict[tuple[str, str], str] = {}
         digests: dict[tuple[str, str, str], str] = {}
-        for attempt in recorded.attempts():
+        for attempt in recorded.attempts(texts=False):
             column = attempt.model, attempt.tier
             label = labels.get(column)
             if label is None:

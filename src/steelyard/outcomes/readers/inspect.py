@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import importlib
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
 from steelyard.errors import Problem
 from steelyard.outcomes.files import UnreadableOutcomesError
+from steelyard.outcomes.readers.inspect_archive import InspectArchive
 from steelyard.outcomes.readers.sources import decoded, json_document, number, text
 from steelyard.protocols import ForeignFile
 from steelyard.records import Answer, Cost, Message, RecordedAttempt, ToolCall
 
-MAX_SAMPLE_BYTES = 1 << 30
-"""Bytes of one sample when it is unpacked."""
-MAX_ARCHIVE_BYTES = 256 << 30
-"""Bytes of all samples when they are unpacked."""
 ATTACHMENT_PREFIX = "attachment://"
-ZSTANDARD_METHOD = 93
-LOCAL_HEADER_BYTES = 30
 ZIP_MAGIC = b"PK\x03\x04"
 SCORE_WORDS = {"c": 1.0, "i": 0.0, "p": 0.5, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 """What the words of a score are worth, as Inspect's own metrics count them."""
 FINISHES = {"max_tokens": "length", "model_length": "length"}
+SHORTENED_MARK = "(content truncated)"
+"""How a target ends that Inspect cut off in a summary."""
+COMPARED_SAMPLES = 32
+"""About how many samples are compared with their summaries before the others are taken from there."""
+COMPARED_FIELDS = ("case", "number", "judged_by", "target", "passed", "score")
 
 
 class _Score(msgspec.Struct, gc=False):
@@ -94,6 +93,23 @@ class _Sample(msgspec.Struct, gc=False):
     attachments: dict[str, str] = {}
 
 
+class _Summary(msgspec.Struct, gc=False):
+    """What a log says of a sample beside it; Inspect cuts off its long texts, but no values of its scores."""
+
+    id: int | str
+    epoch: int = 1
+    target: Any = ""
+    scores: dict[str, _Score] | None = None
+    model_usage: dict[str, _Usage] | None = None
+
+    @property
+    def is_shortened(self) -> bool:
+        """Whether the target, by which cases are told apart, may not be whole."""
+        if isinstance(self.target, str):
+            return self.target.endswith(SHORTENED_MARK)
+        return isinstance(self.target, list) and SHORTENED_MARK in text(self.target)
+
+
 class _Scorer(msgspec.Struct):
     name: str = ""
 
@@ -134,10 +150,16 @@ class InspectReader:
         )
 
     def attempts(self, path: Path) -> Iterator[RecordedAttempt | Problem]:
+        return self._read(path, texts=True)
+
+    def outcomes(self, path: Path) -> Iterator[RecordedAttempt | Problem]:
+        return self._read(path, texts=False)
+
+    def _read(self, path: Path, *, texts: bool) -> Iterator[RecordedAttempt | Problem]:
         with path.open("rb") as file:
             is_archive = file.read(4) == ZIP_MAGIC
         if is_archive:
-            yield from _archived_attempts(path)
+            yield from _archived_attempts(path, texts=texts)
             return
         log = json_document(path, _Log, "a log of Inspect")
         yield from _status_problems(path, log)
@@ -148,74 +170,98 @@ class InspectReader:
             yield _attempt(log.eval, scorers, sample)
 
 
-def _archived_attempts(path: Path) -> Iterator[RecordedAttempt | Problem]:
+def _archived_attempts(path: Path, *, texts: bool) -> Iterator[RecordedAttempt | Problem]:
+    """The attempts in an archive; those without texts come from the summaries of its samples, where these can be used."""
     try:
-        with zipfile.ZipFile(path) as archive, path.open("rb") as file:
-            members = archive.infolist()
-            if sum(member.file_size for member in members) > MAX_ARCHIVE_BYTES:
-                raise UnreadableOutcomesError(f"more than {MAX_ARCHIVE_BYTES >> 30} GB when unpacked")
-            unpack = _Unpacking(file)
-            named = {member.filename: member for member in members if not member.filename.startswith("samples/")}
-            head = named.get("header.json") or named.get("_journal/start.json")
-            if head is None:
-                raise UnreadableOutcomesError("not a log of Inspect: it has no header.json")
-            header = decoded(unpack(head), _Header, "a log of Inspect")
+        with zipfile.ZipFile(path) as zipped, path.open("rb") as file:
+            archive = InspectArchive(zipped, file)
+            header = decoded(archive.header, _Header, "a log of Inspect")
             yield from _status_problems(path, header)
-            # what was written twice counts as it was written last
-            samples = {member.filename: member for member in members if member.filename.startswith("samples/")}
-            scorers, decode = _scorer_names(header), msgspec.json.Decoder(_Sample).decode
-            for member in samples.values():
-                raw = unpack(member)
-                try:
-                    sample = decode(raw)
-                except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                    sample = decoded(raw, _Sample, f"a sample of Inspect: {member.filename[:200]}")
-                yield _attempt(header.eval, scorers, sample)
+            log = _ArchivedLog(archive, header.eval, _scorer_names(header))
+            summaries = None if texts else log.summaries()
+            if summaries is None:
+                yield from (_attempt(log.spec, log.scorers, log.sample(name)) for name in archive.samples)
+            else:
+                yield from log.outcomes(summaries)
     except (zipfile.BadZipFile, struct.error, zlib.error, EOFError, NotImplementedError) as error:
         raise UnreadableOutcomesError(f"a damaged zip archive: {str(error)[:200]}") from None
 
 
-class _Unpacking:
-    """The members of an archive, read past zipfile, which takes longer to open a sample than to unpack it."""
+class _ArchivedLog:
+    """The samples of an archive, whole or as the log sums them up."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._zstandard: Callable[[bytes, int], Any] | None = None
+    def __init__(self, archive: InspectArchive, spec: _Spec, scorers: list[str]) -> None:
+        self.archive = archive
+        self.spec = spec
+        self.scorers = scorers
+        self._decode = msgspec.json.Decoder(_Sample).decode
 
-    def __call__(self, member: zipfile.ZipInfo) -> Any:
-        if member.file_size > MAX_SAMPLE_BYTES or member.compress_size > MAX_SAMPLE_BYTES:
-            raise UnreadableOutcomesError(f"{member.filename[:200]}: more than {MAX_SAMPLE_BYTES >> 30} GB")
-        self._file.seek(member.header_offset)
-        names = struct.unpack("<HH", self._file.read(LOCAL_HEADER_BYTES)[26:])
-        self._file.seek(sum(names), 1)
-        packed = self._file.read(member.compress_size)
-        if member.compress_type == zipfile.ZIP_STORED:
-            return packed
-        if member.compress_type == zipfile.ZIP_DEFLATED:
-            return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, member.file_size)
-        if member.compress_type != ZSTANDARD_METHOD:
-            raise UnreadableOutcomesError(f"packed by method {member.compress_type}, which is not known")
-        self._zstandard = self._zstandard or _zstandard_function()
+    def sample(self, name: str) -> _Sample:
+        """A whole sample."""
+        raw = self.archive.unpacked(self.archive.samples[name])
         try:
-            return self._zstandard(packed, member.file_size)
-        except Exception as error:  # noqa: BLE001  each library has exceptions of its own
-            raise UnreadableOutcomesError(f"{member.filename[:200]}: cannot be unpacked: {str(error)[:200]}") from None
+            sample = self._decode(raw)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            sample = decoded(raw, _Sample, f"a sample of Inspect: {name[:200]}")
+        parts = self.archive.attachments(name)
+        texts = (text for part in parts for text in decoded(part, list[str], f"attachments of Inspect: {name[:200]}"))
+        sample.attachments.update((str(number), text) for number, text in enumerate(texts))
+        return sample
 
+    def summaries(self) -> Iterable[_Summary] | None:
+        """The summaries of all samples, in their order; None where the samples have to be read themselves."""
+        for source in self.archive.summary_sources():
+            try:
+                # what is small is decoded once, what is large once more when it is asked for
+                found = list(self._decoded_summaries(source)) if len(source) == 1 else self._decoded_summaries(source)
+                if self._sum_up(found):
+                    return found if isinstance(found, list) else self._decoded_summaries(source)
+            except UnreadableOutcomesError:
+                continue
+        return None
 
-def _zstandard_function() -> Callable[[bytes, int], Any]:
-    """Who can unpack Zstandard: Python from 3.14 on, or a library that Inspect or our own extra installs."""
-    for name in ("compression.zstd", "zstandard", "pyarrow"):
-        try:
-            library = importlib.import_module(name)
-        except ImportError:
-            continue
-        if name == "compression.zstd":
-            return lambda packed, size: library.ZstdDecompressor().decompress(packed, size)
-        if name == "zstandard":
-            unpacker = library.ZstdDecompressor()
-            return lambda packed, size: unpacker.decompress(packed, max_output_size=size)
-        return lambda packed, size: library.decompress(packed, decompressed_size=size, codec="zstd", asbytes=True)
-    raise UnreadableOutcomesError('packed with Zstandard, which needs: pip install "steelyard[parquet]"')
+    def _decoded_summaries(self, source: list[zipfile.ZipInfo]) -> Iterator[_Summary]:
+        for member in source:
+            yield from decoded(self.archive.unpacked(member), list[_Summary], "summaries of Inspect")
+
+    def _sum_up(self, summaries: Iterable[_Summary]) -> bool:
+        """Whether there is one summary for each sample, and some of the samples say the same as their summaries."""
+        step = max(1, len(self.archive.samples) // COMPARED_SAMPLES)
+        names = enumerate(self.archive.samples)
+        for summary in summaries:
+            position, name = next(names, (0, ""))
+            if name != f"samples/{summary.id}_epoch_{summary.epoch}" or summary.model_usage is None:
+                return False
+            if position % step == 0 and not summary.is_shortened:
+                known = self._outcome(summary)
+                whole = _attempt(self.spec, self.scorers, self.sample(name))
+                if any(getattr(known, field) != getattr(whole, field) for field in COMPARED_FIELDS):
+                    return False
+        return next(names, None) is None
+
+    def outcomes(self, summaries: Iterable[_Summary]) -> Iterator[RecordedAttempt]:
+        """The attempts as their summaries have them: without prompts, replies and reasons."""
+        for name, summary in zip(self.archive.samples, summaries, strict=True):
+            if summary.is_shortened:
+                yield _attempt(self.spec, self.scorers, self.sample(name))
+            else:
+                yield self._outcome(summary)
+
+    def _outcome(self, summary: _Summary) -> RecordedAttempt:
+        values = dict(_values(summary.scores or {}))
+        scorer, score = _headline_score(self.scorers, values)
+        usd = _cost(list((summary.model_usage or {}).values()))
+        return RecordedAttempt(
+            case=f"{self.spec.task}/{summary.id}",
+            model=self.spec.model,
+            judged_by=_judged_by(self.scorers, scorer),
+            number=summary.epoch,
+            passed=None if score is None else score >= 1,
+            score=score,
+            answer=None if usd is None else Answer(text="", cost=Cost(usd=usd, source="inspect")),
+            target=summary.target if isinstance(summary.target, str) else text(summary.target),
+            failure="" if score is not None else "not scored",
+        )
 
 
 def _status_problems(path: Path, header: _Header) -> Iterator[Problem]:
@@ -231,8 +277,7 @@ def _scorer_names(header: _Header) -> list[str]:
 
 def _attempt(spec: _Spec, named: list[str], sample: _Sample) -> RecordedAttempt:
     values = dict(_values(sample.scores or {}))
-    scorer = next((name for name in named if name in values), next(iter(values), ""))
-    score = values.get(scorer)
+    scorer, score = _headline_score(named, values)
     failure = ""
     if score is None:
         failure = sample.error.message if sample.error else sample.output.error or "not scored"
@@ -241,7 +286,7 @@ def _attempt(spec: _Spec, named: list[str], sample: _Sample) -> RecordedAttempt:
     return RecordedAttempt(
         case=f"{spec.task}/{sample.id}",
         model=spec.model,
-        judged_by=f"inspect {scorer or next(iter(named), 'scorer')}",
+        judged_by=_judged_by(named, scorer),
         tool=f"inspect-ai {spec.packages.get('inspect_ai', '')}".strip(),
         number=sample.epoch,
         passed=None if score is None else score >= 1,
@@ -256,6 +301,16 @@ def _attempt(spec: _Spec, named: list[str], sample: _Sample) -> RecordedAttempt:
         tags=(spec.task,) if spec.task else (),
         at=sample.started_at or "",
     )
+
+
+def _headline_score(named: list[str], values: dict[str, float | None]) -> tuple[str, float | None]:
+    """The scorer that decides, and what it says; an empty name where nothing was scored."""
+    scorer = next((name for name in named if name in values), next(iter(values), ""))
+    return scorer, values.get(scorer)
+
+
+def _judged_by(named: list[str], scorer: str) -> str:
+    return f"inspect {scorer or next(iter(named), 'scorer')}"
 
 
 def _values(scores: dict[str, _Score]) -> Iterator[tuple[str, float | None]]:
@@ -318,11 +373,16 @@ def _total(usage: list[_Usage], name: str) -> int | None:
     return int(sum(found)) if found else None
 
 
+def _cost(usage: list[_Usage]) -> float | None:
+    """What all models cost together; None where a price is unknown."""
+    costs = [None if each.total_cost is None else number(each.total_cost) for each in usage]
+    return sum(cost for cost in costs if cost is not None) if costs and None not in costs else None
+
+
 def _answer(sample: _Sample) -> Answer:
     choice = sample.output.choices[0] if sample.output.choices else _Choice()
     usage = list(sample.model_usage.values())
-    costs = [None if each.total_cost is None else number(each.total_cost) for each in usage]
-    usd = sum(cost for cost in costs if cost is not None) if costs and None not in costs else None
+    usd = _cost(usage)
     return Answer(
         text=_resolved(sample, sample.output.completion),
         finish=FINISHES.get(choice.stop_reason, choice.stop_reason),
