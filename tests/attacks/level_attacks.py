@@ -155,6 +155,27 @@ for name, way in ways.items():
 os.write(2, b"TRIED")
 """
 )
+WAITING_CONNECTIONS = """
+import socket, time
+for number in range(100):
+    listening = socket.socket(socket.AF_UNIX)
+    try:
+        listening.bind(str(number))
+    except OSError:
+        break
+    listening.listen(4096)
+    globals()[f"listening{number}"] = listening
+    for _ in range(100):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.setblocking(False)
+            client.connect(str(number))
+            try:
+                while True:
+                    client.send(bytes(65536))
+            except BlockingIOError:
+                pass
+time.sleep(60)
+"""
 DESCRIPTORS = """
 import contextlib, fcntl, os, signal, struct
 def attempt(do, *given):
@@ -214,6 +235,7 @@ LEVEL_ATTACKS = (
     Attack(42, "files without a name and folders without rights", HIDDEN_FILES + WRONG, ("disk limit", "wrong answer", "cpu limit")),
     # where only the verdict is protected, an ordinary user's processes do not show their sockets
     Attack(42, "buffers of sockets", SOCKET_BUFFERS, ("memory limit", "time limit"), limits="tight"),
+    Attack(42, "connections that nobody accepts", WAITING_CONNECTIONS, ("memory limit", "time limit", "exception"), limits="tight"),
     Attack(42, "pages in no process", PINNED_PAGES + WRONG, tried=True),
 )  # fmt: skip
 EVERY_ATTACK = (*ATTACKS, *LEVEL_ATTACKS, *VALUE_ATTACKS)

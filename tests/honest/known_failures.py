@@ -2,11 +2,11 @@
 
 KNOWN_FAILURES: dict[str, str] = {}
 """What was found instead of a pass, by case id."""
-NEED_SHARED_MEMORY = frozenset(
+NEED_OWN_ROOT = frozenset(
     [
         *("multiprocessing-pool", "process-pool-executor", "program-multiprocessing-pool-program"),
         *("program-multiprocessing-queue-program", "program-shared-memory-value", "program-process-pool-program"),
-        "unittest-threads-and-processes",
+        *("unittest-threads-and-processes", "program-manager", "program-local-server"),
     ]
 )
 """What a level without a file system of its own cannot do, as docs/sandbox.md and `doctor` say."""

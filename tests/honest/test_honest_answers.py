@@ -19,7 +19,7 @@ import pytest
 from attacks.scenes import needs_level, python_of, scenes, told_once
 from honest import at_level
 from honest.at_level import FILES, HERE, PACKAGES_FILE, REVIEWED_FILES, judged, kind
-from honest.known_failures import KNOWN_FAILURES, NEED_DESCRIPTOR_PATHS, NEED_SHARED_MEMORY
+from honest.known_failures import KNOWN_FAILURES, NEED_DESCRIPTOR_PATHS, NEED_OWN_ROOT
 from steelyard import evalsets
 from steelyard.records import Case
 from steelyard.sandbox.levels import strongest_isolation
@@ -132,7 +132,7 @@ def test_no_honest_answer_is_failed_at_any_level_as_any_user(
     command = [python_of(user), at_level.__file__, level]
     told = told_once(tmp_path_factory, f"honest-{level}-{user}", user, command)
     assert told["judged"] > 300
-    known = {*KNOWN_FAILURES, *(() if level in ("full", "bubblewrap") else NEED_SHARED_MEMORY)}
+    known = {*KNOWN_FAILURES, *(() if level in ("full", "bubblewrap") else NEED_OWN_ROOT)}
     known |= set() if level == "full" else NEED_DESCRIPTOR_PATHS
     failed = {case: reason for case, reason in told["failed"].items() if case not in known}
     assert not failed, "\n".join(f"{case}: {reason}" for case, reason in failed.items())

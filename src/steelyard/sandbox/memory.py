@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +16,9 @@ DEFAULT_SOCKET_BUFFER_BYTES = 212_992
 def process_tree_memory_bytes(pid: int, most: int) -> int:
     """Bytes that a process and those below it use; what they share is counted once where it would be too much otherwise."""
     family = process_tree_pids(pid)
-    sockets = len({socket for one in family for socket in _sockets(one)}) * _socket_buffer_bytes()
+    held = len({socket for one in family for socket in _sockets(one)})
+    # a connection that nobody has accepted yet holds memory, too, and belongs to no process
+    sockets = max(held, _local_sockets_in_own_networks(family)) * _socket_buffer_bytes()
     total = sum(_kilobytes(f"/proc/{one}/status", ("RssAnon:", "RssShmem:")) for one in family)
     if (total << 10) + sockets > most:
         with contextlib.suppress(PermissionError):  # reading this file may need more rights
@@ -32,6 +35,25 @@ def _sockets(pid: int) -> list[str]:
                 if (name := str(fd.readlink())).startswith("socket:"):
                     found.append(name)
     return found
+
+
+def _local_sockets_in_own_networks(pids: Iterable[int]) -> int:
+    """How many local sockets there are in the networks of processes that do not share ours."""
+    ours = _network("self")
+    networks = {network: pid for pid in pids if (network := _network(pid)) not in (ours, None)}
+    count = 0
+    for pid in networks.values():
+        with contextlib.suppress(OSError), Path(f"/proc/{pid}/net/unix").open("rb") as lines:
+            count += sum(1 for _ in lines) - 1  # the first names the columns
+    return count
+
+
+def _network(pid: int | str) -> int | None:
+    """The kernel's number of a process's network; None where we may not look."""
+    try:
+        return Path(f"/proc/{pid}/ns/net").stat().st_ino
+    except OSError:
+        return None
 
 
 @cache

@@ -42,8 +42,8 @@ class ModeRequests:
     def close(self) -> None:
         os.close(self.listener)
 
-    def answer(self) -> None:
-        """Grant or refuse the request that waits."""
+    def answer(self) -> bool:
+        """Grant or refuse the request that waits; always true, because another may come."""
         request = bytearray(SECCOMP_NOTIFICATION.size)
         with contextlib.suppress(OSError):  # who asked may have ended meanwhile
             fcntl.ioctl(self.listener, SECCOMP_IOCTL_NOTIF_RECV, request)
@@ -54,6 +54,7 @@ class ModeRequests:
             except OSError as refused:
                 error = refused.errno or errno.EPERM
             fcntl.ioctl(self.listener, SECCOMP_IOCTL_NOTIF_SEND, SECCOMP_RESPONSE.pack(identity, 0, -error, 0))
+        return True
 
     def _change(self, pid: int, number: int, arguments: list[int]) -> None:
         try:

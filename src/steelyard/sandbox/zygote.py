@@ -7,6 +7,7 @@ ours; an answer only ever runs in a child that has given up its rights. Jobs com
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import json
 import os
@@ -27,7 +28,7 @@ from steelyard.sandbox.streams import STREAM_NAMES, AgentStreams, ProgramStreams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
 SETTINGS_PATHS = ("/etc/ssl/openssl.cnf",)
@@ -232,10 +233,11 @@ class Zygote:
         wipe(self._streams)
         os.chmod(self._streams, 0o711)  # noqa: S103  the way to files that are its own
         enter(self._home)
-        streams = ProgramStreams(self._streams, self._uid, given)
+        streams = ProgramStreams(self._streams, self._uid, given, kept=job["most"], most=int(job["limits"][3]))
+        watched = {reader: functools.partial(streams.take, reader) for reader in streams.readers}
         try:
-            ended = self._contain(job["limits"], streams.fds, others, start)
-            streams.collect(job["most"])
+            ended = self._contain(job["limits"], streams.fds, others, start, watched)
+            streams.collect()
         finally:
             streams.close()
             wipe(self._streams)
@@ -243,9 +245,17 @@ class Zygote:
         return ended
 
     def _contain(
-        self, limits: Sequence[float], std: list[int], others: list[int], start: Callable[[int], None]
+        self,
+        limits: Sequence[float],
+        std: list[int],
+        others: list[int],
+        start: Callable[[int], None],
+        handlers: Mapping[int, Callable[[], bool]] = {},
     ) -> dict[str, Any]:
-        """Fork a child that gives up its rights and starts; how it ended, with nothing of it left running."""
+        """Fork a child that gives up its rights and starts; how it ended, with nothing of it left running.
+
+        The handlers are called when something has come through their descriptors, until one returns False.
+        """
         began = time.monotonic()
         if self._counts and began - self._counted > TASK_COUNT_TTL_SECONDS:
             self._tasks, self._counted = tasks_of_this_user(), began
@@ -264,7 +274,9 @@ class Zygote:
                 os._exit(127)
         os.close(error_writer)
         requests = ModeRequests.received(line, self._home) if line is not None else None
-        limit = self._ended(child, began + limits[1], int(limits[3]), requests)
+        if requests is not None:
+            handlers = {**handlers, requests.listener: requests.answer}
+        limit = self._ended(child, began + limits[1], int(limits[3]), handlers)
         if limit is not None:
             kill_everything(child)
         _, status, used = os.wait4(child, 0)
@@ -282,35 +294,37 @@ class Zygote:
         named = "cpu limit" if out_of_cpu else limit or ""
         return {"code": code, "limit": named, "stopped": limit == "", "seconds": seconds}
 
-    def _ended(self, child: int, deadline: float, largest: int, requests: ModeRequests | None) -> str | None:
+    def _ended(
+        self, child: int, deadline: float, largest: int, handlers: Mapping[int, Callable[[], bool]]
+    ) -> str | None:
         """Wait for the child's end; returns the limit that came before it, an empty one when we are asked to stop."""
         waiting = self._waiting
         watched = os.pidfd_open(child) if hasattr(os, "pidfd_open") else None
-        if watched is not None:
-            waiting.register(watched, select.POLLIN)
-        if requests is not None:
-            waiting.register(requests.listener, select.POLLIN)
+        registered = set(handlers) if watched is None else {watched, *handlers}
+        for fd in registered:
+            waiting.register(fd, select.POLLIN)
         try:
             while (left := deadline - time.monotonic()) > 0:
                 pause = min(left, 3600 if self._bounded else DISK_CHECK_SECONDS) if watched is not None else 0.005
-                events = waiting.poll(pause * 1000)
-                if any(fd == watched for fd, _ in events):
+                ready = {fd for fd, _ in waiting.poll(pause * 1000)}
+                if watched in ready:
                     return None
                 if watched is None and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                     return None
-                if any(fd == self._control.fileno() for fd, _ in events):
+                if self._control.fileno() in ready:
                     self._request()  # the only request that can come now is to stop
                     return ""
-                if requests is not None and any(fd == requests.listener for fd, _ in events):
-                    requests.answer()
+                for fd in ready & registered:
+                    if not handlers[fd]():
+                        registered.remove(fd)
+                        waiting.unregister(fd)
                 if not self._bounded and watched is not None and self._is_over_disk_limit(largest):
                     return "disk limit"
             return "time limit"
         finally:
-            if requests is not None:
-                waiting.unregister(requests.listener)
+            for fd in registered:
+                waiting.unregister(fd)
             if watched is not None:
-                waiting.unregister(watched)
                 os.close(watched)
 
     def _is_over_disk_limit(self, largest: int) -> bool:

@@ -96,7 +96,7 @@ class CommandVerifier:
     """
 
     settings = CommandSettings
-    version = "command 5"
+    version = "command 6"
     at_once = processor_count()
     runs_code = True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 import struct
 import sys
@@ -16,11 +17,13 @@ import msgspec
 
 from steelyard.errors import MissingToolError, VerifierError
 from steelyard.protocols import ENDLESS_SECONDS, GuestModules, ProcessResult, ResourceLimits
+from steelyard.verifiers.python.plan import PythonSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from steelyard.protocols import GuestHost, Sandbox
+    from steelyard.records import Case
     from steelyard.verifiers.python.plan import PythonTestPlan
 
 MAX_GUEST_MESSAGE_BYTES = 64 << 20
@@ -53,6 +56,8 @@ GUEST_PARTS = {
     "program": ("start_method", "program"),
 }
 """The modules that a guest is made of, in the order they are loaded; the last has its `main`."""
+MULTIPROCESSING_SERVER_PATTERN = re.compile(r"\b(?:Manager|managers|connection|forkserver)\b")
+LOCAL_SERVER_PATTERN = re.compile(r"\b(?:AF_UNIX|unix_server|start_unix_server|UnixStreamServer)\b")
 GUEST_EXIT_SECONDS = 0.2
 """Seconds in which a guest may end by itself once its connection is done."""
 
@@ -72,6 +77,19 @@ def python_guest(name: str, environment: str = "", style: str = "") -> GuestModu
     root = Path(environment).absolute()
     python = sys.executable if environment == sys.prefix else str(root / "bin" / "python")
     return GuestModules(modules=tuple(sources), python=python, readable=(str(root), *venv_base_folders(root)))
+
+
+def answer_guest(name: str, case: Case, style: str, code: str) -> GuestModules:
+    """A module of ours that runs an answer, with local sockets where its code names a server that needs one."""
+    guest = python_guest(name, PythonSettings.of(case).python_env, style)
+    return guest._replace(local_sockets=needs_local_sockets(code))
+
+
+def needs_local_sockets(code: str) -> bool:
+    """Whether code names a server on a local socket; `multiprocessing.Manager` starts one."""
+    if "multiprocessing" in code and MULTIPROCESSING_SERVER_PATTERN.search(code):
+        return True
+    return bool(LOCAL_SERVER_PATTERN.search(code))
 
 
 def installed_packages(environment: Path) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from steelyard.verifiers.python.findings import (
     compile_failure,
     failure_label,
 )
-from steelyard.verifiers.python.guests import GuestChannel, exit_description, finish_call, python_guest
+from steelyard.verifiers.python.guests import GuestChannel, answer_guest, exit_description, finish_call
 from steelyard.verifiers.python.impossible_tests import check_defined
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonSettings, PythonTestPlan
 from steelyard.verifiers.trouble import trouble_sign
@@ -151,9 +151,7 @@ class InProcessJudge:
             "seconds": limits.cpu_seconds,
         }
         with ours:
-            async with self._sandbox.host(
-                python_guest("inside", PythonSettings.of(case).python_env, tests.style)
-            ) as host:
+            async with self._sandbox.host(answer_guest("inside", case, tests.style, f"{code}\n{case.tests}")) as host:
                 running = asyncio.ensure_future(host.call([theirs], limits))
                 try:
                     guest = GuestChannel(ours)

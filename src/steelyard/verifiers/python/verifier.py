@@ -26,6 +26,7 @@ from steelyard.verifiers.python.findings import MAX_ANSWER_OUTPUT_CHARS, compile
 from steelyard.verifiers.python.guests import (
     GuestChannel,
     RefereeProcess,
+    answer_guest,
     compiled_together,
     exit_description,
     finish_call,
@@ -71,7 +72,7 @@ class PythonVerifier:
     """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
     settings = PythonSettings
-    version = f"python 15, CPython {platform.python_version()}"
+    version = f"python 16, CPython {platform.python_version()}"
     at_once = processor_count()
     runs_code = True
 
@@ -168,9 +169,7 @@ class PythonVerifier:
 
     async def _called(self, case: Case, tests: PythonTestPlan, code: str) -> RefereedFinding | None:
         """Let the answer do all calls of its tests; None if something came of one that only a referee can judge."""
-        async with self._sandbox.host(
-            python_guest("candidate", PythonSettings.of(case).python_env, tests.style)
-        ) as candidate:
+        async with self._sandbox.host(answer_guest("candidate", case, tests.style, code)) as candidate:
             answered, received = await answered_calls(candidate, code, tests.calls, _limits(case))
         report = plain_report(tests.calls, case.verify.entry_point, answered, received)
         return None if report is None else _refereed_finding(report, tests, answered)
@@ -180,7 +179,7 @@ class PythonVerifier:
         limits = _limits(case)
         async with (
             self._referee(case, tests, limits) as referee,
-            self._sandbox.host(python_guest("candidate", PythonSettings.of(case).python_env, tests.style)) as candidate,
+            self._sandbox.host(answer_guest("candidate", case, tests.style, code)) as candidate,
         ):
             answering = asyncio.ensure_future(candidate.call([referee.introduce()], limits, beside=referee.host))
             try:
@@ -236,7 +235,7 @@ class PythonVerifier:
     async def _program(self, case: Case, code: str) -> Finding:
         """Run the answer as a program once for each pair."""
         said = PythonSettings.of(case)
-        async with self._sandbox.host(python_guest("program", said.python_env)) as host:
+        async with self._sandbox.host(answer_guest("program", case, "", code)) as host:
             finding = await finding_by_pairs(
                 said.pairs, said.tolerance, lambda stdin: _run_program(host, case, code, stdin)
             )
