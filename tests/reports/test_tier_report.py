@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -236,14 +237,34 @@ def test_the_page_and_the_paper_have_every_table_and_run_nothing_of_what_they_sh
         assert latex_text(table.title) in paper
     assert "<script" not in page
     assert page.count("<svg") == len([*charts(found()), *detail_charts(found())])
-    assert (
-        paper.count(r"\begin{tabular}")
-        == paper.count(r"\end{tabular}")
-        == sum(bool(t.head) for t in tier_tables(found()))
-    )
+    assert paper.count(r"\begin{table}") == sum(bool(t.head) for t in tier_tables(found()))
+    assert paper.count(r"\begin{tabular}") == paper.count(r"\end{tabular}") > paper.count(r"\begin{table}")
+    # what is too wide for a page goes on below, with every column
+    plain = latex_tables(example_3())
+    for tabular in re.findall(r"\\begin{tabular}.*?\n\\hline\n(.*?)\\end", plain, re.DOTALL):
+        rows = [row.split(" & ") for row in tabular.splitlines() if " & " in row]
+        assert sum(max(map(len, column)) + 3 for column in zip(*rows, strict=True)) <= 90
+    (whole, *_) = tier_tables(found())
+    assert all(latex_text(cell) in paper for cell in (*whole.head, *(cell for row in whole.rows for cell in row)))
     assert latex_text("\\input{x} 5% a_b & $1 #2 {~^}") == (
         r"\textbackslash{}input\{x\} 5\% a\_b \& \$1 \#2 \{\textasciitilde{}\textasciicircum{}\}"
     )
+
+
+def test_many_categories_of_judges_are_a_table_with_their_runs() -> None:
+    given = _two_tiers(4)
+    judges = JudgeIdentity("one"), JudgeIdentity("two")
+    ratings = [RunRating(run=run.identity, judge=judge, passed=True) for run in given for judge in judges]
+    marks = [
+        CriterionRating(run=run.identity, judge=judge, criterion=f"part {part}", achieved=(number + part) % 3, max=2)
+        for number, run in enumerate(given)
+        for judge in judges
+        for part in range(5)
+    ]
+    tables = {table.title: table for table in tier_tables(analyse_tiers(given, ratings, marks, replicates=40))}
+    table = tables["Krippendorff's alpha by category"]
+    assert [row[:2] for row in table.rows] == [[f"part {part}", str(len(given))] for part in range(5)]
+    assert "alpha by category" not in " ".join(tables["Judges"].sentences)
 
 
 def test_an_addition_that_may_be_chance_is_said_to_buy_nothing() -> None:
@@ -259,6 +280,7 @@ def test_the_heat_map_tells_tiers_and_cases_apart() -> None:
     (forest, cells) = detail_charts(analyse_tiers(_two_tiers(8)))
     assert (forest.name, cells.name) == ("differences", "tiers-and-cases")
     assert cells.head == ("case", "T0", "T1")
+    assert cells.panels[0].x.title.startswith("case: 1 c0, 2 c1")
     assert cells.rows[0] == ("c0", "0%", "100%")
     assert cells.rows[-1] == ("c9", "0%", "0%")
     svg = svg_file(cells)

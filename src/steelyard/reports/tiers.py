@@ -35,6 +35,8 @@ SURE_P = 0.05
 """Below this adjusted p a difference on the cases that were run is no chance."""
 TEXT_COLUMNS = 100
 """The width that a text in a terminal fits."""
+MAX_CATEGORIES_IN_A_SENTENCE = 4
+"""More than these are a table of their own."""
 RELIABLE_ALPHA, TENTATIVE_ALPHA = 0.8, 0.667
 """From here on Krippendorff calls agreement reliable, and worth tentative conclusions."""
 
@@ -44,7 +46,7 @@ def text(analysis: ExperimentAnalysis, *, color: bool = False, width: int = TEXT
     parts = [] if analysis.conclusive else [f"{INCONCLUSIVE_TEXT}\n"]
     for table in tier_tables(analysis):
         parts += wrap(table.title, width, break_on_hyphens=False)
-        parts += [rows_text(head, rows, color=color) for head, rows in _fitting_parts(table, width)]
+        parts += [rows_text(head, rows, color=color) for head, rows in fitting_parts(table, width)]
         parts += [_indented(table.sentences, width)] if table.sentences or not table.head else []
     if analysis.warnings:
         parts += ["Warnings", _indented((f"! {line(warning)}" for warning in analysis.warnings), width)]
@@ -56,8 +58,8 @@ def text(analysis: ExperimentAnalysis, *, color: bool = False, width: int = TEXT
 INCONCLUSIVE_TEXT = "Cannot tell: more than 5% of the cases of some tier have no outcome."
 
 
-def _fitting_parts(table: ReportTable, width: int) -> Iterator[tuple[Sequence[str], list[list[str]]]]:
-    """A table as one or several that fit the width of a text, each with the first column."""
+def fitting_parts(table: ReportTable, width: int, gap: int = 2) -> Iterator[tuple[Sequence[str], list[list[str]]]]:
+    """A table as one or several that fit a width in characters, each with the first column; `gap` is between columns."""
     if not table.head:
         return
     widths = [max(map(len, column)) for column in zip(table.head, *table.rows, strict=True)]
@@ -65,8 +67,8 @@ def _fitting_parts(table: ReportTable, width: int) -> Iterator[tuple[Sequence[st
     while start < len(widths):
         end, total = start, widths[0]
         # one column has to be there, however wide
-        while end < len(widths) and (end == start or total + 2 + widths[end] <= width):
-            total += 2 + widths[end]
+        while end < len(widths) and (end == start or total + gap + widths[end] <= width):
+            total += gap + widths[end]
             end += 1
         chosen = [0, *range(start, end)]
         yield [table.head[place] for place in chosen], [[row[place] for place in chosen] for row in table.rows]
@@ -192,6 +194,9 @@ def tier_tables(analysis: ExperimentAnalysis) -> Iterator[ReportTable]:
     yield ReportTable([], [], "Across tiers", tuple(_cross_tier_sentences(analysis)))
     if analysis.panel is not None:
         yield ReportTable(*_judges(analysis.panel), "Judges", tuple(_agreement(analysis)))
+        if len(known := _category_alphas(analysis.panel)) > MAX_CATEGORIES_IN_A_SENTENCE:
+            rows = [[line(name, 40), f"{alpha.cases:,}", points(alpha)] for name, alpha in known.items()]
+            yield ReportTable(["category", "runs", "alpha"], rows, "Krippendorff's alpha by category")
     if analysis.escalated is not None:
         yield escalation_table(analysis.escalated)
 
@@ -440,8 +445,8 @@ def _agreement(analysis: ExperimentAnalysis) -> Iterator[str]:
             else "not reliable"
         )
         yield f"Krippendorff's alpha of the impl rates over {counted(alpha.cases, 'run')}: {points(alpha)}, {word}"
-    known = {name: found.alpha for name, found in panel.categories.items() if found.alpha.value is not None}
-    if known:
+    known = _category_alphas(panel)
+    if 0 < len(known) <= MAX_CATEGORIES_IN_A_SENTENCE:
         yield f"alpha by category: {', '.join(f'{line(name, 40)} {points(alpha)}' for name, alpha in known.items())}"
     passes = panel.passes
     if passes.same is not None:
@@ -459,6 +464,11 @@ def _agreement(analysis: ExperimentAnalysis) -> Iterator[str]:
         least = f"at least {money(analysis.judges_usd)} ({unpriced} of unknown cost)"
         cost = least if analysis.judges_unpriced else money(analysis.judges_usd)
         yield f"the judges cost {cost}, which is in no figure of the tiers"
+
+
+def _category_alphas(panel: PanelAgreement) -> dict[str, Estimate]:
+    """How far judges agree on each category, where that can be told."""
+    return {name: found.alpha for name, found in panel.categories.items() if found.alpha.value is not None}
 
 
 def _statistics(analysis: ExperimentAnalysis) -> ReportTable:

@@ -132,7 +132,8 @@ def test_labels_travel_as_csv_and_bad_rows_are_all_named(folder: Path, tmp_path:
         ("case-02", "kind", "false"),
     ]
     other = judged_run(tmp_path / "other")
-    (tmp_path / "labels.csv").write_text(written)
+    # a table of all answers, most of which nobody has labelled yet
+    (tmp_path / "labels.csv").write_text(written + f"ada,,case-09,{MODELS[0]},,1,,\n")
     assert import_labels(StoredRun(other), tmp_path / "labels.csv", "grace") == 2
     assert export_labels(StoredRun(other), lambda _: None) == written
 

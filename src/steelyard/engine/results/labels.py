@@ -194,6 +194,7 @@ def import_labels(stored: StoredRun, path: Path, person: str) -> int:
     """Add the labels of a CSV file to a run; raises an InputError with every row that cannot be taken.
 
     Only `case` and `passed` are needed; a run of one model needs no `model`, and `person` is who labelled where no row says so.
+    A row with an empty `passed` is an answer that nobody has labelled yet.
     """
     try:
         with path.open("rb") as file:
@@ -234,6 +235,9 @@ def _read_rows(stored: StoredRun, path: Path, text: str, person: str, problems: 
     now = label_time()
     for row in rows:
         cells = {name: (row.get(name) or "").strip() for name in LABEL_COLUMNS}
+        if cells["case"] and not cells["passed"]:
+            # a table of all answers, of which some are labelled so far
+            continue
         model, tier = cells["model"], cells["tier"]
         if not model and len(models) == 1:
             model, tier = models[0]

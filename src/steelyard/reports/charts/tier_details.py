@@ -26,6 +26,8 @@ MAX_HEAT_MAP_TIERS = 40
 MAX_HEAT_MAP_CASES = 60
 MAX_LABELLED_HEAT_MAP_CASES = 8
 """With more cases there is no room for a number in each."""
+MAX_AXIS_CHARACTERS = 60
+"""A longer title would be wider than the drawing."""
 MAX_DETAIL_NAME_CHARACTERS = 40
 PASS_RATE_OPACITIES = ((0.0, 0.06), (0.25, 0.3), (0.5, 0.5), (0.75, 0.7), (1.0, 1.0))
 """The least pass rate of a class of cells, and how strong its colour is; only cells without a failure have all of it."""
@@ -141,7 +143,9 @@ def _heat_panel(names: Sequence[str], cases: Sequence[str], rates: dict[tuple[st
         layers.append(Layer("text", labels, dy=-15))
     step = max(1, -(-len(cases) // 10))
     ticks = tuple(float(place) for place in range(1, len(cases) + 1, step))
-    x = Axis(title="case, by its place in the table", low=0.5, high=len(cases) + 0.5, ticks=ticks, format=".0f")
+    numbered = ", ".join(f"{place} {case}" for place, case in enumerate(cases, 1))
+    title = f"case: {numbered}" if len(numbered) <= MAX_AXIS_CHARACTERS else "case, by its place in the table"
+    x = Axis(title=title, low=0.5, high=len(cases) + 0.5, ticks=ticks, format=".0f")
     return ChartPanel(x, Axis(names=tuple(names)), tuple(layer for layer in layers if layer.points))
 
 

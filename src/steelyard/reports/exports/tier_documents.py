@@ -12,7 +12,8 @@ from steelyard.reports.charts.svg import svg_element
 from steelyard.reports.charts.tier_details import detail_charts
 from steelyard.reports.charts.tiers import charts
 from steelyard.reports.page import style
-from steelyard.reports.tiers import INCONCLUSIVE_TEXT, tier_tables
+from steelyard.reports.tables import ReportTable
+from steelyard.reports.tiers import INCONCLUSIVE_TEXT, fitting_parts, tier_tables
 from steelyard.text import line
 from steelyard.tiers.results import ExperimentAnalysis
 
@@ -98,6 +99,10 @@ LATEX_CHARACTERS = {
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
 """What means something else to LaTeX than to a reader."""
+LATEX_COLUMNS = 80
+"""How many characters of a footnote's size fit the width of a page of LaTeX's article class."""
+LATEX_COLUMN_GAP = 3
+"""What stands between two columns there, in such characters."""
 _LATEX_SPECIAL = re.compile("|".join(map(re.escape, LATEX_CHARACTERS)))
 
 
@@ -118,27 +123,23 @@ def latex_tables(analysis: ExperimentAnalysis) -> str:
         parts.append(rf"\textbf{{{latex_text(INCONCLUSIVE_TEXT)}}}")
     for table in tier_tables(analysis):
         if table.head:
-            rows = [" & ".join(map(latex_text, row)) + r" \\" for row in (table.head, *table.rows)]
-            columns = "l" + "r" * (len(table.head) - 1)
-            parts += [
-                r"\begin{table}",
-                r"\centering\footnotesize",
-                rf"\caption{{{latex_text(table.title)}}}",
-                rf"\begin{{tabular}}{{{columns}}}",
-                r"\hline",
-                rows[0],
-                r"\hline",
-                *rows[1:],
-                r"\hline",
-                r"\end{tabular}",
-                r"\end{table}",
-            ]
+            parts += [r"\begin{table}", r"\centering\footnotesize", rf"\caption{{{latex_text(table.title)}}}"]
+            parts += [*_latex_columns(table), r"\end{table}"]
         else:
             parts.append(rf"\paragraph{{{latex_text(table.title)}}}")
         parts += [f"{latex_text(sentence)}\\par" for sentence in table.sentences]
     if analysis.warnings:
         parts += [r"\paragraph{Warnings}", *(f"{latex_text(warning)}\\par" for warning in analysis.warnings)]
     return "\n".join(parts) + "\n"
+
+
+def _latex_columns(table: ReportTable) -> Iterator[str]:
+    """A table, or several beneath each other where one would be wider than a page."""
+    for place, (head, rows) in enumerate(fitting_parts(table, LATEX_COLUMNS, gap=LATEX_COLUMN_GAP)):
+        lines = [" & ".join(map(latex_text, row)) + r" \\" for row in (head, *rows)]
+        yield from ([r"\par\medskip"] if place else [])
+        yield rf"\begin{{tabular}}{{{'l' + 'r' * (len(head) - 1)}}}"
+        yield from (r"\hline", lines[0], r"\hline", *lines[1:], r"\hline", r"\end{tabular}")
 
 
 TIER_DOCUMENT_FORMATS: dict[str, Callable[[ExperimentAnalysis], str]] = {"html": html_page, "latex": latex_tables}
