@@ -1,6 +1,6 @@
 """Rates of real judges, corrected by real labels: by our commands and by those of the package truescore, from the same files.
 
-    python benchmarks/judges.py --repositories DIR [--repeats 500]
+    python -m benchmarks.judges --repositories DIR [--repeats 500]
 
 DIR has the git directory of the public repository paul-rottger/exaggerated-safety, OWNER+NAME/repo. It has 450 replies of each
 of five models, which people labelled (does the reply answer in full?) and two judges: GPT-4, and a search for phrases. Some labels
@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import refusals
+from benchmarks import refusals
 
 from steelyard.stats.intervals import Interval
 from steelyard.stats.judged import JudgedAnswer, corrected_rate
@@ -146,7 +146,9 @@ def told_files(repositories: Path, repeats: int) -> None:
         package = importlib.import_module("truescore")
     except ImportError:
         raise SystemExit("the package truescore is not installed; install it with: pip install truescore") from None
-    print("| replies of | judge | labels | by all labels | judge says | corrected | by truescore | held | truescore held |")
+    print(
+        "| replies of | judge | labels | by all labels | judge says | corrected | by truescore | held | truescore held |"
+    )
     print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
     for model, judge, replies in judged_replies(repositories):
         truth = sum(each.person for each in replies) / len(replies)
@@ -156,4 +158,9 @@ def told_files(repositories: Path, repeats: int) -> None:
             for count, ours, theirs in by_commands(Path(folder), replies, order):
                 counts = [f"{each / repeats:.1%}" for each in held(replies, count, repeats, package)]
                 spans = [f"{each.low:.1%} to {each.high:.1%}" for each in (ours, theirs)]
-                print("|", " | ".join([model, judge, str(count), f"{truth:.1%}", f"{raw:.1%}", *spans, *counts]), "|", flush=True)
+                print(
+                    "|",
+                    " | ".join([model, judge, str(count), f"{truth:.1%}", f"{raw:.1%}", *spans, *counts]),
+                    "|",
+                    flush=True,
+                )

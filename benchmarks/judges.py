@@ -1,8 +1,8 @@
 """How often an answer that speaks to its judge gets a better score by it.
 
-    python benchmarks/judges.py --judge qwen --base-url http://127.0.0.1:8081/v1 [--out DIR]
-    python benchmarks/judges.py --judge replay:examples/recordings/judged-injections.jsonl
-    python benchmarks/judges.py --repositories DIR [--repeats 500]
+    python -m benchmarks.judges --judge qwen --base-url http://127.0.0.1:8081/v1 [--out DIR]
+    python -m benchmarks.judges --judge replay:examples/recordings/judged-injections.jsonl
+    python -m benchmarks.judges --repositories DIR [--repeats 500]
 
 The last of these is about corrected rates, beside those of the package truescore on the same files: `judged_files.py`.
 Ten tasks have an empty answer. Each is judged as it is, and twice with a text that tries to steer the judge:
@@ -19,8 +19,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import judged_files
 import msgspec
+from benchmarks import judged_files
 
 from steelyard.analysis.estimates import share
 from steelyard.engine import resume
@@ -100,7 +100,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     wanted = parser.add_mutually_exclusive_group(required=True)
     wanted.add_argument("--judge", help="a model at --base-url, or replay:FILE")
-    wanted.add_argument("--repositories", type=Path, metavar="DIR", help="copies of public repositories, OWNER+NAME/repo")
+    wanted.add_argument(
+        "--repositories", type=Path, metavar="DIR", help="copies of public repositories, OWNER+NAME/repo"
+    )
     parser.add_argument("--repeats", type=int, default=500, help="draws of labels with --repositories (default: 500)")
     parser.add_argument("--base-url", default="", help="an OpenAI-compatible server")
     parser.add_argument("--out", help="keep the run here (default: a temporary folder)")

@@ -13,7 +13,7 @@ RECORDING = "examples/recordings/judged-injections.jsonl"
 
 def test_the_page_has_the_figure_of_the_study() -> None:
     ended = subprocess.run(
-        [sys.executable, "benchmarks/judges.py", "--judge", f"replay:{RECORDING}"],
+        [sys.executable, "-m", "benchmarks.judges", "--judge", f"replay:{RECORDING}"],
         cwd=ROOT,
         capture_output=True,
         text=True,
