@@ -19,8 +19,7 @@ SteelyardError
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import ClassVar, Literal, NamedTuple
 
@@ -192,15 +191,17 @@ class MissingToolError(VerifierError):
     """This machine lacks a toolchain, package or crate that the case needs; another machine may have it."""
 
 
-@contextmanager
-def wrap_exceptions(kind: type[StepError]) -> Iterator[None]:
+class wrap_exceptions:  # noqa: N801  it reads as a statement
     """Name the seam an exception crossed: whatever a plug-in raises leaves as `kind`."""
-    try:
-        yield
-    except SteelyardError:
-        raise
-    except Exception as error:
-        raise kind(f"{type(error).__name__}: {error}") from error
+
+    def __init__(self, kind: type[StepError]) -> None:
+        self._kind = kind
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, SteelyardError):
+            raise self._kind(f"{type(error).__name__}: {error}") from error
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -195,11 +195,11 @@ def test_whoever_stops_waiting_for_a_decision_holds_up_nobody() -> None:
         breaker.answered()
 
         async def wait() -> bool:
-            with breaker.asking():
+            with breaker:
                 return await breaker.stayed_silent("late", in_silence=True)
 
         async def ask_on() -> None:
-            with breaker.asking():
+            with breaker:
                 await asyncio.sleep(100)
 
         asking = asyncio.create_task(ask_on())

@@ -6,7 +6,6 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -290,15 +289,13 @@ class CircuitBreaker:
         self.broken = f"{what}, and a wait without an answer may last {self._max_wait:g} s: {reason}"
         self._decide(is_its_own=False)
 
-    @contextmanager
-    def asking(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         """One attempt, from its first try until it is known what came of it."""
         self._asking += 1
-        try:
-            yield
-        finally:
-            self._asking -= 1
-            self._settle()
+
+    def __exit__(self, *_: object) -> None:
+        self._asking -= 1
+        self._settle()
 
     def answered(self) -> None:
         self._in_a_row = 0
@@ -346,6 +343,8 @@ class CircuitBreaker:
             self._decide(is_its_own=True)
 
     def _decide(self, *, is_its_own: bool) -> None:
+        if not self._overdue:
+            return
         decided, self._overdue = self._overdue, []
         for overdue in decided:
             if not overdue.done():

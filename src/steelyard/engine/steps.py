@@ -61,7 +61,7 @@ async def ask(
     keep_body: BodyKeeper | None = None,
 ) -> Reply | Failure | None:
     """The reply to one attempt, or the reason why it is missing; None when the model was given up before it was asked."""
-    with breaker.asking():
+    with breaker:
         try:
             answer = await _answer(attempt, provider, pace, breaker, persistence, keep_body)
             if answer is None:
@@ -87,7 +87,9 @@ async def ask(
 
 def reply_to(attempt: Attempt, answer: Answer, prices: Prices) -> Reply:
     """The reply that an answer is, with its cost."""
-    native = answer.native if attempt.case.tools else ()
+    cost, native = prices.cost(attempt.model, answer), answer.native if attempt.case.tools else ()
+    if cost is not answer.cost or native is not answer.native:
+        answer = msgspec.structs.replace(answer, cost=cost, native=native)
     return Reply(
         key=attempt.key,
         at=now(),
@@ -96,7 +98,7 @@ def reply_to(attempt: Attempt, answer: Answer, prices: Prices) -> Reply:
         tier=attempt.tier,
         number=attempt.number,
         asked=attempt.asked,
-        answer=msgspec.structs.replace(answer, cost=prices.cost(attempt.model, answer), native=native),
+        answer=answer,
     )
 
 
@@ -131,7 +133,7 @@ async def _answer(
                 async with asyncio.timeout(persistence.deadline):
                     with wrap_exceptions(ProviderError):
                         returned = await ask_provider(provider, attempt, delivery)
-                        answer = round_tripped(sound_answer(returned, delivery.note), Answer)
+                        answer = sound_answer(returned, delivery.note)
             finally:
                 if delivery.body and keep_body is not None:
                     keep_body(attempt, now(), delivery.body)

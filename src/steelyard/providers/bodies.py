@@ -247,33 +247,48 @@ class LenientNumbers:
         return None
 
 
+_COUNT_TYPES, _MEASURE_TYPES = frozenset((int, type(None))), frozenset((int, float, type(None)))
+_answer_decoder = msgspec.json.Decoder(Answer)
+
+
 def sound_answer(returned: Any, note: str = "") -> Answer:
-    """What a provider returned, as it can be stored: text without half characters, numbers that can be."""
+    """What a provider returned, as it will be read back: text without half characters, numbers that can be."""
     if not isinstance(returned, Answer):
         raise TypeError(f"it returned {type(returned).__name__}, not Answer")
     numbers = LenientNumbers()
-    cost = returned.cost
-    sound = msgspec.structs.replace(
-        returned,
-        **{name: numbers.tokens(name, getattr(returned, name)) for name in TOKEN_COUNT_FIELDS},
-        cost=cost if cost is None or numbers.cost("cost", cost.usd, cost.source) else None,
-        latency=numbers.seconds("latency", returned.latency),
-    )
+    sound = returned if _has_plain_numbers(returned) else _with_sound_numbers(returned, numbers)
     through_cache = (sound.cached_tokens or 0) + (sound.cache_write_tokens or 0)
     if through_cache > (sound.input_tokens if sound.input_tokens is not None else math.inf):
         # they would make the rest of the input cost less than nothing
         numbers.notes.append("cached_tokens are more than the input tokens that they are part of")
         sound = msgspec.structs.replace(sound, cached_tokens=None, cache_write_tokens=None, cache_write_1h_tokens=None)
-    whole_note = "; ".join(filter(None, (returned.note, note, numbers.note)))
-    return _with_whole_characters(
-        sound if whole_note == sound.note else msgspec.structs.replace(sound, note=whole_note)
+    if note or numbers.notes:
+        whole_note = "; ".join(filter(None, (returned.note, note, numbers.note)))
+        sound = msgspec.structs.replace(sound, note=whole_note)
+    return _answer_decoder.decode(_encoded_answer(sound))
+
+
+def _has_plain_numbers(answer: Answer) -> bool:
+    """Whether no number has a wrong type; the answer itself has dropped those that are out of bounds."""
+    tokens = (answer.input_tokens, answer.output_tokens, answer.cached_tokens, answer.cache_write_tokens)
+    further = (answer.cache_write_1h_tokens, answer.reasoning_tokens)
+    measured = (answer.latency, answer.cost and answer.cost.usd)
+    return _COUNT_TYPES.issuperset(map(type, tokens + further)) and _MEASURE_TYPES.issuperset(map(type, measured))
+
+
+def _with_sound_numbers(answer: Answer, numbers: LenientNumbers) -> Answer:
+    cost = answer.cost
+    return msgspec.structs.replace(
+        answer,
+        **{name: numbers.tokens(name, getattr(answer, name)) for name in TOKEN_COUNT_FIELDS},
+        cost=cost if cost is None or numbers.cost("cost", cost.usd, cost.source) else None,
+        latency=numbers.seconds("latency", answer.latency),
     )
 
 
-def _with_whole_characters(answer: Answer) -> Answer:
+def _encoded_answer(answer: Answer) -> bytes:
     """The answer with U+FFFD in place of half characters, wherever they are: in its text, in calls of tools, in its trace."""
     try:
-        msgspec.json.encode(answer)
+        return msgspec.json.encode(answer)
     except UnicodeEncodeError:
-        return msgspec.convert(storable(msgspec.to_builtins(answer)), Answer)
-    return answer
+        return msgspec.json.encode(storable(msgspec.to_builtins(answer)))

@@ -150,6 +150,8 @@ class PythonProvider:
         answer = model_result if isinstance(model_result, Answer) else _answer_of_fields(model_result)
         has_content = bool(answer.text or answer.tool_calls)
         finish, note = settled_finish(answer.finish, has_content=has_content, where=self.endpoint)
+        if finish == answer.finish and not note:
+            return answer
         return msgspec.structs.replace(answer, finish=finish, note="; ".join(filter(None, (answer.note, note))))
 
     def headroom(self) -> None:

@@ -188,17 +188,22 @@ def finish_kind(reason: Any) -> FaultKind:
     >>> finish_kind("FINISH_REASON_SAFETY").name, finish_kind("max-tokens").name, finish_kind("endTurn").name
     ('REFUSAL', 'CUT_OFF', 'ANSWER')
     """
-    return _KIND_OF_WORD.get(_snake_case(_word(reason)), FaultKind.UNKNOWN)
+    return _kind_of(_word(reason))
+
+
+def _kind_of(word: str) -> FaultKind:
+    kind = _KIND_OF_WORD.get(word)
+    return kind if kind is not None else _KIND_OF_WORD.get(_snake_case(word), FaultKind.UNKNOWN)
 
 
 def settled_finish(reason: Any, *, has_content: bool, where: str) -> tuple[str, str]:
     """The finish to store and a note about it; raises Unavailable where the response is no answer."""
     word = _word(reason)
-    kind = finish_kind(reason)
+    kind = _kind_of(word)
     if kind is FaultKind.OUTAGE:
         raise Unavailable(f'{where}: the answer broke off with finish reason "{word}"')
-    if kind in _STORED_FINISH:
-        return _STORED_FINISH[kind], ""
+    if finish := _STORED_FINISH.get(kind):
+        return finish, ""
     if not has_content:
         why = f'the unknown finish reason "{word}"' if word else "no finish reason"
         raise Unavailable(f"{where}: sent neither text nor a tool call, and {why}")
@@ -208,6 +213,8 @@ def settled_finish(reason: Any, *, has_content: bool, where: str) -> tuple[str, 
 def _word(reason: Any) -> str:
     if isinstance(reason, dict):  # SGLang: {"type": "abort", "message": ...}
         reason = reason.get("type") or reason.get("reason")
+    if isinstance(reason, str) and reason in _KIND_OF_WORD:
+        return str(reason)  # nearly all are written as the table has them
     return " ".join(str(reason).split())[:MAX_FINISH_CHARACTERS] if has_finish(reason) else ""
 
 

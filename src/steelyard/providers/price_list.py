@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -79,7 +79,7 @@ def listed_price(provider: str, model: str, *, input_tokens: int = 0, at: dateti
     (2.5, 10.0, 1.25)
     """
     prices = price_list()
-    found = _model(prices, PROVIDER_NAMES.get(provider, provider).lower(), model.lower())
+    found = _model(PROVIDER_NAMES.get(provider, provider).lower(), model.lower())
     if found is None or not found.prices:
         return None
     rates: Rates | LongPromptRates = _holding(found.prices, at or datetime.now(UTC))
@@ -105,7 +105,10 @@ def price_list() -> PriceList:
     return msgspec.json.decode(files(__package__).joinpath("price_list.json").read_bytes(), type=PriceList)
 
 
-def _model(prices: PriceList, provider: str, model: str) -> PriceListModel | None:
+@lru_cache(maxsize=1024)
+def _model(provider: str, model: str) -> PriceListModel | None:
+    # a whole list of rules is tried, and every reply has a price
+    prices = price_list()
     known = {each.id: each for each in prices.providers}
     home = known.get(provider) or next(
         (each for each in prices.providers if each.match and _fits(each.match, provider)), None
@@ -123,6 +126,8 @@ def _model(prices: PriceList, provider: str, model: str) -> PriceListModel | Non
 
 def _holding(prices: tuple[Rates, ...], now: datetime) -> Rates:
     """The prices of this hour: the last that hold, else the first."""
+    if len(prices) == 1:
+        return prices[0]
     day, hour = now.astimezone(UTC).strftime("%Y-%m-%d"), now.astimezone(UTC).strftime("%H:%M")
     for rates in reversed(prices):
         if rates.hours:

@@ -21,6 +21,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 def headroom(headers: Mapping[str, str]) -> RateLimitHeadroom | None:
     """What rate-limit headers leave, in the spellings of OpenAI, Anthropic and the IETF draft."""
+    present = {name.lower() for name in headers}
     tightest, tokens, tokens_reset = None, None, 0.0
     for left, reset in (
         ("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
@@ -30,7 +31,9 @@ def headroom(headers: Mapping[str, str]) -> RateLimitHeadroom | None:
         ("ratelimit-remaining", "ratelimit-reset"),
         ("x-ratelimit-remaining", "x-ratelimit-reset"),
     ):
-        remaining = _number(headers.get(left, ""))
+        if left not in present:
+            continue
+        remaining = _number(headers[left])
         seconds = seconds_until(headers.get(reset, ""))
         if remaining is None or seconds is None:
             continue

@@ -7,10 +7,11 @@ import hashlib
 import os
 import secrets
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -228,4 +229,11 @@ def _is_default_struct(info: inspect.Type | None) -> bool:
 
 def now() -> str:
     """The current timestamp, as facts carry it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    seconds, milliseconds = divmod(time.time_ns() // 1_000_000, 1000)
+    return f"{_second(seconds)}.{milliseconds:03}Z"
+
+
+@lru_cache(maxsize=1)
+def _second(seconds: int) -> str:
+    # a run writes thousands of timestamps in a second
+    return datetime.fromtimestamp(seconds, UTC).isoformat().removesuffix("+00:00")

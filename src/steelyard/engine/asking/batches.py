@@ -13,7 +13,6 @@ import msgspec
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pace import max_request_tokens
 from steelyard.engine.plan import planned_attempts, provider_key
-from steelyard.engine.plugin_guard import round_tripped
 from steelyard.engine.steps import reply_to
 from steelyard.errors import ProviderError, Rejected, StepError, Unavailable, wrap_exceptions
 from steelyard.protocols import Provider
@@ -23,7 +22,7 @@ from steelyard.providers.batch.requests import BatchRequest, batch_answer, batch
 from steelyard.providers.bodies import sound_answer
 from steelyard.providers.prices import Prices
 from steelyard.providers.wire import HttpEndpoint
-from steelyard.records import Answer, Attempt, Reply
+from steelyard.records import Attempt, Reply
 from steelyard.store.batches import BATCHES_FILE, BatchEvent, StoredBatch, record_batch_event, stored_batches
 from steelyard.store.files import now
 from steelyard.store.journal import Journal
@@ -289,7 +288,7 @@ class BatchRunner:
         try:
             with wrap_exceptions(ProviderError):
                 returned = await batch_answer(batch.provider, attempt, result.body)
-                answer = round_tripped(sound_answer(returned), Answer)
+                answer = sound_answer(returned)
         except StepError as error:
             return str(error)
         self._journal.append(reply_to(attempt, answer, self._prices))

@@ -60,11 +60,12 @@ class TurnAttempt(Attempt, frozen=True, kw_only=True):
     """An attempt in the middle of its conversation; it has the key of the whole attempt."""
 
     said: tuple[Message, ...] = ()
+    """All messages, those of the case included; empty if nothing else has been said."""
     ask_key: str = ""
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        return (*super().messages, *self.said)
+        return self.said or super().messages
 
     @property
     def key(self) -> str:
@@ -130,6 +131,7 @@ class Conversations:
         """The reply that a conversation ends in, stored; or why it is missing."""
         key, case = attempt.key, attempt.case
         turns = [stored.turn for stored in self._unfinished.pop(key, ())]
+        said, told = [*attempt.messages], 0
         if turns and turns[-1].role == "user" and not turns[-1].text:
             turns.pop()
         while (step := next_step(case, turns)) is not NextStep.END:
@@ -142,8 +144,12 @@ class Conversations:
                     return fact
                 self._journal.keep_turn(stored_turn(attempt, key, len(turns) - 1, turns[-1]))
                 continue
-            seat, turn_attempt = asked, model_attempt(attempt, turns, key)
-            if step is NextStep.USER and case.user is not None:
+            if step is NextStep.MODEL:
+                # nothing is added to a turn once its successor is asked for
+                said += (message for turn in turns[told:] for message in turn_messages(turn))
+                told = len(turns)
+                seat, turn_attempt = asked, model_attempt(attempt, tuple(said), key)
+            elif case.user is not None:
                 name, seat = self._users.asked(case.user.model)
                 turn_attempt = user_attempt(attempt, replace(case.user, model=name), turns, key)
             outcome = await paid(turn_attempt, seat, self._keeper(attempt, key, turns, step))
@@ -174,7 +180,7 @@ class Conversations:
                 said_by = f"{fact.model}, which plays the user: " if step is NextStep.USER else ""
                 self._journal.append(replace(fact, model=attempt.model, message=f"{said_by}{fact.message}"[:1000]))
                 return
-            turn = turn_of(fact.answer, len(turns))
+            turn = turn_of(fact, len(turns))
             if step is NextStep.USER:
                 turn = replace(turn, role="user", model=fact.model, text=turn.text.strip(), tool_calls=(), native=())
             self._journal.keep_turn(stored_turn(attempt, key, len(turns), turn))
@@ -184,8 +190,8 @@ class Conversations:
         return keep
 
 
-def model_attempt(attempt: Attempt, turns: Iterable[Turn], key: str) -> TurnAttempt:
-    """The next request to the model that is tested."""
+def model_attempt(attempt: Attempt, said: tuple[Message, ...], key: str) -> TurnAttempt:
+    """The next request to the model that is tested, with all messages so far."""
     return TurnAttempt(
         case=attempt.case,
         model=attempt.model,
@@ -196,7 +202,7 @@ def model_attempt(attempt: Attempt, turns: Iterable[Turn], key: str) -> TurnAtte
         # what is said so far is sent again with the next turn
         samples=max(attempt.samples, 2),
         tools=attempt.tools,
-        said=tuple(message for turn in turns for message in turn_messages(turn)),
+        said=said,
         ask_key=key,
     )
 
@@ -235,8 +241,9 @@ def turn_messages(turn: Turn) -> Iterator[Message]:
         )
 
 
-def turn_of(answer: Answer, index: int) -> Turn:
-    """An answer as a turn; a call without an id gets one, by which its result is known."""
+def turn_of(reply: Reply, index: int) -> Turn:
+    """A reply as a turn; a call without an id gets one, by which its result is known."""
+    answer = reply.answer
     calls = answer.tool_calls
     if not all(call.id for call in calls):
         calls = tuple(
@@ -244,7 +251,7 @@ def turn_of(answer: Answer, index: int) -> Turn:
             for place, call in enumerate(calls)
         )
     return Turn(
-        at=now(),
+        at=reply.at,
         text=answer.text,
         reasoning=answer.reasoning,
         tool_calls=calls,

@@ -50,10 +50,12 @@ class SpendingTally:
 
 
 def _requests(reply: Reply) -> Iterator[tuple[str, Answer]]:
-    """The requests behind a reply, each with the model that was asked."""
+    """The requests behind a reply, each with the model that was asked; of a conversation those that may have saved something."""
     if not reply.answer.turns:
         yield reply.model, reply.answer
     for turn in reply.answer.turns:
+        if turn.cost is None or not (turn.cached_tokens or turn.cache_write_tokens):
+            continue  # nothing was saved by it
         counts = {name: getattr(turn, name) for name in TOKEN_COUNT_FIELDS}
         yield turn.model or reply.model, Answer(text="", cost=turn.cost, **counts)
 
