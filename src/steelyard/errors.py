@@ -167,10 +167,14 @@ class ProviderTimeout(Unavailable):
 class Rejected(ProviderError):
     """No answer, and asking the same again would not help."""
 
-    def __init__(self, message: str, *, everyone: bool = False, parameters: Iterable[str] = ()) -> None:
+    def __init__(
+        self, message: str, *, everyone: bool = False, about_stream: bool = False, parameters: Iterable[str] = ()
+    ) -> None:
         super().__init__(message, parameters=parameters)
         self.everyone = everyone
         """The reason concerns every request to this endpoint (a wrong key), not only this one."""
+        self.about_stream = about_stream
+        """The endpoint wants the answer streamed, or does not want it streamed."""
 
 
 class FilteredInput(Rejected):

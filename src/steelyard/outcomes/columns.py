@@ -247,8 +247,9 @@ def _row(raw: bytes, decode: Any, row: Any, keys: Sequence[str]) -> Any:
     """The chosen values of a line, or a sentence that says why there are none."""
     try:
         return decode(raw)
-    except msgspec.ValidationError as error:
-        what = "not a JSON object" if "Expected `object`" in str(error) else str(error).partition(" - at ")[0]
+    except msgspec.ValidationError:
+        # every value of an object is accepted, so only a line that is another value is refused
+        what = "not a JSON object"
     except msgspec.DecodeError as error:
         what = f"broken JSON: {str(error).removeprefix('JSON is malformed: ').partition(' (byte ')[0]}"
     except UnicodeDecodeError:

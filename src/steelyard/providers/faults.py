@@ -278,7 +278,13 @@ def provider_error(
     if status in PASSING_STATUSES or status >= 500:
         is_token_limit = status == 429 and TOKEN_WORD.search(error_message(content)) is not None
         return Unavailable(message, retry_after=retry_after, parameters=parameters, is_token_limit=is_token_limit)
-    return Rejected(message, everyone=status < 400 or status in REFUSING_STATUSES, parameters=parameters)
+    return Rejected(
+        message,
+        everyone=status < 400 or status in REFUSING_STATUSES,
+        # few servers name the parameter in a field of its own: for the others their sentence is the protocol
+        about_stream="stream" in error_message(content).lower(),
+        parameters=parameters,
+    )
 
 
 def _error_delay(content: Any) -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from steelyard.errors import DiskFullError, InputError, StoreError
+from steelyard.errors import DiskError, InputError, SteelyardError, StoreError
 from steelyard.sandbox.processors import processor_count
 from steelyard.store.database import (
     call_interruptibly,
@@ -24,7 +23,6 @@ from steelyard.store.database import (
     sql_identifier,
     sql_string,
 )
-from steelyard.store.files import DISK_FULL_ERRNOS
 from steelyard.store.journal import COPY_MANIFEST_FILE, USUAL_JOURNAL_LINE_BYTES
 from steelyard.store.parquet import PARQUET_COPY_OPTIONS, CopiedRun, FactScorer, copied_runs, is_name_in_path
 from steelyard.store.run_folders import no_runs_message
@@ -59,20 +57,22 @@ class RunDatabase:
     def ask(self, sql: str) -> SqlResult:
         """The answer to one SELECT; an InputError when that cannot be answered."""
         question = self._unzoned(self._question(sql))
-        answer = self._wait(lambda: self._database.execute(question))
+        answer = self._execute(lambda: self._database.execute(question))
         described = answer.description or []
         return SqlResult(
             columns=tuple(str(column[0]) for column in described),
             types=tuple(str(column[1]) for column in described),
-            rows=itertools.chain.from_iterable(iter(lambda: self._wait(lambda: answer.fetchmany(ROWS_PER_FETCH)), [])),
+            rows=itertools.chain.from_iterable(iter(lambda: self._execute(lambda: answer.fetchmany(ROWS_PER_FETCH)), [])),
         )
 
     def copy(self, sql: str, path: Path) -> None:
         """Write the answer to one SELECT as Parquet, to the file that the archive was opened for."""
         # a file beside it would be another file
         how = f"{PARQUET_COPY_OPTIONS}, USE_TMP_FILE false"
-        copy = f"COPY ({self._question(sql)}) TO {sql_string(str(_resolved_output_path(path)))} ({how})"
-        self._wait(lambda: self._database.execute(copy))
+        question = self._question(sql)
+        self._wait(lambda: self._database.execute(f"DESCRIBE {question}"))
+        copy = f"COPY ({question}) TO {sql_string(str(_resolved_output_path(path)))} ({how})"
+        self._execute(lambda: self._database.execute(copy))
 
     def _question(self, sql: str) -> str:
         duckdb = import_duckdb()
@@ -101,27 +101,39 @@ class RunDatabase:
         )
         return f"SELECT * REPLACE ({casts}) {question}" if casts else question
 
-    def _wait(self, call: Callable[[], DatabaseCallResult]) -> DatabaseCallResult:
+    def _execute(self, call: Callable[[], DatabaseCallResult]) -> DatabaseCallResult:
+        """The result of a call that executes a question which was described before: then files fail by the disk alone."""
+        return self._wait(call, on_file_error=_disk_error)
+
+    def _wait(
+        self,
+        call: Callable[[], DatabaseCallResult],
+        *,
+        on_file_error: Callable[[Exception], SteelyardError] | None = None,
+    ) -> DatabaseCallResult:
         duckdb = import_duckdb()
 
         try:
             return call_interruptibly(self._database, call)
         except duckdb.Error as error:
-            if isinstance(error, duckdb.IOException) and any(
-                os.strerror(code) in str(error) for code in DISK_FULL_ERRNOS
-            ):
-                raise DiskFullError("no space left for the answer; free some space and run the query again") from None
             self._look_for_damage(str(error))
+            if on_file_error and isinstance(error, duckdb.IOException):
+                raise on_file_error(error) from None
             hint = 'write "case", "group" and "at" in quotes; ' if isinstance(error, duckdb.ParserException) else ""
             raise InputError(f"{error_line(error)}; {hint}{_TABLES_HINT}") from None
 
     def _look_for_damage(self, message: str) -> None:
         """Give up a copy that the database says it cannot read: it is as long as it was written, but not what was written."""
+        # the database has no other way to name the file; what it says about the file does not matter
         for run in self._runs:
             if damaged := next((path for path in run.files if str(path) in message), None):
                 with suppress(OSError):
                     (run.place / COPY_MANIFEST_FILE).unlink()
                 raise StoreError(f"{damaged}: the copy is damaged; run the query again to rebuild it")
+
+
+def _disk_error(error: Exception) -> DiskError:
+    return DiskError(f"{error_line(error)}; if the disk is full, free some space, and run the query again")
 
 
 ZONED_TIMESTAMP_TYPE = "TIMESTAMP WITH TIME ZONE"

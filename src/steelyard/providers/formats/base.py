@@ -97,7 +97,7 @@ class HttpModel:
             self._was_cut_off = self._was_cut_off or time.monotonic() - started >= IDLE_SECONDS
             raise
         except Rejected as error:
-            if self._stream_mode != "auto" or self._refused_mode is not None or "stream" not in str(error).lower():
+            if self._stream_mode != "auto" or self._refused_mode is not None or not error.about_stream:
                 raise
             self._refused_mode = streams
             exchange = await self._exchange(sent, delivery, streams=not streams)
