@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from steelyard.engine.options import RunOptions
     from steelyard.engine.results.merge import merge
     from steelyard.engine.results.read_outcomes import gather
-    from steelyard.engine.resume import resume
     from steelyard.engine.resume import verify_again as verify
     from steelyard.engine.run import Run, run
+    from steelyard.engine.tiers.winners import resume_all_stages as resume
     from steelyard.evalsets import load
     from steelyard.records import Case, Expectations, Message, Verify
     from steelyard.settings import Settings
@@ -42,7 +42,7 @@ _HOMES = {
     "gather": "steelyard.engine.results.read_outcomes:gather",
     "load": "steelyard.evalsets:load",
     "merge": "steelyard.engine.results.merge:merge",
-    "resume": "steelyard.engine.resume:resume",
+    "resume": "steelyard.engine.tiers.winners:resume_all_stages",
     "run": "steelyard.engine.run:run",
     "standings": "steelyard.analysis.counts:standings",
     "verify": "steelyard.engine.resume:verify_again",

@@ -150,6 +150,19 @@ def shard_messages(shard: tuple[int, int], cases: Sequence[Case], max_cost: floa
     return messages
 
 
+def plan_notes(
+    cases: Sequence[Case],
+    parameters: Mapping[str, Any],
+    samples: int | None,
+    k: Sequence[int],
+    shard: tuple[int, int] | None,
+    max_cost: float | None,
+) -> tuple[str, ...]:
+    """What to say about a plan before anybody is asked."""
+    warnings = (f"warning: {warning}" for warning in plan_warnings(parameters, samples, k))
+    return (*warnings, *(shard_messages(shard, cases, max_cost) if shard else ()))
+
+
 def shard_record(info: RunInfo, cases: Sequence[Case], number: int, of: int) -> Shard:
     """What a run says of itself that has one shard of these cases."""
     digests = [_case_digest(case) for case in cases]

@@ -18,7 +18,7 @@ from steelyard.analysis.scoring import find_rule
 from steelyard.analysis.summary import Summary
 from steelyard.engine.asking.batches import NOTHING_HELD, run_batches
 from steelyard.engine.options import RunOptions
-from steelyard.engine.plan import shard_cases, shard_record
+from steelyard.engine.plan import plan_notes, shard_cases, shard_record
 from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.agents import uncontained_agents
@@ -68,6 +68,8 @@ class Run(NamedTuple):
     """What else went wrong, without harm to the results."""
     out_of_budget: bool = False
     """Whether attempts are owed because the budget is spent."""
+    plan_notes: tuple[str, ...] = ()
+    """What was to be said about the plan before anybody was asked."""
 
     @property
     def complete(self) -> bool:
@@ -225,7 +227,8 @@ def run(
     folder = Path(plan.output) if plan.output is not None else Path(means.settings.output_dir) / info.id
     sharded = with_shard(info, sets.cases, plan.shard)
     done = carry_out(lambda: create_run(folder, sharded, dealt), dealt, providers, means, judges)
-    return done._replace(notes=(*unmatched_notes, *done.notes))
+    said = plan_notes(sets.cases, info.parameters, plan.samples, plan.k, plan.shard, means.max_cost)
+    return done._replace(notes=(*unmatched_notes, *done.notes), plan_notes=said)
 
 
 def shard_cases_of(cases: Sequence[Case], shard: tuple[int, int] | None) -> tuple[Case, ...]:

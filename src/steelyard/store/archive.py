@@ -62,7 +62,9 @@ class RunDatabase:
         return SqlResult(
             columns=tuple(str(column[0]) for column in described),
             types=tuple(str(column[1]) for column in described),
-            rows=itertools.chain.from_iterable(iter(lambda: self._execute(lambda: answer.fetchmany(ROWS_PER_FETCH)), [])),
+            rows=itertools.chain.from_iterable(
+                iter(lambda: self._execute(lambda: answer.fetchmany(ROWS_PER_FETCH)), [])
+            ),
         )
 
     def copy(self, sql: str, path: Path) -> None:

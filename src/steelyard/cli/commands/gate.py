@@ -42,6 +42,7 @@ def compare(options: argparse.Namespace) -> int:
 def _compare_corrected(options: argparse.Namespace, root: Path) -> int:
     """Show what changed by judged rates that labels correct."""
     from steelyard.engine.gate.judged import compare_corrected
+    from steelyard.engine.results.conclusion import judged_comparison_exit_code
     from steelyard.errors import InputError
     from steelyard.reports.comparison import JUDGED_COMPARISON_FORMATS
 
@@ -49,8 +50,7 @@ def _compare_corrected(options: argparse.Namespace, root: Path) -> int:
         raise InputError("--corrected compares what judges and people pass: leave --rule out")
     decision = compare_corrected(*_sides(options), root=root)
     print_report(JUDGED_COMPARISON_FORMATS[options.format](decision), options.format)
-    is_worse = any(model.effect.high is not None and model.effect.high < 0 for model in decision.models)
-    return 1 if is_worse and options.fail_on_regression else 0
+    return judged_comparison_exit_code(decision, fail_on_regression=options.fail_on_regression)
 
 
 def _add_sides(sub: argparse.ArgumentParser) -> None:
@@ -106,14 +106,12 @@ def gate(options: argparse.Namespace) -> int:
     """Decide whether a run is worse than its baseline: yes, no, or cannot tell yet; made for gating pull requests."""
     from steelyard.engine.gate import gate as gating
     from steelyard.engine.gate.changed_judges import refuse_changed_judges
-    from steelyard.engine.results.text_files import check_text_paths, write_texts
-    from steelyard.reports.comparison import DECISION_FORMATS
-    from steelyard.reports.exports.decision import decision_junit, decision_sarif
+    from steelyard.engine.gate.decision_files import check_decision_paths, decision_texts, write_decision
 
     settings = arguments.command_settings(options)
     if options.history is not None:
         return _gate_history(options)
-    check_text_paths(options.report or (), GATE_FORMAT_BY_SUFFIX if options.corrected else DECISION_FORMAT_BY_SUFFIX)
+    check_decision_paths(options.report or (), is_corrected=options.corrected)
     if options.corrected:
         return _gate_corrected(options, Path(settings.output_dir))
     refuse_changed_judges(*_sides(options), root=Path(settings.output_dir))
@@ -128,53 +126,44 @@ def gate(options: argparse.Namespace) -> int:
         root=Path(settings.output_dir),
         counting=arguments.counting_options(options),
     )
-    texts = {name: render(found.decision, found.warnings) for name, render in DECISION_FORMATS.items()}
-    gone = found.gone if options.fail_on_removed else ()
-    texts["junit"] = decision_junit(found.decision, found.warnings, gone)
-    texts["sarif"] = decision_sarif(found.decision, found.warnings, gone)
+    texts = decision_texts(found, fail_on_removed=options.fail_on_removed)
     print_report(texts[options.format], options.format)
-    by_suffix = {suffix: texts[name] for suffix, name in DECISION_FORMAT_BY_SUFFIX.items()}
-    print_written(write_texts(options.report or (), by_suffix))
+    print_written(write_decision(options.report or (), texts))
     return conclude(found.conclusion(options.on_inconclusive, fail_on_removed=options.fail_on_removed))
 
 
 def _gate_history(options: argparse.Namespace) -> int:
     """Watch the blessed runs of a baseline for drift."""
+    from steelyard.engine.gate.decision_files import check_history_paths, history_texts, write_decision
     from steelyard.engine.gate.history import watch
     from steelyard.engine.gate.sides import BASELINES_FOLDER
-    from steelyard.engine.results.text_files import check_text_paths, write_texts
+    from steelyard.engine.results.conclusion import history_exit_code
     from steelyard.errors import InputError
-    from steelyard.reports.exports.history import HISTORY_FORMATS
 
     if options.sides or options.current or options.corrected or options.on != "passed":
         raise InputError("--history NAME watches the blessed runs of a baseline: leave sides, --on and --corrected out")
-    check_text_paths(options.report or (), HISTORY_FORMAT_BY_SUFFIX)
+    check_history_paths(options.report or ())
     found = watch(options.history, BASELINES_FOLDER, alpha=options.alpha)
-    wanted = {options.format, *(HISTORY_FORMAT_BY_SUFFIX[Path(path).suffix] for path in options.report or ())}
-    texts = {name: HISTORY_FORMATS[name](found) for name in wanted}
+    texts = history_texts(found)
     print(texts[options.format], end="")
-    by_suffix = {suffix: texts[name] for suffix, name in HISTORY_FORMAT_BY_SUFFIX.items() if name in texts}
-    print_written(write_texts(options.report or (), by_suffix))
-    return ExitCode.GATE_FAILED if found.verdict == "got worse" else ExitCode.OK
+    print_written(write_decision(options.report or (), texts))
+    return history_exit_code(found)
 
 
 def _gate_corrected(options: argparse.Namespace, root: Path) -> int:
     """Decide by judged rates that labels correct."""
+    from steelyard.engine.gate.decision_files import judged_decision_texts, write_decision
     from steelyard.engine.gate.judged import gate_corrected
-    from steelyard.engine.results.text_files import write_texts
     from steelyard.errors import InputError
-    from steelyard.reports.comparison import JUDGED_DECISION_FORMATS
 
     if options.on != "passed" or options.rule or options.cases or options.min_effect:
         raise InputError(
             "--corrected compares what judges and people pass: leave --on, --rule, --cases and --min-effect out"
         )
     found = gate_corrected(*_sides(options), alpha=options.alpha, margin=options.margin, root=root)
-    texts = {name: render(found.decision, found.warnings) for name, render in JUDGED_DECISION_FORMATS.items()}
+    texts = judged_decision_texts(found)
     print_report(texts[options.format], options.format)
-    print_written(
-        write_texts(options.report or (), {suffix: texts[name] for suffix, name in GATE_FORMAT_BY_SUFFIX.items()})
-    )
+    print_written(write_decision(options.report or (), texts))
     return conclude(found.conclusion(options.on_inconclusive))
 
 
@@ -227,34 +216,17 @@ examples:
 
 def plan(options: argparse.Namespace) -> int:
     """Compute how many attempts a gate needs to see a mean drop from a baseline, and what they cost; no model is asked."""
-    from steelyard import evalsets
-    from steelyard.engine.gate.planning import gate_plan
-    from steelyard.engine.gate.sides import run_folder, side
+    from steelyard.engine.gate.planning import gate_plan, planned_sides
     from steelyard.engine.preflight.connect import split_model_names
-    from steelyard.engine.results.recordings import is_recorded
-    from steelyard.errors import InputError
     from steelyard.providers.prices import Prices
     from steelyard.reports.comparison import PLAN_FORMATS
-    from steelyard.store.journal import StoredRun
 
     settings = arguments.command_settings(options)
-    root = Path(settings.output_dir)
-    name, cases = options.baseline, None
-    if name is None:
-        if len(options.evalset) > 1:
-            raise InputError("name one run or baseline, or eval sets and --baseline A")
-        (name,) = options.evalset
-        if Path(name).suffix in (".toml", ".jsonl", ".yaml", ".csv") and Path(name).is_file() and not is_recorded(name):
-            raise InputError(f"{name} is an eval set; say with --baseline A what its run will be compared with")
-        folder = run_folder(name, root=root)
-        cases = StoredRun(folder).cases if folder else None
-    else:
-        loaded = evalsets.load(options.evalset)
-        warn(loaded.problems)
-        cases = loaded.cases
+    sides = planned_sides(options.evalset, options.baseline, root=Path(settings.output_dir))
+    warn(sides.problems)
     found = gate_plan(
-        cases,
-        side(name, root=root),
+        sides.cases,
+        sides.baseline,
         Prices(settings.prices),
         models=split_model_names(options.baseline_models or ()),
         detect=options.detect,
@@ -342,11 +314,6 @@ def _bless_options(sub: argparse.ArgumentParser) -> None:
         help="begin the history that gate --history watches with these runs: a change was accepted",
     )
     add_settings_option(sub)
-
-
-GATE_FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".txt": "text"}
-HISTORY_FORMAT_BY_SUFFIX = {**GATE_FORMAT_BY_SUFFIX, ".html": "html"}
-DECISION_FORMAT_BY_SUFFIX = {**GATE_FORMAT_BY_SUFFIX, ".xml": "junit", ".sarif": "sarif"}
 
 
 COMMANDS = {

@@ -59,64 +59,39 @@ def _list_options(sub: argparse.ArgumentParser) -> None:
 
 def show(options: argparse.Namespace) -> int:
     """Show a run, one of its cases, or one attempt with everything that is known about it."""
-    from itertools import groupby
-
-    import msgspec
-
     from steelyard.engine.results.conclusion import next_commands
+    from steelyard.engine.results.selection import (
+        AttemptSelection,
+        attempts_by_case,
+        check_selection,
+        selected_attempts,
+    )
     from steelyard.engine.tiers.tier_runs import reply_judgments
-    from steelyard.errors import InputError, did_you_mean
     from steelyard.reports import terminal
-    from steelyard.reports.figures import model_label
     from steelyard.reports.terminal_attempt import attempt_text
     from steelyard.store.journal import StoredRun
 
     results, folder = _results(options)
     look: dict[str, Any] = {"width": terminal_width(), "color": is_color_wanted()}
-    attempts = results.attempts
-    if options.failed:
-        attempts = attempts.selected(lambda row: not row.correct)
-    if options.model:
-        labels = [(model.model, model_label(model.model, model.tier)) for model in results.summary.models]
-        if not any(options.model in names for names in labels):
-            known = sorted({label for _, label in labels})
-            raise InputError(f'{folder}: no model "{options.model}" ({did_you_mean(options.model, known)})')
-        attempts = attempts.of_columns(
-            lambda column: options.model in (column.model, model_label(column.model, column.tier))
-        )
+    chosen = AttemptSelection(options.case, options.number, options.model or "", only_failed=options.failed)
+    if options.case is None and not options.failed:
+        commands = next_commands(folder, results.info, results.summary)
+        check_selection(results, folder, chosen)
+        print(terminal.summary_text(results.summary, title=str(folder), next_commands=commands, **look), end="")
+        return ExitCode.OK
+    attempts = selected_attempts(results, folder, chosen)
     if options.case is None:
-        if options.failed:
-            by_case = {name: tuple(of) for name, of in groupby(results.summary.cases, key=lambda case: case.case)}
-            separator = ""
-            for name, group in groupby(attempts, key=lambda tried: tried.case.id):
-                summary = msgspec.structs.replace(results.summary, cases=by_case[name])
-                print(f"{separator}{terminal.case_text(list(group), summary, **look)}", end="")
-                separator = "\n"
-        else:
-            print(
-                terminal.summary_text(
-                    results.summary,
-                    title=str(folder),
-                    next_commands=next_commands(folder, results.info, results.summary),
-                    **look,
-                ),
-                end="",
-            )
-        return ExitCode.OK
-    known = [case.id for case in results.cases]
-    if options.case not in known:
-        raise InputError(f'{folder}: no case "{options.case}" ({did_you_mean(options.case, known)})')
-    place = known.index(options.case)
-    of_case = attempts.selected(lambda row: row.case == place)
-    if options.number is None:
-        print(terminal.case_text(of_case, results.summary, **look), end="")
-        return ExitCode.OK
-    chosen = list(of_case.selected(lambda row: row.number == options.number))
-    if not chosen:
-        raise InputError(f'{folder}: case "{options.case}" has no attempt {options.number} of that kind')
-    judged = reply_judgments(StoredRun(folder), {tried.reply.key for tried in chosen if tried.reply})
-    texts = (attempt_text(tried, judged.get(tried.reply.key, ()) if tried.reply else (), **look) for tried in chosen)
-    print("\n".join(texts), end="")
+        separator = ""
+        for group, summary in attempts_by_case(results, attempts):
+            print(f"{separator}{terminal.case_text(group, summary, **look)}", end="")
+            separator = "\n"
+    elif options.number is None:
+        print(terminal.case_text(attempts, results.summary, **look), end="")
+    else:
+        shown = list(attempts)
+        judged = reply_judgments(StoredRun(folder), {tried.reply.key for tried in shown if tried.reply})
+        of_reply = ((tried, judged.get(tried.reply.key, ()) if tried.reply else ()) for tried in shown)
+        print("\n".join(attempt_text(tried, said, **look) for tried, said in of_reply), end="")
     return ExitCode.OK
 
 
@@ -136,40 +111,19 @@ def _show_options(sub: argparse.ArgumentParser) -> None:
 
 def report(options: argparse.Namespace) -> int:
     """Write reports of a run; the file's suffix chooses the format."""
-    from contextlib import ExitStack
+    from steelyard.engine.results.named_runs import check_report_request, named_run, write_run_reports
+    from steelyard.engine.results.report_files import ScoringOverrides
 
-    from steelyard.engine.results.import_run import runs_of_recordings
-    from steelyard.engine.results.recordings import is_recorded
-    from steelyard.engine.results.report_files import ScoringOverrides, check_report_paths, write_reports
-    from steelyard.errors import InputError
-    from steelyard.store.journal import StoredRun
-
-    if not options.report:
-        raise InputError(
-            "nowhere to write; name a file, such as: -o report.html (.json .md .csv .html .xml .sarif .jsonl .eee.json .inspect.json ...)"
-        )
-    check_report_paths(options.report)
     settings, _ = settings_and_run_options(options)
-    with ExitStack() as files:
-        is_imported = is_recorded(options.run)
-        if is_imported:
-            (done,) = files.enter_context(runs_of_recordings([options.run]))
-            warn_of(done.notes)
-        folder = done.folder if is_imported else find_named_run(options.run, settings)
-        held = None
-        if options.baseline:
-            from steelyard.engine.results.report_files import baseline_comparison
-
-            if not any(path.endswith(".html") for path in options.report):
-                raise InputError(
-                    "--baseline is for a page, -o FILE.html; steelyard gate and compare write other formats"
-                )
-            current = options.run if is_imported else str(folder.absolute())
-            held = baseline_comparison(options.baseline, current, rule=options.rule, root=Path(settings.output_dir))
-        stored = StoredRun(folder)
-        scoring = ScoringOverrides(options.pass_k, options.rule, arguments.suite_rule_of(folder, options, settings))
-        print_written(write_reports(options.report, stored, scoring, baseline=held))
-        warn(stored.damaged)
+    root = Path(settings.output_dir)
+    check_report_request(options.report or (), baseline=options.baseline)
+    with named_run(options.run, root=root) as source:
+        warn_of(source.notes)
+        scoring = ScoringOverrides(
+            options.pass_k, options.rule, arguments.suite_rule_of(source.folder, options, settings)
+        )
+        print_written(write_run_reports(source, options.report, scoring, baseline=options.baseline, root=root))
+        warn(source.stored.damaged)
     return ExitCode.OK
 
 
@@ -240,38 +194,25 @@ examples:
 
 def view(options: argparse.Namespace) -> int:
     """Show the runs of a folder as web pages, even while they grow; on this machine only, until Ctrl-C."""
-    from contextlib import ExitStack
-
-    from steelyard.engine.results.import_run import runs_of_recordings
-    from steelyard.engine.results.recordings import is_recorded
+    from steelyard.engine.results.named_runs import viewed_folder
     from steelyard.errors import InputError
     from steelyard.viewer.app import serve
 
     if options.export == "":
         raise InputError('--export "": name the new folder, such as --export pages')
     settings, _ = settings_and_run_options(options)
-    root = Path(options.path[0] if options.path else settings.output_dir)
-    are_files = [is_recorded(path) for path in options.path]
-    if len(options.path) > 1 and not all(are_files):
-        raise InputError("name one folder, or files of other tools; several folders are not shown together")
-    if options.path and not any(are_files) and not root.is_dir():
-        raise InputError(f"{root}: no such folder; name a folder of runs, a run, or a file of another tool")
-    shown = ", ".join(options.path) if any(are_files) else f"the runs of {root}"
-
-    def tell(url: str) -> None:
-        print(url, flush=True)
-        print_to_stderr(f"showing {shown}; Ctrl-C ends it")
-
     key = os.environ.get("STEELYARD_API_KEY", "")
-    with ExitStack() as files:
-        if any(are_files):
-            done = files.enter_context(runs_of_recordings(options.path))
-            for each in done:
-                warn_of(each.notes)
-            root = done[0].folder if len(done) == 1 else done[0].folder.parent
+    with viewed_folder(options.path, Path(settings.output_dir)) as source:
+        warn_of(source.notes)
+
+        def announce(url: str) -> None:
+            print(url, flush=True)
+            print_to_stderr(f"showing {source.shown}; Ctrl-C ends it")
+
         if options.export:
-            return _export(root, Path(options.export))
-        serve(root, port=options.port, key=key, tell=tell, browser=sys.stdout.isatty() and not options.no_browser)
+            return _export(source.folder, Path(options.export))
+        is_browser_wanted = sys.stdout.isatty() and not options.no_browser
+        serve(source.folder, port=options.port, key=key, tell=announce, browser=is_browser_wanted)
     return ExitCode.OK
 
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> int:
     """Ask models for attempts at each case, verify every one, and print the results."""
     from steelyard.engine.gate.rounds import run_until_decided
-    from steelyard.engine.plan import plan_warnings, select_cases, shard_cases, shard_messages
+    from steelyard.engine.plan import plan_notes, select_cases, shard_cases
     from steelyard.engine.preflight.connect import split_model_names
     from steelyard.engine.preflight.forecast import forecast, forecast_text
     from steelyard.engine.results.report_files import check_report_paths
@@ -79,10 +79,8 @@ def run(options: argparse.Namespace) -> int:
     parameters = arguments.parameters(options, settings.default_temperature)
     suite_rule = arguments.suite_rule(options, settings, SuiteRule(), loaded.cases)
     k = options.pass_k or (1,)
-    for warning in plan_warnings(parameters, options.samples, k):
-        print_to_stderr(f"warning: {warning}")
-    for message in shard_messages(options.shard, cases, means.max_cost) if options.shard else ():
-        print_to_stderr(message)
+    for note in plan_notes(cases, parameters, options.samples, k, options.shard, means.max_cost):
+        print_to_stderr(note)
     asked: dict[str, Any] = {
         "models": models,
         "samples": options.samples,
@@ -292,18 +290,14 @@ def resume(options: argparse.Namespace) -> int:
     """Continue a run where it stopped; --samples extends it."""
     from steelyard.engine.gate.rounds import continue_until_decided
     from steelyard.engine.results.report_files import check_report_paths
-    from steelyard.engine.resume import resume as resume_run
+    from steelyard.engine.tiers.winners import resume_all_stages
 
     settings, means = settings_and_run_options(options)
     check_report_paths(options.report or ())
     folder = find_named_run(options.run, settings, with_comparisons=True)
     suite_rule = arguments.suite_rule_of(folder, options, settings)
     with user_output_on_stderr():
-        done = resume_run(folder, samples=options.samples, base_url=options.base_url or "", means=means)
-        if done.info.experiment is not None and done.info.experiment.inheriting:
-            from steelyard.engine.tiers.winners import with_later_stages
-
-            done = with_later_stages(done, means)
+        done = resume_all_stages(folder, samples=options.samples, base_url=options.base_url or "", means=means)
     if done.info.until is None or options.samples is not None:
         return _conclude_run(done, options, suite_rule)
     with user_output_on_stderr():
@@ -409,23 +403,16 @@ def _shown(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | None)
     from itertools import groupby
 
     from steelyard import reports
-    from steelyard.analysis.summary import summarise
     from steelyard.engine.results.report_files import ScoringOverrides, formats_without_page, write_reports
+    from steelyard.engine.results.scored_run import scored_run
     from steelyard.engine.results.stored_results import stored_results
     from steelyard.reports import terminal
     from steelyard.store.journal import StoredRun
 
     stored = StoredRun(done.folder)
     scoring = ScoringOverrides(options.pass_k, options.rule, suite_rule)
-    results = None
-    formats = formats_without_page(options.report or ())
-    if options.format != "text":
-        formats.append(options.format)
-    if formats:
-        results = stored_results(stored, **scoring._asdict())
-        done = done._replace(summary=results.summary)
-    elif any(scoring):
-        done = done._replace(summary=summarise(done.info, stored.cases, stored.facts(), **scoring._asdict()))
+    is_every_attempt_shown = options.format != "text" or bool(formats_without_page(options.report or ()))
+    done, results = scored_run(done, stored, scoring, with_attempts=is_every_attempt_shown)
     if options.format != "text" and results is not None:
         sys.stdout.writelines(reports.rendered_pieces(options.format, results))
     elif getattr(options, "quiet", False):

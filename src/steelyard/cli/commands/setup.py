@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from steelyard.cli import arguments
 from steelyard.cli.console import (
@@ -24,9 +22,6 @@ from steelyard.cli.options import (
 )
 from steelyard.cli.streams import user_output_on_stderr
 from steelyard.errors import ExitCode
-
-if TYPE_CHECKING:
-    from steelyard.engine.preflight.starting_point import StartingPoint
 
 
 def validate(options: argparse.Namespace) -> int:
@@ -70,9 +65,9 @@ def _validate_options(sub: argparse.ArgumentParser) -> None:
 
 def suites(options: argparse.Namespace) -> int:
     """List the included suites, show the cases of some, write them as JSONL, or score recorded classifications."""
-    from steelyard.evalsets.jsonl import case_json_lines
+    from steelyard.engine.results.text_files import write_cases
     from steelyard.reports import lists
-    from steelyard.store.files import AtomicFiles, explain_write_errors
+    from steelyard.text import counted
 
     if options.results or options.cases:
         return _recorded_suites(options)
@@ -80,11 +75,8 @@ def suites(options: argparse.Namespace) -> int:
     for problem in loaded.problems:
         print_to_stderr(f"warning: {problem}")
     if options.report:
-        path = Path(options.report)
-        with explain_write_errors(path.parent), AtomicFiles() as fresh:
-            fresh.write(path, case_json_lines(loaded.cases))
-            fresh.finish()
-        print(f"wrote {path}: {len(loaded.cases)} cases")
+        write_cases(options.report, loaded.cases)
+        print(f"wrote {options.report}: {counted(len(loaded.cases), 'case')}")
     elif options.evalset:
         print(lists.cases_text(loaded.cases, color=is_color_wanted()), end="")
     else:
@@ -162,63 +154,17 @@ def init(options: argparse.Namespace) -> int:
     """Write an eval set and settings for what you have: a key, a server on this machine, or recorded replies."""
     import os
 
-    from steelyard.engine.preflight.starting_point import starting_point
-    from steelyard.errors import InputError
-    from steelyard.evalsets import starter
+    from steelyard.engine.preflight.starter_files import write_starter
 
     folder = Path(options.folder)
-    found = starting_point(os.environ)
-    evals = Path("evals", "starter.toml" if found else "python-basics.toml")
-    model = found.model if found else "replay:recordings/python-basics.jsonl.gz"
-    files = {
-        Path("evals", "starter.toml"): starter.starter().encode(),
-        Path("steelyard.toml"): starter.starter_settings(model, found.base_url if found else "").encode(),
-        Path("eval-set.schema.json"): starter.SCHEMA_FILE.read_bytes(),
-    }
-    if not found:
-        files[evals] = (starter.DEMO_FOLDER / "python-basics.toml").read_bytes()
-        files[Path("recordings", "python-basics.jsonl.gz")] = (
-            starter.DEMO_FOLDER / "python-basics.jsonl.gz"
-        ).read_bytes()
-    standing = [str(folder / path) for path in files if (folder / path).exists()]
-    if standing:
-        raise InputError(f"{', '.join(standing)}: already exists; nothing was written")
-    for path, content in files.items():
-        try:
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_bytes(content)
-        except OSError as error:
-            raise InputError(f"{folder / path}: {error.strerror}") from None
-        print(f"wrote {folder / path}")
-    print(f"\nA run asks {_starting_words(found, folder / evals)}.")
-    enter = [] if folder.absolute() == Path.cwd() else [f"cd {shlex.quote(str(folder))}"]
-    samples = " --samples 5" if found else ""
-    commands = [*enter, f"steelyard validate {evals}", f"steelyard run {evals}{samples}"]
-    print("\nNext:\n" + "".join(f"  {command}\n" for command in commands), end="")
-    if not found:
-        print(
-            "\nWith a key, your own cases:\n  OPENAI_API_KEY=... steelyard run evals/starter.toml -m openai/gpt-5-mini"
-        )
+    start = write_starter(folder, os.environ)
+    for path in start.written:
+        print(f"wrote {path}")
+    print(f"\nA run asks {start.asks}.")
+    print("\nNext:\n" + "".join(f"  {command}\n" for command in start.next_commands), end="")
+    if start.with_key:
+        print(f"\nWith a key, your own cases:\n  {start.with_key}")
     return ExitCode.OK
-
-
-def _starting_words(found: StartingPoint | None, evals: Path) -> str:
-    """What a first run asks, why, and what that costs at most."""
-    from steelyard.engine.preflight.forecast import forecast, forecast_text
-    from steelyard.errors import SteelyardError
-    from steelyard.evalsets import load
-
-    if found is None:
-        return "nobody and costs nothing: no key and no server with a model was found, so it verifies recorded replies"
-    if found.is_local:
-        return f"{found.model} on this machine, because {found.found}, and costs nothing"
-    try:
-        planned = forecast(
-            load([evals]).cases, models=[found.model], samples=5, k=(1,), parameters={}, system="", base_url=""
-        )
-    except SteelyardError as error:
-        return f"{found.model}, because {found.found}; what that costs is not known: {error}"
-    return f"a model, because {found.found}: {forecast_text(planned).rstrip()}"
 
 
 def _init_options(sub: argparse.ArgumentParser) -> None:

@@ -34,86 +34,78 @@ from steelyard.cli.streams import user_output_on_stderr
 from steelyard.errors import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from steelyard.reports.charts.spec import Chart
+    from steelyard.engine.options import RunOptions
+    from steelyard.engine.run import Run
     from steelyard.tiers.results import ExperimentAnalysis
-
-
-TIER_FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html", ".tex": "latex"}
 
 
 def tiers(options: argparse.Namespace) -> int:
     """Run an experiment in tiers, or analyse one that was run, here or by another tool: quality, cost, grade and uplift."""
-    from steelyard.engine.results.text_files import check_text_paths
     from steelyard.engine.tiers import tier_runs
+    from steelyard.engine.tiers.analysis_files import check_analysis_paths
+    from steelyard.engine.tiers.tier_sources import csv_source, stored_source
     from steelyard.errors import InputError
-    from steelyard.outcomes.readers.scylla import is_scylla
-    from steelyard.store.journal import StoredRun
 
     settings, means = settings_and_run_options(options)
-    check_text_paths(options.report or (), TIER_FORMAT_BY_SUFFIX)
-    _check_charts_folder(options.charts)
-    folder, is_foreign = Path(), False
-    stopped: tuple[str, ...] = ()
+    check_analysis_paths(options.report or (), options.charts)
     if bool(options.experiment) == bool(options.runs_csv):
         raise InputError("name an experiment (.toml), a run, or recorded runs with --runs-csv FILE; one of them")
     if not options.runs_csv and (options.judges_csv or options.criteria_csv):
         raise InputError("--judges-csv and --criteria-csv belong to --runs-csv FILE")
-    if options.shard and not (options.experiment or "").endswith(".toml"):
+    is_run = (options.experiment or "").endswith(".toml")
+    if options.shard and not is_run:
         raise InputError("--shard is for running an experiment (.toml); recorded runs are analysed as a whole")
-    if options.dry_run and not (options.experiment or "").endswith(".toml"):
+    if options.dry_run and not is_run:
         raise InputError("--dry-run is for an experiment (.toml); analysing recorded runs costs nothing")
-    if options.runs_csv:
-        experiment, problems = tier_runs.from_files(options.runs_csv, options.judges_csv, options.criteria_csv)
-        warn(problems)
+    root = Path(settings.output_dir)
+    stopped: tuple[str, ...] = ()
+    if is_run:
+        done = _run_experiment(options, means)
+        if done is None:
+            return ExitCode.OK
+        source, stopped = stored_source(str(done.folder), root=root), done.stopped
+    elif options.runs_csv:
+        source = csv_source(options.runs_csv, options.judges_csv, options.criteria_csv)
     else:
-        folder = Path(options.experiment)
-        if options.experiment.endswith(".toml"):
-            from steelyard.engine.plan import shard_cases, shard_messages
-            from steelyard.engine.preflight.forecast import forecast_experiment, forecast_text
-            from steelyard.engine.tiers.winners import run_staged_experiment
-            from steelyard.evalsets import experiments
-            from steelyard.tiers.analysis import check_baseline
-
-            with user_output_on_stderr():
-                loaded = experiments.load(options.experiment)
-            warn(loaded.problems)
-            check_baseline(options.baseline, [tier.name for tier in (*loaded.experiment.tiers, *loaded.trials)])
-            for message in shard_messages(options.shard, loaded.cases, means.max_cost) if options.shard else ():
-                print_to_stderr(message)
-            mine = shard_cases(loaded.cases, *options.shard) if options.shard else loaded.cases
-            if options.dry_run:
-                forecasts = forecast_experiment(loaded._replace(cases=tuple(mine)), means=means) if mine else []
-                print(forecast_text(forecasts, about="request about", total=True), end="")
-                return ExitCode.OK
-            with user_output_on_stderr():
-                done = run_staged_experiment(loaded, output=options.output, shard=options.shard, means=means)
-            folder, stopped = done.folder, done.stopped
-            print_to_stderr(str(folder))
-            if not mine:
-                return ExitCode.OK
-        elif is_scylla(folder):
-            is_foreign = True
-        else:
-            folder = find_named_run(options.experiment, settings)
-        if is_foreign:
-            experiment, problems = tier_runs.from_scylla(folder)
-            warn(problems)
-        else:
-            experiment = tier_runs.tier_experiment(StoredRun(folder))
+        source = stored_source(options.experiment, root=root)
+    warn(source.problems)
     found = tier_runs.tier_result(
-        experiment,
+        source.experiment,
         stopped=stopped,
         baseline=options.baseline,
-        # where an experiment is the task, subtests are variants of a tier
-        pair_by=options.pair_by or ("experiment" if is_foreign else "case"),
+        pair_by=options.pair_by or source.pair_by,
         impl_rate=options.impl_rate,
         tasks=options.tasks,
     )
     if found.analysis is not None:
         _print_tiers(found.analysis, options)
-    return conclude(found.conclusion(f"steelyard resume {shlex.quote(str(folder))}"))
+    return conclude(found.conclusion(f"steelyard resume {shlex.quote(str(source.folder))}"))
+
+
+def _run_experiment(options: argparse.Namespace, means: RunOptions) -> Run | None:
+    """Run an experiment; None if there is nothing to analyse, because the shard is empty or it is only planned."""
+    from steelyard.engine.plan import plan_notes
+    from steelyard.engine.preflight.forecast import forecast_experiment, forecast_text
+    from steelyard.engine.run import shard_cases_of
+    from steelyard.engine.tiers.winners import run_staged_experiment
+    from steelyard.evalsets import experiments
+    from steelyard.tiers.analysis import check_baseline
+
+    with user_output_on_stderr():
+        loaded = experiments.load(options.experiment)
+    warn(loaded.problems)
+    check_baseline(options.baseline, [tier.name for tier in (*loaded.experiment.tiers, *loaded.trials)])
+    for note in plan_notes(loaded.cases, {}, None, (1,), options.shard, means.max_cost):
+        print_to_stderr(note)
+    mine = shard_cases_of(loaded.cases, options.shard)
+    if options.dry_run:
+        forecasts = forecast_experiment(loaded._replace(cases=mine), means=means) if mine else []
+        print(forecast_text(forecasts, about="request about", total=True), end="")
+        return None
+    with user_output_on_stderr():
+        done = run_staged_experiment(loaded, output=options.output, shard=options.shard, means=means)
+    print_to_stderr(str(done.folder))
+    return done if mine else None
 
 
 def _tiers_options(sub: argparse.ArgumentParser) -> None:
@@ -165,8 +157,8 @@ def judge(options: argparse.Namespace) -> int:
     from steelyard.engine import resume
     from steelyard.engine.plan import plan_warnings
     from steelyard.engine.preflight.connect import split_model_names
-    from steelyard.engine.results.text_files import check_text_paths
     from steelyard.engine.tiers import tier_runs
+    from steelyard.engine.tiers.analysis_files import check_analysis_paths
     from steelyard.errors import InputError
     from steelyard.evalsets import rubrics
     from steelyard.records import Panel
@@ -175,8 +167,7 @@ def judge(options: argparse.Namespace) -> int:
     from steelyard.tiers.rubrics import default_rubric
 
     settings, means = settings_and_run_options(options)
-    check_text_paths(options.report or (), TIER_FORMAT_BY_SUFFIX)
-    _check_charts_folder(options.charts)
+    check_analysis_paths(options.report or (), options.charts)
     judges = split_model_names(options.judges or ())
     if not judges:
         raise InputError("no judges; name one or several with --judges, such as --judges openai/gpt-5-mini")
@@ -247,13 +238,13 @@ def _judge_options(sub: argparse.ArgumentParser) -> None:
 def pairs(options: argparse.Namespace) -> int:
     """Have models judge the answers of two models side by side, each pair in both orders; or show such a run again."""
     from steelyard.engine.preflight.connect import split_model_names
+    from steelyard.engine.results.conclusion import preferences_conclusion
     from steelyard.engine.tiers.pairs import is_pairs_run, judge_pairs, pair_preferences
     from steelyard.errors import InputError
     from steelyard.evalsets import rubrics
     from steelyard.reports.lists import preferences_text
     from steelyard.reports.tables import json_report
     from steelyard.store.journal import StoredRun
-    from steelyard.text import counted
 
     settings, means = settings_and_run_options(options)
     # without judges, the figures of comparisons are shown again
@@ -273,16 +264,7 @@ def pairs(options: argparse.Namespace) -> int:
     found = pair_preferences(stored)
     shown = preferences_text(found, color=is_color_wanted())
     print(json_report({"judges": found}) if options.format == "json" else shown, end="")
-    for reason in stopped:
-        print_to_stderr(f"steelyard: {reason}; continue with: steelyard resume {shlex.quote(str(stored.folder))}")
-    # a judge of whom more than a twentieth is missing says nothing certain
-    broken = [each for each in found if each.unusable > 0.05 * (each.pairs + each.unusable)]
-    for each in broken:
-        of = counted(each.pairs + each.unusable, "pair")
-        print_to_stderr(
-            f"steelyard: {each.judge} gave no usable answer to {each.unusable:,} of {of}; at most 5% may lack one"
-        )
-    return ExitCode.CANNOT_TELL if broken or stopped else ExitCode.OK
+    return conclude(preferences_conclusion(stored.folder, found, stopped))
 
 
 def _pairs_options(sub: argparse.ArgumentParser) -> None:
@@ -307,47 +289,19 @@ def _pairs_options(sub: argparse.ArgumentParser) -> None:
 
 def _print_tiers(analysis: ExperimentAnalysis, options: argparse.Namespace) -> None:
     """Print what tiers come to, and write it as tables and charts."""
-    from steelyard.engine.results.text_files import write_texts
+    from steelyard.engine.tiers.analysis_files import ANALYSIS_FORMATS, write_analysis, write_analysis_charts
     from steelyard.reports import tiers as tables
-    from steelyard.reports.charts import tiers as charts
-    from steelyard.reports.charts.tier_details import detail_charts
-    from steelyard.reports.exports.tier_documents import TIER_DOCUMENT_FORMATS
+    from steelyard.text import counted
 
-    formats = {**tables.TIER_ANALYSIS_FORMATS, **TIER_DOCUMENT_FORMATS}
     if options.format == "text":
         width = min(terminal_width(), tables.TEXT_COLUMNS) if sys.stdout.isatty() else tables.TEXT_COLUMNS
         print(tables.text(analysis, color=is_color_wanted(), width=width), end="")
     else:
-        print(formats[options.format](analysis), end="")
-    wanted = {Path(path).suffix.lower() for path in options.report or ()}
-    by_suffix = {suffix: formats[name](analysis) for suffix, name in TIER_FORMAT_BY_SUFFIX.items() if suffix in wanted}
-    print_written(write_texts(options.report or (), by_suffix))
+        print(ANALYSIS_FORMATS[options.format](analysis), end="")
+    print_written(write_analysis(analysis, options.report or ()))
     if options.charts:
-        _write_charts([*charts.charts(analysis), *detail_charts(analysis)], Path(options.charts))
-
-
-def _write_charts(charts: Sequence[Chart], folder: Path) -> None:
-    """Write each chart as Vega-Lite and as SVG."""
-    from steelyard.reports.charts.svg import chart_files
-    from steelyard.store.files import AtomicFiles, explain_write_errors
-    from steelyard.text import counted
-
-    with explain_write_errors(folder), AtomicFiles() as fresh:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in chart_files(charts).items():
-            fresh.write(folder / name, [text])
-        fresh.finish()
-    print_to_stderr(f"wrote {counted(len(charts), 'chart')} into {folder}")
-
-
-def _check_charts_folder(folder: str | None) -> None:
-    """Raises an InputError if charts could not be written later."""
-    from steelyard.store.files import check_writable, explain_write_errors
-
-    if folder:
-        with explain_write_errors(Path(folder)):
-            Path(folder).mkdir(parents=True, exist_ok=True)
-        check_writable(Path(folder) / "chart.svg")
+        count = write_analysis_charts(analysis, options.charts)
+        print_to_stderr(f"wrote {counted(count, 'chart')} into {options.charts}")
 
 
 def _tier_report_options(sub: argparse.ArgumentParser) -> None:

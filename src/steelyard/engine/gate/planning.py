@@ -4,15 +4,50 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
+from steelyard import evalsets
 from steelyard.comparison.power import ComparisonPlan, SingleRoundCost, mean_rate, model_plans
 from steelyard.comparison.sides import PairedModel, Side, Trials, pair_sides
 from steelyard.engine.gate.gate import LOOK_ALPHA_SHARE
+from steelyard.engine.gate.sides import run_folder, side
 from steelyard.engine.pace import max_request_tokens
 from steelyard.engine.plan import parameters
-from steelyard.errors import InputError, did_you_mean
+from steelyard.engine.results.recordings import is_recorded
+from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.providers.prices import Prices
 from steelyard.records import Attempt, Case, RunInfo
+from steelyard.store.journal import StoredRun
+from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
+
+EVAL_SET_SUFFIXES = (".toml", ".jsonl", ".yaml", ".csv")
+
+
+class PlannedSides(NamedTuple):
+    """What a plan is made for."""
+
+    cases: Sequence[Case] | None
+    """None for those that the baseline has."""
+    baseline: Side
+    problems: tuple[Problem, ...] = ()
+    """Of the eval sets."""
+
+
+def planned_sides(
+    names: Sequence[str], baseline: str | None = None, *, root: Path = DEFAULT_RUNS_FOLDER
+) -> PlannedSides:
+    """Eval sets and the baseline of their next run; or without a baseline one run, planned for its own cases."""
+    if baseline is not None:
+        loaded = evalsets.load(names)
+        return PlannedSides(loaded.cases, side(baseline, root=root), tuple(loaded.problems))
+    if len(names) != 1:
+        raise InputError("name one run or baseline, or eval sets and --baseline A")
+    (name,) = names
+    if Path(name).suffix in EVAL_SET_SUFFIXES and Path(name).is_file() and not is_recorded(name):
+        raise InputError(f"{name} is an eval set; say with --baseline A what its run will be compared with")
+    folder = run_folder(name, root=root)
+    return PlannedSides(StoredRun(folder).cases if folder else None, side(name, root=root))
 
 
 def gate_plan(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from steelyard.analysis.counts import Standings
 from steelyard.analysis.hard_cases import hardest_cases
@@ -15,9 +15,17 @@ from steelyard.comparison.threshold import ThresholdComparison
 from steelyard.errors import ExitCode
 from steelyard.records import RunInfo
 from steelyard.reports.figures import model_label
+from steelyard.text import counted
+
+if TYPE_CHECKING:
+    from steelyard.analysis.pair_preferences import JudgePreferences
+    from steelyard.comparison.history import HistoryWatch
+    from steelyard.comparison.judged import JudgedDecision
 
 OnInconclusive = Literal["pass", "fail"]
 """What thin evidence means."""
+MAX_UNUSABLE_SHARE = 0.05
+"""Pairs without a usable answer beyond which nothing is known about what a judge prefers."""
 ROUNDING_TOLERANCE = 1e-9
 """A rate this little below a threshold is at it."""
 
@@ -73,6 +81,32 @@ def comparison_exit_code(comparison: ThresholdComparison, *, fail_on_regression:
     if not comparison.compared:
         return ExitCode.CANNOT_TELL
     return ExitCode.GATE_FAILED if fail_on_regression and comparison.regressions else ExitCode.OK
+
+
+def judged_comparison_exit_code(decision: JudgedDecision, *, fail_on_regression: bool) -> ExitCode:
+    """How a comparison by corrected rates ends: a regression is a whole interval below 0."""
+    is_worse = any(model.effect.high is not None and model.effect.high < 0 for model in decision.models)
+    return ExitCode.GATE_FAILED if is_worse and fail_on_regression else ExitCode.OK
+
+
+def history_exit_code(found: HistoryWatch) -> ExitCode:
+    """How a watch of a history ends."""
+    return ExitCode.GATE_FAILED if found.verdict == "got worse" else ExitCode.OK
+
+
+def preferences_conclusion(folder: Path, found: Sequence[JudgePreferences], stopped: Sequence[str]) -> Conclusion:
+    """How a comparison by judges ends: a judge who left out too many pairs leaves open what it prefers."""
+    messages = [
+        f"steelyard: {reason}; continue with: steelyard resume {shlex.quote(str(folder))}" for reason in stopped
+    ]
+    broken = [each for each in found if each.unusable > MAX_UNUSABLE_SHARE * (each.pairs + each.unusable)]
+    for each in broken:
+        of = counted(each.pairs + each.unusable, "pair")
+        messages.append(
+            f"steelyard: {each.judge} gave no usable answer to {each.unusable:,} of {of}; "
+            f"at most {MAX_UNUSABLE_SHARE:.0%} may lack one"
+        )
+    return Conclusion(ExitCode.CANNOT_TELL if broken or stopped else ExitCode.OK, tuple(messages))
 
 
 def standings_conclusion(standings: Standings) -> Conclusion:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from steelyard.errors import InputError, did_you_mean
-from steelyard.store.files import check_writable, write_file
+from steelyard.evalsets.jsonl import case_json_lines
+from steelyard.records import Case
+from steelyard.store.files import AtomicFiles, check_writable, explain_write_errors, write_file
 
 
 def check_text_paths(paths: Iterable[str | Path], suffixes: Iterable[str]) -> None:
@@ -31,3 +33,11 @@ def write_texts(paths: Iterable[str | Path], texts: Mapping[str, str]) -> list[P
     for path in written:
         write_file(path, texts[path.suffix])
     return written
+
+
+def write_cases(path: str | Path, cases: Iterable[Case]) -> None:
+    """Write cases as JSONL, one object per line; an older file stays until all of them are written."""
+    path = Path(path)
+    with explain_write_errors(path.parent), AtomicFiles() as fresh:
+        fresh.write(path, case_json_lines(cases))
+        fresh.finish()

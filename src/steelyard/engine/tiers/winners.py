@@ -48,6 +48,23 @@ def run_staged_experiment(
     return with_later_stages(run_experiment(loaded, output=output, shard=shard, means=means), means)
 
 
+def resume_all_stages(
+    folder: str | Path,
+    *,
+    samples: int | None = None,
+    more: Mapping[str, Mapping[str, int]] | None = None,
+    stopped: Mapping[str, int] | None = None,
+    allocated: Mapping[str, Mapping[str, int]] | None = None,
+    base_url: str = "",
+    means: RunOptions = RunOptions(),
+) -> Run:
+    """Carry on with what a run still owes, and then with the tiers that waited for it; the keywords are those of `resume`."""
+    done = resume.resume(
+        folder, samples=samples, more=more, stopped=stopped, allocated=allocated, base_url=base_url, means=means
+    )
+    return with_later_stages(done, means)
+
+
 def with_later_stages(done: Run, means: RunOptions) -> Run:
     """A run of an experiment with the tiers that were waiting for it; as it is where something is owed."""
     while done.info.experiment is not None and done.info.experiment.inheriting and not done.stopped:

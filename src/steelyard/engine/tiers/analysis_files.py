@@ -1,0 +1,47 @@
+"""The analysis of an experiment in tiers, as a text in every format, as files and as charts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from steelyard.engine.results.text_files import check_text_paths, write_texts
+from steelyard.reports.charts.svg import chart_files
+from steelyard.reports.charts.tier_details import detail_charts
+from steelyard.reports.charts.tiers import charts
+from steelyard.reports.exports.tier_documents import TIER_DOCUMENT_FORMATS
+from steelyard.reports.tiers import TIER_ANALYSIS_FORMATS
+from steelyard.store.files import AtomicFiles, check_writable, explain_write_errors
+from steelyard.tiers.results import ExperimentAnalysis
+
+ANALYSIS_FORMATS = {**TIER_ANALYSIS_FORMATS, **TIER_DOCUMENT_FORMATS}
+TIER_FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".csv": "csv", ".html": "html", ".tex": "latex"}
+
+
+def check_analysis_paths(paths: Sequence[str | Path], charts_folder: str | Path | None = None) -> None:
+    """Raises an InputError if an analysis or its charts could not be written there later."""
+    check_text_paths(paths, TIER_FORMAT_BY_SUFFIX)
+    if charts_folder:
+        folder = Path(charts_folder)
+        with explain_write_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        check_writable(folder / "chart.svg")
+
+
+def write_analysis(analysis: ExperimentAnalysis, paths: Sequence[str | Path]) -> list[Path]:
+    """Write an analysis to files, each in the format of its suffix; returns their paths."""
+    wanted = {Path(path).suffix for path in paths}
+    formats = {suffix: name for suffix, name in TIER_FORMAT_BY_SUFFIX.items() if suffix in wanted}
+    return write_texts(paths, {suffix: ANALYSIS_FORMATS[name](analysis) for suffix, name in formats.items()})
+
+
+def write_analysis_charts(analysis: ExperimentAnalysis, folder: str | Path) -> int:
+    """Write each chart of an analysis as Vega-Lite and as SVG; returns the number of charts."""
+    folder = Path(folder)
+    drawn = [*charts(analysis), *detail_charts(analysis)]
+    with explain_write_errors(folder), AtomicFiles() as fresh:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in chart_files(drawn).items():
+            fresh.write(folder / name, [text])
+        fresh.finish()
+    return len(drawn)
