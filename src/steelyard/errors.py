@@ -64,7 +64,7 @@ class Problem(NamedTuple):
 
 
 class BoundedProblemList:
-    """What could not be read, however much that is: the first problems, and how many more."""
+    """Problems of unreadable input: the first ones, and the number of the others."""
 
     def __init__(self, most: int) -> None:
         self.first: list[Problem] = []
@@ -150,7 +150,7 @@ class Unavailable(ProviderError):
         self.retry_after = retry_after
         """Seconds the server asked us to wait."""
         self.is_token_limit = is_token_limit
-        """The server takes no more tokens for now, whatever the number of requests."""
+        """The server accepts no more tokens for now; the number of requests does not matter."""
 
 
 class ProviderTimeout(Unavailable):
@@ -159,9 +159,9 @@ class ProviderTimeout(Unavailable):
     def __init__(self, message: str, *, accepted: bool, in_silence: bool) -> None:
         super().__init__(message)
         self.accepted = accepted
-        """Whoever was asked had the whole request, and held the line."""
+        """The endpoint had received the whole request, and kept the connection open."""
         self.in_silence = in_silence
-        """Nobody else got an answer of the same model meanwhile."""
+        """No other request to the same model was answered in the same time."""
 
 
 class Rejected(ProviderError):

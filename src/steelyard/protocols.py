@@ -49,7 +49,7 @@ class ProviderSettings(Record, frozen=True, kw_only=True):
     answer: str = ""
     """For `http`: the path to the text in the response, such as `choices.0.text`."""
     environment: dict[str, str] = {}
-    """For `agent`: what its program finds in its environment, besides ours."""
+    """For `agent`: environment variables for its program, in addition to ours."""
     time_limit_secs: float = 540
     """For `agent`: how long one attempt may take; a little less than `deadline_secs`, at which it would be asked again."""
     settings: dict[str, Any] = {}
@@ -81,7 +81,7 @@ class RateLimitHeadroom(NamedTuple):
 
 
 class Delivery:
-    """How far one request got; its provider says so."""
+    """How far one request got, as its provider reports it."""
 
     def __init__(self) -> None:
         self.accepted = False
@@ -89,7 +89,7 @@ class Delivery:
         self.obstacle = ""
         """What delays the request, if known: the message about a timeout says it."""
         self.body = b""
-        """The body of a response with a status of success, without keys; it is stored before anything is made of it."""
+        """The body of a response with a status of success, without keys; it is stored before it is interpreted."""
         self.note = ""
         """What was odd about the body, for the note of the answer."""
 
@@ -115,7 +115,7 @@ class Provider(Protocol):
         ...
 
     def available(self, case: str) -> int | None:
-        """How many answers there are to this case; None when there is no end to them."""
+        """The number of available answers to this case; None if it is unlimited."""
         ...
 
     async def offers(self) -> list[OfferedModel]:
@@ -126,7 +126,7 @@ class Provider(Protocol):
 
 
 class ProviderFactory(Protocol):
-    """The entry point of a provider: the models a name stands for, and whom to ask for each.
+    """The entry point of a provider: the models that a name stands for, and the provider of each.
 
     With an attribute `settings`, a msgspec struct, it owns further keys of its `[providers.NAME]` table.
     """
@@ -218,7 +218,7 @@ ENDLESS_SECONDS = 1e9
 
 
 class GuestModules(NamedTuple):
-    """A module of ours that waits in a sandbox, loaded, and is called in a fork of its own each time."""
+    """One of our modules, loaded in a waiting sandbox; each call runs in a new fork."""
 
     modules: tuple[tuple[str, str], ...] = ()
     """Names and sources, in the order they are loaded, on the standard library alone; the last one has the `main` that is
@@ -228,7 +228,7 @@ class GuestModules(NamedTuple):
     readable: tuple[str, ...] = ()
     """Folders that it can read, in addition to the system's."""
     local_sockets: bool = False
-    """Whether its processes may talk to each other over sockets; granted only where nobody else can be reached by them."""
+    """Whether its processes may talk to each other over sockets; granted only if no other process can be reached through them."""
     writable: tuple[str, ...] = ()
     """Folders outside that it can write to; only where it has a root of its own."""
     descriptor_paths: bool = False
@@ -261,7 +261,7 @@ class GuestHost(Protocol):
         ...
 
     def stop(self) -> None:
-        """End the call that is going on; nothing is blamed on it."""
+        """End the current call; it is not counted as its failure."""
         ...
 
 
@@ -283,7 +283,7 @@ class Sandbox(Protocol):
 
         Programs in it can read the system's folders and those in `readable`, a toolchain for example, and write
         nowhere but in their folder. They make no socket, unless they may talk to each other over local ones and the
-        sandbox is such that they can reach nobody else by them.
+        sandbox prevents them from reaching other processes.
         """
         ...
 
@@ -311,15 +311,15 @@ class Verifier(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of whatever waits for further answers."""
+        """Release everything that is kept for further answers."""
         ...
 
 
 class HasEnvironment(Protocol):
-    """What a verifier may have in addition, so that machines which verify the same cases are known to do it alike."""
+    """Optional methods of a verifier that show whether machines verify the same cases alike."""
 
     def surroundings(self, case: Case) -> Sequence[str]:
-        """What else of a machine a verdict depends on, such as packages with their versions, as short texts.
+        """What else about a machine a verdict depends on, such as packages with their versions, as short texts.
 
         It is asked once for cases that name the same environment, dependencies, functions, commands and style.
         """
@@ -393,13 +393,13 @@ class VerificationService(Protocol):
 
     @property
     def witness_results(self) -> Sequence[WitnessResult]:
-        """What came of the witnesses so far, in order."""
+        """The results of the witnesses so far, in order."""
         ...
 
     async def verdict(self, reply: Reply, case: Case, *, alone: bool = False) -> Verdict | Failure:
         """The verdict on one reply; waits while too many of its kind are being verified.
 
-        `alone` says that this machine does nothing else meanwhile.
+        `alone` says that this machine does nothing else at the same time.
         """
         ...
 
@@ -436,7 +436,7 @@ class Pool(Protocol):
         ...
 
     async def close(self) -> None:
-        """Release whatever waits for further replies, the verification service included."""
+        """Release everything that is kept for further replies, the verification service included."""
         ...
 
 
@@ -445,7 +445,7 @@ class HasWitnessResults(Protocol):
 
     @property
     def witness_results(self) -> Sequence[WitnessResult]:
-        """What came of the witnesses so far, in order, each with its node."""
+        """The results of the witnesses so far, in order, each with its node."""
         ...
 
 

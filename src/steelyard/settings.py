@@ -38,7 +38,7 @@ class Settings(Record, frozen=True, kw_only=True):
     prices: dict[str, Price] = {}
     """Your own prices per million tokens, by `provider/model`."""
     price_table: str = ""
-    """A table of ours that is looked into after your own prices: `worked-examples`, the example prices of a document."""
+    """One of our price tables, used after your own prices: `worked-examples`, the example prices of a document."""
     suites: SuiteSettings = SuiteSettings()
     """What failures of suites cost, what suites weigh, and how quick replies must be."""
     default_provider: str = ""

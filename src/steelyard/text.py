@@ -46,7 +46,7 @@ _COMBINING_MARKS_PATTERN = re.compile(
     + ",}"
 )
 SCANNED_CHARACTERS_PER_SHOWN = 20
-"""How many characters of a text a character on a line may stand for."""
+"""The maximum characters of a text per character of a line."""
 MAX_REASON_LINE_CHARACTERS = 2_000
 """Characters of a reason on one line, where the caller does not ask for fewer."""
 
@@ -80,7 +80,7 @@ def _code_point(character: str) -> str:
 
 def line(text: str, limit: int | None = None) -> str:
     """The same on a single line, cut to a limit."""
-    # of megabytes only the beginning is looked at, however much of it is blank
+    # only the beginning of a long text is read, even if it is blank
     begun = text if limit is None else text[: SCANNED_CHARACTERS_PER_SHOWN * limit]
     joined = " ".join(plain(begun).split())
     if limit is None or (len(joined) <= limit and len(begun) == len(text)):
@@ -158,7 +158,7 @@ VERBATIM_FENCE_MARK = " verbatim"
 
 
 def verbatim_reply(code: str, language: str) -> str:
-    """The code as a reply that says of itself: take all of this, and nothing else.
+    """The code as a reply that is marked to be taken verbatim.
 
     >>> print(verbatim_reply("    return 1", "python"), end="")
     ```python verbatim

@@ -34,7 +34,7 @@ TRUST_SENTENCES = {
 AttemptOutcome = Literal["correct", "wrong", "missing"]
 """`missing` where no verdict counts."""
 FiniteFloat = Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
-"""What an index may hold for a number; journals know no others."""
+"""The numbers that an index may hold; journals have no others."""
 
 
 class Column(NamedTuple):
@@ -50,11 +50,11 @@ class Column(NamedTuple):
 
 
 class VerdictDigest(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
-    """All that figures need of a verdict, whatever the rule; a million attempts share a few of these."""
+    """Everything that figures need from a verdict under any rule; a million attempts share a few of these."""
 
     measured: FindingMeasures
     primary: str
-    """The class of the response, or what else its verifier calls the failure."""
+    """The class of the response, or its verifier's name for the failure."""
     compiled: bool | None
     lint: float | None
     tampered: bool
@@ -82,18 +82,18 @@ class AttemptRow(NamedTuple):
     score: FiniteFloat | None
     """By the rule of the table."""
     label: str
-    """What kind of failure it is, the class of a response, or the stage that a missing verdict is owed at; else empty."""
+    """What kind of failure it is, the class of a response, or the stage that broke where a verdict is missing; otherwise empty."""
     reason: str
     """Why it is not correct, at most 200 characters on one line; empty when it is."""
     finish: str
     """Why the model stopped; empty if it has not replied."""
     latency: FiniteFloat | None
-    """None where the model has not replied, or nobody measured it."""
+    """None if the model has not replied or it was not measured."""
     cost_usd: FiniteFloat | None
     input_tokens: int | None
     output_tokens: int | None
     at: str
-    """When the reply came, or else when something failed; empty if neither happened."""
+    """When the reply came, otherwise when something failed; empty if neither happened."""
     is_empty: bool = False
     """Whether the reply has no text."""
     cached_from: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ class AttemptRow(NamedTuple):
     """The index of its verdict's digest among the digests."""
     verdict_place: int = NO_PLACE
     failure_place: int = NO_PLACE
-    """Where the facts that count lie."""
+    """The places of the facts that count."""
 
     @property
     def correct(self) -> bool | None:
@@ -214,7 +214,7 @@ class AttemptTableBuilder:
         return len(self._histories)
 
     def add(self, place: int, fact: Fact) -> tuple[bool, float | None] | None:
-        """Take a fact into account that lies at a place; one about a case that the run does not have is ignored.
+        """Take the fact at a place into account; one about a case that the run does not have is ignored.
 
         Returns whether a verdict of the present tests is correct, and its score; None for any other fact.
         """
@@ -244,14 +244,14 @@ class AttemptTableBuilder:
         return None
 
     def counting_places(self) -> Iterator[int]:
-        """Where the facts that count lie."""
+        """The places of the facts that count."""
         for history in self._histories.values():
             yield from (part[-1] for part in history.parts() if part is not None)
 
     def table(
         self, journals: Iterable[str] = (), problems: Iterable[str] = (), *, is_last: bool = False
     ) -> AttemptTable:
-        """The run as far as its facts were added; after the last table the builder is empty, which saves memory."""
+        """The run with the facts added so far; after the last table the builder is empty, which saves memory."""
         last = self._last
         changed = self._histories if last is None else self._touched
         columns = tuple(sorted(self._columns.union({Column(key[1], key[2]) for key in changed})))
@@ -285,7 +285,7 @@ class AttemptTableBuilder:
 
 @dataclass(slots=True)
 class _AttemptHistory:
-    """What the facts say of one attempt so far."""
+    """What the facts so far say about one attempt."""
 
     key: str = ""
     """The key of the last reply."""
@@ -312,7 +312,7 @@ class _AttemptHistory:
             self.ask, self.verdict = "", None
 
     def parts(self) -> tuple[_ReplyNote | None, _VerdictNote | None, _FailureNote | None]:
-        """The reply that counts, its verdict, and what stands between them where there is no verdict."""
+        """The reply that counts, its verdict, and the failure that took the verdict's place if it has none."""
         if self.reply is None or self.ask != self.key:
             return self.reply, None, self.failure
         # an answer to an older question must not pass as one to the question that failed to be asked
@@ -358,7 +358,7 @@ class FactNotes:
 
     def __init__(self, rule: Rule, require_trust: Trust) -> None:
         self.place = NO_PLACE
-        """Where the fact that is read now lies."""
+        """The place of the fact that is being read."""
         self.digests: dict[VerdictDigest, int] = {}
         self._scored: list[_ScoredDigest] = []
         """By the indexes of the digests."""

@@ -108,7 +108,7 @@ def mean_pass(
 ) -> Estimate:
     """The mean pass@k or pass^k of the cases with at least k judged attempts.
 
-    `counts` are attempts and successes at each case, where success is something else than being correct.
+    `counts` are attempts and successes at each case, if success is not the same as being correct.
     """
     if counts is None:
         counts = [(len(attempts.judged), attempts.correct) for attempts in cases]

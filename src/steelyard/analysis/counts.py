@@ -1,4 +1,4 @@
-"""Attempts that somebody else made: counted case by case, and where that puts each model."""
+"""Attempts made by other tools, counted case by case, and the standing of each model."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Estimate(Record, frozen=True, kw_only=True):
 
 
 class AttemptMeans(Record, frozen=True, kw_only=True):
-    """Means over all judged attempts, however they are spread over cases; None if nothing is known."""
+    """Means over all judged attempts, without weights for cases; None if nothing is known."""
 
     compile_rate: float | None = None
     test_pass_rate: float | None = None
@@ -71,7 +71,7 @@ def mean(
 
 
 def attempt_mean(values: Iterable[tuple[float | None, int]]) -> float | None:
-    """The mean of values, each with how many attempts have it; None if none is known."""
+    """The mean of values, each weighted by its number of attempts; None without values."""
     known = [(value, count) for value, count in values if value is not None]
     times = sum(count for _, count in known)
     return rounded(math.fsum(value * count for value, count in known) / times) if times else None
@@ -84,7 +84,7 @@ def rounded(value: float) -> float:
 
 
 def difference(before: Estimate, after: Estimate) -> Estimate | None:
-    """How far two estimates of different attempts lie apart; None if one has no value.
+    """The difference of two estimates from different attempts; None if one has no value.
 
     The interval is that of independent samples: of the same cases asked twice it is a little too wide.
     """

@@ -13,7 +13,7 @@ from steelyard.stats.multiplicity import holm
 from steelyard.stats.special import student_cdf, student_quantile
 
 MIN_BIAS_LABELS = 20
-"""Labelled answers of a judge below which nothing is tested."""
+"""The minimum number of labelled answers for a test of a judge."""
 MIN_GROUP_LABELS = 5
 """Labelled answers on either side of a comparison of two groups."""
 BiasSource = Literal["length", "own family", "language"]
@@ -77,7 +77,7 @@ def judge_biases(votes: Sequence[JudgeVote]) -> tuple[JudgeBias, ...]:
     """Every bias that can be tested, with the weighted regression of errors on it and cases as clusters.
 
     Cameron and Miller 2015, "A practitioner's guide to cluster-robust inference", Journal of Human Resources 50. Errors are
-    votes less labels, compared among answers with the same label, so that longer answers that are better are no bias.
+    votes less labels, compared among answers with the same label, so that longer answers that are better do not count as a bias.
     """
     found = list(_tested(votes))
     adjusted = holm([each.p for each in found])
@@ -147,7 +147,7 @@ class PositionBias(Record, frozen=True, kw_only=True):
 
     pairs: int
     first: int
-    """Pairs in which the answer that stood first won both times, whichever it was."""
+    """Pairs in which the answer in first place won both times."""
     second: int
     p: float
     """How likely places are favoured as unequally by a judge to whom places are alike (exact, two-sided)."""

@@ -74,7 +74,7 @@ class JudgedRate(Record, frozen=True, kw_only=True):
     """The labelled answers alone; it holds only if chance picked them."""
     method: CorrectionMethod = "none"
     reason: str = ""
-    """Why there is no corrected rate, or what it rests on."""
+    """Why there is no corrected rate, or what it is based on."""
 
 
 class JudgedDifference(Record, frozen=True, kw_only=True):
@@ -209,7 +209,7 @@ class _Stratum(NamedTuple):
 
     share: float
     right: float
-    """How often such an answer is right, as far as is known."""
+    """How often such an answer is right, if known."""
     labels: int
 
     def variance(self, more: int = 0) -> float:

@@ -23,5 +23,5 @@ class JudgePreferences(Record, frozen=True, kw_only=True):
     unusable: int
     """Pairs of which an answer of the judge is missing or cannot be used."""
     preferred: Estimate
-    """How often a is preferred, a tie counted as half, as the mean over cases; 0.5 is no difference."""
+    """How often a is preferred, a tie counted as half, as the mean over cases; 0.5 means no difference."""
     position: PositionBias

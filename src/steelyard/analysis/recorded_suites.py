@@ -1,4 +1,4 @@
-"""Responses that somebody else classified: their scores, and where we would say something else."""
+"""Responses that another tool classified: their scores, and where we classify them differently."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class OurClass(Record, frozen=True, kw_only=True):
 
 
 class ClassDisagreement(Record, frozen=True, kw_only=True):
-    """A response that we call something else than its author."""
+    """A response that we classify differently than its author."""
 
     suite: str
     case: str

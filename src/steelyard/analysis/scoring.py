@@ -34,7 +34,7 @@ class FindingMeasures(NamedTuple):
     correct: bool
     """Whether it counts as a success."""
     passing: float | None
-    """The share of tests that passed; None if none were to run."""
+    """The share of tests that passed; None if there were none to run."""
     settled: float | None
     """The score under every rule; None if it is for the facts to say."""
     facts: tuple[float | None, ...] = ()
@@ -68,7 +68,7 @@ def finding_measures(case: Case, finding: Finding) -> FindingMeasures:
     success = _is_correct_given_tests(case, finding, tests)
     settled: float | None = None
     if finding.tampered:
-        # what was forged is no evidence, not even that it compiles
+        # a forged result is no evidence, not even that the code compiles
         settled = 0.0
     elif is_without_code(finding) or not case.expectations.should_compile:
         settled = float(success)
@@ -141,7 +141,7 @@ def code_compiled(finding: Finding) -> bool | None:
 
 
 def test_pass_share(case: Case, finding: Finding) -> float | None:
-    """The share of tests that passed, 0 when none ran; None if none were to run."""
+    """The share of tests that passed, 0 when none ran; None if there were none to run."""
     expected = case.expectations
     # a list of checks has weights, so its own yes or no and score count
     if "checks" in case.verify.settings or not (expected.should_compile and expected.should_pass_tests):
@@ -149,7 +149,7 @@ def test_pass_share(case: Case, finding: Finding) -> float | None:
     if not finding.tests:
         if finding.compiled is None and not is_without_code(finding):
             return None
-        # a yes of its own cannot stand for tests that should have run and did not
+        # its own yes cannot replace tests that should have run and did not
         if not case.tests and (expected.custom_check or case.verify.python or _has_own_opinion(finding)):
             return None
     if finding.compiled is False or finding.tampered:
@@ -204,7 +204,7 @@ def _has_own_opinion(finding: Finding) -> bool:
 
 
 def _own_score(finding: Finding) -> float:
-    """The verifier's own score, or its yes or no as one; 0 when it says nothing."""
+    """The verifier's own score, or 1 or 0 for its yes or no; 0 when it says nothing."""
     if finding.score is not None:
         return min(1.0, max(0.0, finding.score))
     return 1.0 if finding.passed else 0.0

@@ -212,7 +212,7 @@ class SuiteCase(NamedTuple):
     group: str
     """Cases of one group vary together; one without a group has one of its own."""
     expected: ExpectedClassification
-    """How its author expects attempts to come out, `pass` or `fail`; empty if nothing is expected."""
+    """The outcome that its author expects, `pass` or `fail`; empty if nothing is expected."""
     classes: Mapping[str, int]
     """How many judged attempts are of each class."""
     missing: int

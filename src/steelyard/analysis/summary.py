@@ -63,7 +63,7 @@ class Summary(Record, frozen=True, kw_only=True):
     witnesses: WitnessCounts | None = None
     """Of the cases that needed something known to be right to pass before a verdict counted, if any did."""
     spending: Spending | None = None
-    """What caches and batches saved, and what unfinished conversations cost; None if there is nothing to tell."""
+    """What caches and batches saved, and what unfinished conversations cost; None if there is nothing to report."""
     judged: JudgedRates | None = None
     """What judges and people say together; None if nobody labelled anything."""
     conclusive: bool = True
@@ -71,7 +71,7 @@ class Summary(Record, frozen=True, kw_only=True):
 
 
 class RunResults(NamedTuple):
-    """A whole run, texts included, as reports want it: cases in order, then models, then numbers."""
+    """A whole run with its texts, in the order of reports: by case, then model, then number."""
 
     info: RunInfo
     cases: tuple[Case, ...]

@@ -34,7 +34,7 @@ def run_warnings(
     rule: str,
     unknown: Sequence[tuple[str, ...]],
 ) -> Iterator[str]:
-    """About the run, then about each model; `unknown` are the facts of each digest that the rule asks for in vain."""
+    """About the run, then about each model; `unknown` are, for each digest, the facts that the rule needs and that are missing."""
     alone = sum(case.by_judges for case in cases)
     if alone:
         what = "1 case is" if alone == 1 else f"{alone} cases are"

@@ -73,7 +73,7 @@ def _judges(options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def cache_days(options: argparse.Namespace) -> float | None:
-    """How old cached replies may be; None if none are to be taken."""
+    """The maximum age of cached replies; None if no cached replies are used."""
     days: float | None = getattr(options, "cache_for", None)
     return float("inf") if days is None and getattr(options, "cache", False) else days
 
@@ -170,7 +170,7 @@ def load_eval_sets(paths: Sequence[str | Path], options: argparse.Namespace) -> 
 def suite_rule(
     options: argparse.Namespace, settings: Settings, own: SuiteRule, cases: Sequence[Case]
 ) -> SuiteRule | None:
-    """How suites are scored where options or settings say so, the run's own where they do not; None if neither does."""
+    """How suites are scored: by the options or settings, otherwise by the run's own rule; None if there is neither."""
     from msgspec.structs import asdict, replace
 
     from steelyard.analysis.suites import check_suite_rule

@@ -51,7 +51,7 @@ def terminal_width() -> int:
 
 
 def print_report(text: str, report_format: str = "text") -> None:
-    """Print a report; on a terminal, what does not fit the width of a text for people goes on below."""
+    """Print a report; on a terminal, lines that are too wide are wrapped."""
     from steelyard.cli.folding import folded
 
     is_folded = report_format == "text" and sys.stdout.isatty()

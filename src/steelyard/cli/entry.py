@@ -1,4 +1,4 @@
-"""The installed command: says so where this system cannot run it, before anything is imported that only others have."""
+"""The installed command: refuses systems that cannot run it before anything is imported that only other systems have."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ def main(system: str = os.name) -> int:
 
 
 def _leave_at_once(_number: int, _frame: FrameType | None) -> NoReturn:
-    """End an import, where Python would show a traceback, or lose the interrupt in a callback and go on."""
+    """End during an import, where Python would show a traceback, or lose the interrupt in a callback and continue."""
     os.write(2, b"\ninterrupted\n")
     os._exit(INTERRUPTED_EXIT_CODE)

@@ -13,7 +13,7 @@ _COMMAND_PREFIX = "  steelyard "
 
 
 def folded(text: str, width: int) -> str:
-    r"""The text in lines of at most `width` columns: sentences go on below, indented, and tables become several with the same first column.
+    r"""The text in lines of at most `width` columns: sentences are wrapped and indented, and tables become several with the same first column.
 
     >>> print(folded("  one sentence that is too long\n", 20), end="")
       one sentence that

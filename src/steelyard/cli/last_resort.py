@@ -1,4 +1,4 @@
-"""What a command does with an error that nobody expected: one line, a file with the traceback, and an exit code of its own."""
+"""How a command ends on an unexpected error: one line, a file with the traceback, and its own exit code."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _machine_trouble(error: BaseException) -> str:
         return f"{files} open files are too few; raise the limit with ulimit -n, then do it again"
     if isinstance(error, MemoryError):
         return "out of memory; make memory available, then do it again"
-    # Python and libraries raise whatever they like where no thread can be started
+    # Python and libraries raise various exceptions if no thread can be started
     return process_shortage()
 
 

@@ -1,4 +1,4 @@
-"""The command line: its parser, where else options can be set, and one call for each command."""
+"""The command line: its parser, the other places where options can be set, and one call for each command."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TRUE_WORDS = ("1", "true", "yes", "on")
 
 
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Help with an option's value written once, behind its last name, whatever the version of Python."""
+    """Help that shows an option's value once, after its last name, in every version of Python."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:  # noqa: ARG002  argparse always gives it
         from steelyard.cli.folding import filled
@@ -267,7 +267,7 @@ STOP_SIGNALS = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 
 @contextmanager
 def _noted_signals() -> Iterator[Callable[[], bool]]:
-    """Tells whether a signal asked us to stop, whatever became of the interrupt."""
+    """Whether a signal asked us to stop, even if the interrupt was swallowed."""
     noted, write = os.pipe()
     os.set_blocking(noted, False)
     os.set_blocking(write, False)
@@ -293,7 +293,7 @@ REPEAT_SECONDS = 0.01
 
 @contextmanager
 def lost_interrupts_repeated() -> Iterator[None]:
-    """Interrupt again where Python prints an interrupt and goes on, as in callbacks of imports and of the garbage collector."""
+    """Interrupt again where Python prints an interrupt and continues, as in callbacks of imports and of the garbage collector."""
     before, main_thread = sys.unraisablehook, _thread.get_ident()
 
     def interrupt_again() -> None:
@@ -314,7 +314,7 @@ def lost_interrupts_repeated() -> Iterator[None]:
 
 
 def _concluded(arguments: list[str], is_stopped: Callable[[], bool]) -> int:
-    """The exit code of a command, whatever ends it."""
+    """The exit code of a command, however it ends."""
     try:
         check_memory_limits()
         _check_arguments(arguments)
@@ -336,21 +336,21 @@ def _concluded(arguments: list[str], is_stopped: Callable[[], bool]) -> int:
         return error.exit_code
     except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001  a user sees a sentence, and the traceback is in a file
         if is_stopped():
-            # libraries in C make an error of their own of an interrupt
+            # libraries in C turn an interrupt into their own error
             print_to_stderr("\ninterrupted")
             return ExitCode.INTERRUPTED
         return _conclude_unexpected(error)
 
 
 def _way_on(folder: Path) -> str:
-    """How a run that was interrupted goes on, as a shell takes it."""
+    """The shell command that resumes an interrupted run."""
     import shlex
 
     return f"; what arrived is stored, continue with: steelyard resume {shlex.quote(str(folder))}"
 
 
 def _conclude_unexpected(error: BaseException) -> int:
-    """Say in one sentence what nobody expected; returns the exit code."""
+    """Report an unexpected error in one sentence; returns the exit code."""
     from steelyard.cli.last_resort import conclude_unexpected
 
     code, sentence = conclude_unexpected(error)

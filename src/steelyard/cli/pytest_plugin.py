@@ -27,7 +27,7 @@ sys.modules.setdefault("steelyard.pytest_plugin", sys.modules[__name__])
 
 
 class GateWarning(pytest.PytestWarning):
-    """What to know about a test that passed: mostly that there is too little evidence to tell."""
+    """A warning about a test that passed, usually that there is too little evidence to tell."""
 
 
 class RunUnderTest(NamedTuple):
@@ -283,7 +283,7 @@ def _check_choice(on_inconclusive: str) -> None:
 
 @contextmanager
 def _fail_on_errors() -> Iterator[None]:
-    """What we tell users fails the test as it is; only a bug of ours has a traceback."""
+    """Our messages for users fail the test without a traceback; only our bugs have one."""
     __tracebackhide__ = True
     from steelyard.errors import SteelyardError
 

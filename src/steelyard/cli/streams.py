@@ -1,4 +1,4 @@
-"""Standard output and standard error that never end a command: what nobody can read any more goes nowhere."""
+"""Standard output and standard error that never end a command: output that can no longer be read is dropped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _READER_GONE_ERRNOS = (errno.EPIPE, errno.EBADF, errno.ECONNRESET, errno.ESHUTDO
 """What writing to a stream ends in that was closed, here or at its other end."""
 
 _ASCII_BY_CHARACTER = str.maketrans({"─": "-", "━": "=", "·": "|", "…": "~", "→": ">", "∞": "inf", "⟨": "<", "⟩": ">"})
-"""What stands for the characters of our tables and progress where a terminal has no others; almost all keep their width."""
+"""Replacements for the characters of our tables and progress on a terminal without them; almost all keep their width."""
 
 
 def without_workflow_commands(text: str) -> str:
@@ -100,7 +100,7 @@ class GuardedStream:
 
 @contextmanager
 def guarded_output() -> Iterator[GuardedStream]:
-    """Guard both streams meanwhile; yields standard output. Where CI is set, nothing printed is a command to the CI service."""
+    """Guard both streams within the block; yields standard output. Where CI is set, nothing printed is a command to the CI service."""
     _open_closed_streams()
     codecs.register_error("ascii_lookalikes", _ascii_lookalikes)
     with ExitStack() as redirected:
@@ -124,7 +124,7 @@ def guarded_output() -> Iterator[GuardedStream]:
 
 @contextmanager
 def user_output_on_stderr() -> Iterator[None]:
-    """Meanwhile what code of the user's prints goes to standard error, also from programs that it starts: results go to standard output."""
+    """Within the block the user's code, and programs that it starts, print to standard error: only results go to standard output."""
     sys.stdout.flush()
     with ExitStack() as redirected:
         # too few open files are no reason to end here

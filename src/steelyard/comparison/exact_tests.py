@@ -67,7 +67,7 @@ class PairedCase(Record, frozen=True, kw_only=True):
 
 
 class CriticalCase(Record, frozen=True, kw_only=True):
-    """A case that must not break, whatever the others do.
+    """A case that must not break, even if the others improve.
 
     It is held to k of n: given the baseline's passes, fewer than k current ones have a one-sided Fisher p-value of at
     most half of alpha (over the number of models), adjusted by Holm for the critical cases of the model. The k shown is

@@ -154,11 +154,11 @@ class DecisionRule(Record, frozen=True, kw_only=True):
     alpha: float
     """How likely a false alarm may be, over all models."""
     margin: float
-    """A mean drop known to be smaller than this is no regression."""
+    """A mean drop known to be smaller than this is not a regression."""
     threshold: float
     """Cases that drop by more are suspects."""
     min_effect: float
-    """A smaller mean drop is no regression unless a case is named or broken."""
+    """A smaller mean drop is not a regression unless a case is named or broken."""
     cases: CasesRule = "fail"
     """Whether single cases that got worse fail the gate, or warn."""
     cases_why: str = ""
@@ -201,7 +201,7 @@ def decide(
     worse: the exact stratified p-value is at most alpha minus what the former can spend at all, and so is that of a drop of
     the mean, which cases that changed in both directions do not reach. Where nothing changed either has a chance of at most
     alpha. Where cases only warn, the suite has all of alpha. Not regressed: none that can fail the gate got worse, and the
-    mean drop is known to be smaller than the margin, with confidence 1 - alpha. Else the gate cannot tell. Where cases
+    mean drop is known to be smaller than the margin, with confidence 1 - alpha. Otherwise the gate cannot tell. Where cases
     are critical, their own test spends at most alpha / 2 more, which the test of the suite goes without.
 
     With several models Holm's method holds the chance of any false alarm to alpha: a model's p-value is twice the
@@ -210,7 +210,7 @@ def decide(
     alpha / 2.
 
     `unscored_share` is the share of cases without a score or of attempts without a verdict, `attempt_cost` what an attempt costs on average in US
-    dollars; either may differ by model. A drop below `min_effect` is no regression unless a case is named or broken.
+    dollars; either may differ by model. A drop below `min_effect` is not a regression unless a case is named or broken.
 
     Of several looks at a growing run each has its own alpha and `cleared_level`. The last test, of cases whose attempts are
     all in, spends `final_level` in addition: Fisher's over all of their attempts, by Bonferroni over the cases. Which of

@@ -34,7 +34,7 @@ class HistoryEntry(Record, frozen=True, kw_only=True):
     run: str
     """Its id, or the name of the file that it was read from."""
     at: str = ""
-    """When it started, or else when it was blessed."""
+    """When it started, otherwise when it was blessed."""
     runs: tuple[str, ...] = ()
     """The ids of the runs that it is made of, as far as they are known."""
     rule: str = "code"
@@ -54,7 +54,7 @@ class WatchedRun(Record, frozen=True, kw_only=True):
     """How likely it looks as bad beside all earlier runs when nothing changed; None for the first."""
     p_better: float | None = None
     worse: float = 1.0
-    """The evidence so far that runs got worse: it reaches 1 / level with a chance of at most `level`, if nothing ever changes."""
+    """The current evidence that runs got worse: it reaches 1 / level with a chance of at most `level`, if nothing ever changes."""
     better: float = 1.0
 
 
@@ -129,10 +129,10 @@ class _Stream(NamedTuple):
 
 
 def watch_history(baseline: str, entries: Sequence[HistoryEntry], *, alpha: float = 0.05) -> HistoryWatch:
-    """Whether runs got worse, with a chance of at most alpha to say so ever if nothing changes.
+    """Whether runs got worse, with a chance of at most alpha of ever saying so if nothing changes.
 
-    Each run is compared with all earlier ones by the exact stratified test of the gate. How the p-values of a growing history
-    add up is said in `stats.drift`. The error rate is divided among the models, and holds for each direction.
+    Each run is compared with all earlier ones by the exact stratified test of the gate. `stats.drift` explains how
+    the p-values of a growing history are combined. The error rate is divided among the models, and holds for each direction.
     """
     levels = _levels(entries, alpha)
     models = []
@@ -162,7 +162,7 @@ def _levels(entries: Sequence[HistoryEntry], alpha: float) -> Mapping[str, float
 
 
 def _streams(model: str, entries: Sequence[HistoryEntry], shared: set[str]) -> Iterator[_Stream]:
-    """The cases of a model; one whose tests changed is another case from then on."""
+    """The cases of a model; one whose tests changed counts as another case afterwards."""
     found: dict[tuple[str, str, tuple[str, ...]], _Stream] = {}
     for number, entry in enumerate(entries):
         for trials in entry.models[model]:

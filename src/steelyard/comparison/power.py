@@ -60,7 +60,7 @@ class DetectionOutlook(Record, frozen=True, kw_only=True):
     level: float
     """The level at which the suite as a whole is tested then."""
     drop: float | None = None
-    """The smallest mean drop that is seen with the power asked for; None if not even a drop to nothing is."""
+    """The smallest mean drop that is seen with the power asked for; None if even a drop to 0 would not be."""
     seen: float
     """How likely the drop that is planned for is seen."""
     cleared: float
@@ -73,7 +73,7 @@ class ModelPlan(Record, frozen=True, kw_only=True):
     model: str
     cases: int
     fewest: int
-    """Attempts of the baseline at one case, at the least."""
+    """The smallest number of the baseline's attempts at a case."""
     most: int
     rate: float
     """The mean pass rate of the baseline."""
@@ -102,7 +102,7 @@ class ComparisonPlan(Record, frozen=True, kw_only=True):
     """What the first look may spend of it."""
     models: tuple[ModelPlan, ...]
     too_low: tuple[str, ...] = ()
-    """Models that pass too seldom to drop by as much; nothing is planned for them."""
+    """Models that pass too rarely to drop that far; they are left out of the plan."""
     new_cases: tuple[str, ...] = ()
     """The baseline does not know them."""
     removed_cases: tuple[str, ...] = ()
@@ -209,10 +209,10 @@ class _ModelPlanner(NamedTuple):
 def model_plans(
     models: Sequence[PairedModel], *, detect: float, power: float, alpha: float, once: Mapping[str, SingleRoundCost]
 ) -> tuple[ModelPlan, ...]:
-    """What it takes with each of these models to see a drop by the tests of `decide` at this alpha.
+    """What each of these models needs to detect a drop by the tests of `decide` at this alpha.
 
     Their cases are paired with a current side that was not tried yet; of the baseline every case has an attempt. The
-    drop is taken to be of the same size in all cases, and to bring none below 0.
+    drop is taken to be of the same size in all cases, and never below 0.
     """
 
     @cache

@@ -50,7 +50,7 @@ class Trials(Record, frozen=True, kw_only=True):
     further_attempts: AttemptIndex | None = None
     """Attempts beyond those that all cases got, because this one looked worse; None if none were planned.
 
-    They count in no mean: that they were asked depends on what the others brought.
+    They count in no mean: that they were asked depends on the results of the others.
     """
     further_passes: AttemptIndex = 0
     further_scores: tuple[tuple[SignedNumber, AttemptIndex], ...] = ()
@@ -97,7 +97,7 @@ class Side(Record, frozen=True, kw_only=True):
 
 def run_side(name: str, rule: str, info: RunInfo, cases: Sequence[Case], table: AttemptTable) -> Side:
     """The attempts of a run, scored by a rule, as a side of a comparison."""
-    # further attempts were made because of what the others brought: they count in no mean
+    # further attempts depend on the results of the others: they count in no mean
     fair: list[AttemptRow] = []
     further: dict[tuple[int, int], list[AttemptRow]] = {}
     for row in table.rows:

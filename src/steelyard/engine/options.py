@@ -15,7 +15,7 @@ AgentSandboxMode = Literal["auto", "on", "off"]
 
 
 class RunOptions(NamedTuple):
-    """What a run is carried out with, as opposed to what it is."""
+    """How a run is carried out, as opposed to what it asks."""
 
     settings: Settings = Settings()
     parallelism: int | None = None
@@ -33,13 +33,13 @@ class RunOptions(NamedTuple):
     backend: str = "local"
     """Where replies are verified: on this machine, `local`, or on the nodes of a Ray cluster, `ray`."""
     ray_address: str = ""
-    """The Ray cluster, HOST:PORT; when empty the one that runs here, else one for this run alone."""
+    """The Ray cluster, HOST:PORT; when empty the one that runs here, otherwise one for this run alone."""
     allow_code: bool = False
     """Whether code that files name may run although this user has not agreed to it."""
     ask_user: Callable[[str], bool] | None = None
-    """Asks the user to agree to code that a file names; where nobody can be asked it is refused."""
+    """Asks the user to agree to code that a file names; without a user to ask it is refused."""
     say: Callable[[str], None] | None = None
-    """Tells the user, once, which code a run finds in the files that the user named, and what a cache would save."""
+    """Called to tell the user once which code a run finds in the files that the user named, and what a cache would save."""
     batch: bool = False
     """Whether what is owed is asked in batches, where the provider has them."""
     cache_days: float | None = None
@@ -47,9 +47,9 @@ class RunOptions(NamedTuple):
     agent_sandbox: AgentSandboxMode = "auto"
     """Whether agents are contained: where they can be, `auto`; always, so that others are refused, `on`; or never, `off`."""
     stream: StreamMode | None = None
-    """Whether answers are streamed; as the settings of each provider have it when left out. It changes no reply."""
+    """Whether answers are streamed; None for the setting of each provider. It changes no reply."""
     judges: tuple[str, ...] = ()
-    """Who is asked about checks that are rubrics, where a check names nobody."""
+    """The judges of checks that are rubrics and name no judge themselves."""
     allow_self: bool = False
     """Whether a model may judge its own answers."""
     sandbox: ZygoteSandbox | None = None

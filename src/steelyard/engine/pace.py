@@ -1,4 +1,4 @@
-"""How fast an endpoint may be asked, and how much may be spent, what is in flight included."""
+"""How fast an endpoint may be asked, and how much may be spent, including requests in flight."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Budget:
         if self._dollars is not None:
             self._reserved = max(0.0, self._reserved - most)
             if self._reserved < 1e-12:
-                self._reserved = 0.0  # sums of floats do not come back to nothing by themselves
+                self._reserved = 0.0  # sums of floats do not return to exactly 0
             self._given_back.set()
         self.spent += cost
 
@@ -129,7 +129,7 @@ def settle_all(budgets: Iterable[Budget], most: float, cost: float) -> None:
 
 
 MAX_FAILURES_IN_A_ROW = 8
-"""Attempts in a row that may fail for good before a model is given up on."""
+"""Consecutive attempts that may fail permanently before a model is given up."""
 MAX_BACKOFF_SECONDS = 60.0
 """Seconds that our own back-off waits at most; a server may ask for more."""
 MAX_REFUSALS_IN_A_ROW = 3
@@ -320,11 +320,11 @@ class CircuitBreaker:
 
         A timeout alone does not show that: a server that hangs for everybody looks the same. So it waits for what does. The next
         answer of the model proves that it was there; attempts in a row without one, as many as it takes to give a model up,
-        prove that it was not, and then none of the time-outs before them is the model's either. Where no other
-        attempt can still bring an answer, fewer than that are the model's, if it has answered at all.
+        prove that it was not, and then none of the time-outs before them is the model's either. If no other attempt
+        can still succeed, fewer time-outs than that count as the model's own, provided that it has answered before.
         """
         if not self.answers or in_silence:
-            # where others were answered meanwhile, a time-out is no sign of an outage, however many come at once
+            # where others were answered meanwhile, a time-out is not a sign of an outage, however many come at once
             self.failed(message, for_everyone=False)
         if not self.answers or self.broken:
             return False

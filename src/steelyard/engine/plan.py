@@ -76,7 +76,7 @@ def tier_attempt(info: RunInfo, tier: Tier, case: Case, number: int) -> Attempt:
 
 
 def provider_key(attempt: Attempt) -> str:
-    """Whom an attempt is put to: the provider of its tier, where tiers are compared, else that of its model."""
+    """The provider that an attempt is sent to: the provider of its tier, where tiers are compared, otherwise that of its model."""
     return attempt.tier or attempt.model
 
 
@@ -217,7 +217,7 @@ def _with_plan_digest(info: RunInfo, shard: Shard) -> Shard:
 
 
 def _case_digest(case: Case) -> str:
-    """Equal for the same case with the same tests on any machine, whatever the paths of its files."""
+    """Equal for the same case with the same tests on any machine, wherever its files are."""
     stored = _round_tripped(case)
     prompt = stored.prompt if isinstance(stored.prompt, str) else tuple(each.without_paths for each in stored.prompt)
     bare = replace(stored, prompt=prompt, verify=Verify(), expectations=Expectations(), workspace="", tools=())
@@ -271,7 +271,7 @@ class CompactKeySet:
 
 
 def _halves(key: str) -> tuple[int, int]:
-    # a key may be any text that stands in a journal
+    # a key may be any text that is in a journal
     digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     return int.from_bytes(digest[:8]), int.from_bytes(digest[8:])
 

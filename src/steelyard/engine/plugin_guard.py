@@ -21,9 +21,9 @@ PluginOutput = TypeVar("PluginOutput")
 
 
 def guarded_plugin(kind: PluginKind, name: str, part: Any, protocol: type, unguarded: Collection[str] = ()) -> Any:
-    """What a plug-in made; if it is another distribution's, whatever its members raise becomes one sentence with its name.
+    """What a plug-in made; if it is another distribution's, every exception of its members becomes one sentence with its name.
 
-    A member that is `unguarded` raises as it likes: its caller turns that into a failure beside the verdicts.
+    A member that is `unguarded` may raise anything: its caller turns that into a failure beside the verdicts.
     """
     return part if name in BUILT_IN_PLUGINS[kind] else _GuardedPart(kind, name, part, protocol, unguarded)
 

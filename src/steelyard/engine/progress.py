@@ -82,7 +82,7 @@ def progress_line(counts: ProgressCounts, elapsed: float, width: int | None = No
 
 
 def _progress_parts(counts: ProgressCounts, elapsed: float) -> tuple[list[str], list[str]]:
-    """What must be seen, and what else is known, the most important first."""
+    """What must be shown, and what may be shown, the most important first."""
     done = counts.judged + counts.failed
     needed = [f"{done}/{counts.wanted} {counts.done}"]
     if counts.wait > 0 and counts.running == counts.wanted - done and elapsed >= MIN_WAIT_SECONDS:

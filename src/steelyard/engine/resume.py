@@ -177,7 +177,7 @@ def _case_files(info: RunInfo) -> tuple[EvalSetFile, ...]:
 def _unchanged_cases(
     asked: Sequence[Case], files: Sequence[EvalSetFile], paths: Sequence[str | Path] | None = None
 ) -> list[Case]:
-    """The cases that were asked with the tests they have now; refuses when what was asked is no longer what stands there."""
+    """The cases that were asked with the tests they have now; refuses if the eval set now asks something else."""
     if paths is None:
         paths = [file.path for file in files if evalsets.is_eval_set_available(file.path)]
         if not paths:
@@ -202,19 +202,19 @@ def _unchanged_cases(
 
 
 def _has_changed(asked: Case, current: Case) -> bool:
-    """Whether a case asks something else than it did; tools that were given for the whole run stand in no file."""
+    """Whether the question of a case changed; tools given for the whole run are in no file."""
     tools = {tool.name: tool.by_content for tool in asked.tools}
     is_same = all(tools.get(tool.name) == tool.by_content for tool in current.tools)
     return _said(asked) != _said(current) or asked.user != current.user or not is_same
 
 
 def _as_asked(current: Case, asked: Case) -> Case:
-    """A case with the tests that it has now, and all that its question was made of."""
+    """A case with its current tests and its original question."""
     return msgspec.structs.replace(
         current, max_tokens=asked.max_tokens, tools=asked.tools, max_turns=asked.max_turns, user=asked.user
     )
 
 
 def _said(case: Case) -> list[Message]:
-    """What is asked, wherever its files lie."""
+    """The question, independent of where its files are."""
     return [message.without_paths for message in case.messages]

@@ -57,7 +57,7 @@ from steelyard.text import counted
 
 
 class Run(NamedTuple):
-    """A run that has come to its end for now."""
+    """A run that has ended for now."""
 
     folder: Path
     info: RunInfo
@@ -65,11 +65,11 @@ class Run(NamedTuple):
     stopped: tuple[str, ...]
     """Why attempts are still owed, where that was not their own failure."""
     notes: tuple[str, ...] = ()
-    """What else went wrong, without harm to the results."""
+    """Other problems, which do not affect the results."""
     out_of_budget: bool = False
     """Whether attempts are owed because the budget is spent."""
     plan_notes: tuple[str, ...] = ()
-    """What was to be said about the plan before anybody was asked."""
+    """Notes about the plan from before the first request."""
 
     @property
     def complete(self) -> bool:
@@ -118,7 +118,7 @@ class RunPlan(NamedTuple):
     system: str = ""
     seed: int | None = None
     rule: str = ""
-    """By default the one that the eval sets want, else `code`."""
+    """By default the one that the eval sets name, otherwise `code`."""
     rules: Sequence[Rule] = ()
     """The eval sets' own rules."""
     suites: SuiteRule | None = None
@@ -130,7 +130,7 @@ class RunPlan(NamedTuple):
     shard: tuple[int, int] | None = None
     """Such as (3, 8): all but every eighth case, from the third on, is left to other machines; `merge` joins their results."""
     require_trust: Trust = ""
-    """How far apart from an answer its tests must have run for a pass to count, such as `isolated`."""
+    """The trust that a verdict needs for a pass to count, such as `isolated`."""
     skip_unavailable: bool = False
     """Whether cases are left out whose toolchain, package or crate this machine lacks; otherwise they stop the run."""
 
@@ -162,7 +162,7 @@ def run(
     means: RunOptions = RunOptions(),
     **keywords: Unpack[RunKeywords],
 ) -> Run:
-    """Ask models for attempts at each case, verify every one, and say what came of it.
+    """Ask models for attempts at each case, verify every one, and return the results.
 
     `cases` are cases, or paths of eval sets; the keywords are the fields of `RunPlan`.
     """
@@ -278,9 +278,9 @@ def carry_out(
     means: RunOptions,
     judges: Mapping[str, Provider] = {},
 ) -> Run:
-    """Do what a run owes; without providers every stored reply is verified again, with None nothing is.
+    """Do what a run owes; with empty providers every stored reply is verified again, with None nothing is.
 
-    The journal of a new run is made once it is known that somebody can verify what will be `asked`.
+    The journal of a new run is created only when a verifier for everything in `asked` is ready.
     """
     journals = [] if callable(journal) else [journal]
     try:
@@ -311,7 +311,7 @@ def carry_out(
             raise
         raise RunInterrupted(journals[0].folder) from None
     except BaseExceptionGroup as group:
-        # whatever else was cut short by it, the first of our own sentences says what happened
+        # of several errors, our own first one says what happened
         ours, _ = group.split(SteelyardError)
         while isinstance(ours, BaseExceptionGroup):
             ours = ours.exceptions[0]  # type: ignore[assignment]

@@ -195,7 +195,7 @@ class Session:
         return (*self._still_owed(), *given_up, *(judging.conclusion(self._means.say) if judging else ()))
 
     def _rubric_judging(self) -> RubricJudging | None:
-        """Who judges the checks that are rubrics; None if there are none."""
+        """The judges of checks that are rubrics; None without such checks."""
         if not any(map(rubric_tables, self.cases)):
             return None
         requests = JudgeRequests(self._budget, self._prices, self._persistence, self._journal.keep_response)
@@ -327,7 +327,7 @@ class Session:
             await self._pool.put(reply, case)
 
     async def _try_again(self) -> None:
-        """Put in what ran out of time; its texts were left on disk, however much that was."""
+        """Queue the replies that timed out; their texts were left on disk to save memory."""
         for fact in self._journal.facts():
             if isinstance(fact, Reply) and fact.key in self._overdue and not self._pool.given_up:
                 await self._pool.put(fact, self._by_id[fact.case])
@@ -355,7 +355,7 @@ class Session:
                 self._journal.describe(replace(info, spending=spending))
 
     def _keep_witnesses(self) -> None:
-        """Store what came of witnesses since the last time."""
+        """Store the results of witnesses since the last call."""
         results = getattr(self._pool, "witness_results", ())  # a pool of others may know none
         if len(results) > self._kept_witnesses:
             record_witness_results(self._journal.folder, results[self._kept_witnesses :])
@@ -401,7 +401,7 @@ class Session:
             self._means.watch(self.progress)
 
     def _limit_hint(self) -> str:
-        """The way out where most of a reservation is for a reply that nobody limits."""
+        """A hint for the case that most of a reservation is for replies without a length limit."""
         if self._info.experiment is not None or any(name in self._info.parameters for name in OUTPUT_LIMITS):
             return ""
         return f": its reply may have {DEFAULT_MAX_OUTPUT_TOKENS:,} tokens; --max-tokens makes it reserve less"

@@ -1,4 +1,4 @@
-"""The two steps of an attempt, asking and verifying: each ends in a fact, whatever happens."""
+"""The two steps of an attempt, asking and verifying: each always ends in a fact."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ async def _answer(
 
 
 async def verify_with_retry(reply: Reply, case: Case, verifier: Verifier, rechecks: int = 0) -> Verdict | Failure:
-    """The verdict on one reply, tried for twice, and how often it came out otherwise when it was reached again."""
+    """The verdict on one reply after at most two tries, and how often repeated verification gave another one."""
     fact = await verify(reply, case, verifier)
     if isinstance(fact, Failure):
         # a sandbox that was killed under an answer says nothing about it
@@ -183,7 +183,7 @@ async def verify_with_retry(reply: Reply, case: Case, verifier: Verifier, rechec
 
 
 def is_verified_again_alone(found: Finding) -> bool:
-    """Whether a finding must be reached on a machine that does nothing else before it counts."""
+    """Whether a finding counts only from a machine that does nothing else."""
     # where waiting for a processor counts, a time limit may be the fault of a busy machine
     return bool(found.trouble) or (found.label == FailureLabel.TIME_LIMIT and not has_fair_clock())
 
@@ -213,7 +213,7 @@ async def verify(reply: Reply, case: Case, verifier: Verifier) -> Verdict | Fail
 
 
 async def recheck(verdict: Verdict, reply: Reply, case: Case, verifier: Verifier, times: int) -> Verdict:
-    """The verdict, and how often it came out otherwise when it was reached again; wrong answers stay as they are."""
+    """The verdict, and how often repeated verification gave another one; wrong answers are not verified again."""
     passed = is_correct(case, verdict.found)
     if not passed and verdict.found.label not in LIMIT_LABELS:
         return verdict

@@ -154,7 +154,7 @@ class VerifierSet:
 
     @property
     def witness_results(self) -> Sequence[WitnessResult]:
-        """What came of the witnesses so far, in order."""
+        """The results of the witnesses so far, in order."""
         return self._witnesses.results
 
     def turn(self, case: Case) -> asyncio.Semaphore:
@@ -169,10 +169,10 @@ class VerifierSet:
             return await self.witnessed_verdict(reply, case, alone=alone)
 
     async def witnessed_verdict(self, reply: Reply, case: Case, *, alone: bool = False) -> Verdict | Failure:
-        """The verdict on one reply; a failure of ours where this machine does not even pass an answer that is known to be right.
+        """The verdict on one reply; a failure of ours if this machine fails an answer that is known to be right.
 
-        `alone` says that this machine does nothing else meanwhile. If it does, a verdict that must be reached alone comes
-        back without a witness, and does not count.
+        `alone` says that this machine does nothing else at the same time. Otherwise a verdict that must be reached
+        alone comes back without a witness, and does not count.
         """
         witnesses = self._witnesses
         if problem := witnesses.known_problem(case):
@@ -185,7 +185,7 @@ class VerifierSet:
             return fact
         if could_come_from_machine(case, fact.found):
             await witnesses.problem(case, fact.found)
-        # a witness that others waited for meanwhile speaks about this answer as well, even if it passed
+        # a witness that other callers waited for also covers this answer, even if it passed
         if problem := witnesses.known_problem(case):
             return failure(reply, VerifierError(problem))
         return _with_trouble(fact, "")
@@ -203,7 +203,7 @@ class VerifierSet:
         return was_crowded is not None and bool(was_crowded(since))
 
     async def close(self) -> None:
-        """End whatever waits for further answers."""
+        """End everything that is kept for further answers."""
         for verifier in self._verifiers.values():
             await verifier.close()
         await self._sandbox.close()

@@ -74,7 +74,7 @@ class CompanionFiles:
         )
 
     def attachment(self, folder: Path, part: ContentPart) -> ContentPart:
-        """A part of a message with the full path of its file and a digest of its bytes; the file must lie beside the eval set."""
+        """A part of a message with the full path of its file and a digest of its bytes; the file must be beside the eval set."""
         if part.type == "text" or bool(part.path) == bool(part.url):
             if part.type == "text" and not (part.path or part.url):
                 return replace(part, kept="")

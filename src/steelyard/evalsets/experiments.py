@@ -52,7 +52,7 @@ EXPERIMENT_TABLE_NAMES = ("experiment", "judging", "tiers")
 AGENT_ONLY_TIER_KEYS = ("files", "environment", "timeout_secs")
 """Keys of a tier that mean nothing to a model that is only asked."""
 TRIAL_PROMPT_SENTINEL = "\ufdd0prompt\ufdd0"
-"""Stands for a case's prompt where a template is tried out; no template has it by itself."""
+"""A placeholder for a case's prompt when a template is tried; no template contains it."""
 
 
 class ExperimentHeader(Record, frozen=True, kw_only=True):
@@ -92,7 +92,7 @@ class TierTable(Tier, frozen=True, kw_only=True):
     """A table [[tiers]]."""
 
     extends: str | tuple[str, ...] = ""
-    """The tier whose settings count where this one has none, or several, the best of which is taken once they were run;
+    """The tier that provides settings which this one lacks; of several, the best one after they were run;
     parameters, files and environment are joined."""
 
     @property
@@ -203,7 +203,7 @@ def _load(path: Path, problems: ProblemCollector) -> LoadedExperiment:
         impl_weight=header.impl_weight,
         budget_usd=header.budget_usd,
     )
-    # from anywhere else a run is carried on, its agents lie beside this file
+    # wherever a run is resumed, its agents are beside this file
     own = EvalSetFile(path=printable(str(path.absolute())), digest=digest(raw))
     warned = (*loaded.problems, *reading.odd, *problems.warnings())
     return LoadedExperiment(
@@ -363,7 +363,7 @@ class _ExperimentFileReader(NamedTuple):
     def _with_each_base(
         self, written: TierTable, table: dict[str, Any], found: Mapping[str, Tier], number: int, subject: str
     ) -> list[Tier]:
-        """The tier as it is with each of those that it may extend, up to the first with which it is wrong."""
+        """The tier combined with each one that it may extend, up to the first invalid combination."""
         completed: list[Tier] = []
         for base in written.bases or ("",):
             before = len(self.problems.errors)
@@ -473,7 +473,7 @@ class _ExperimentFileReader(NamedTuple):
                 self.wrong(f"tier {short_quote(tier.name)}: prompt: {what}", "tiers", number, "prompt")
 
     def check(self, header: ExperimentHeader, tiers: list[Tier], panel: Panel | None) -> None:
-        """What no table can tell alone."""
+        """Problems that no single table shows."""
         if header.runs < 1:
             self.wrong("[experiment]: runs must be 1 or more", "experiment", "runs")
         if not header.cases:
@@ -495,7 +495,7 @@ class _ExperimentFileReader(NamedTuple):
 
 
 def is_same_model(model: str, judge: str) -> bool:
-    """Whether two names stand for one model: the part after the provider decides, because several providers may serve it."""
+    """Whether two names are the same model: the part after the provider decides, because several providers may serve it."""
     return bool(model) and _bare_model_name(model) == _bare_model_name(judge)
 
 

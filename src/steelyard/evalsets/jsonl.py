@@ -110,7 +110,7 @@ def list_drafts(raw: bytes, path: str, problems: ProblemCollector, content: obje
 
 
 def _drafts(raw: bytes, path: str, line: int, problems: ProblemCollector, content: object) -> Iterator[Draft]:
-    """The one case in a text, or none where it holds something else."""
+    """The one case in a text, or none if it holds anything else."""
     table = decoded_json(raw, path, line, problems, Any)
     if table is not None or raw == b"null":
         yield from table_drafts(table, path, line, problems, content)
@@ -119,7 +119,7 @@ def _drafts(raw: bytes, path: str, line: int, problems: ProblemCollector, conten
 def table_drafts(
     table: Any, path: str, line: int, problems: ProblemCollector, content: object = None
 ) -> Iterator[Draft]:
-    """The one case that a value is, or none where it is something else; `content` knows how the user calls the columns."""
+    """The one case of a value, or none if it is anything else; `content` has the user's column names."""
     if isinstance(table, dict):
         try:
             given = {key: value for key, value in table.items() if value is not None}
@@ -200,7 +200,7 @@ def _subject(name: Any) -> str:
 def _verify(
     native: dict[str, Any], table: dict[str, Any], path: str, line: int, problems: ProblemCollector
 ) -> dict[str, Any]:
-    """How the answer is verified: by its tests, else by what is expected of it, else by its target."""
+    """How the answer is verified: by its tests, otherwise by its expectations, otherwise by its target."""
     flat = {"tests": native.get("tests"), **{key: table.get(key) for key in FIELDS_WITHOUT_SYNONYMS}}
     flat = {key: value for key, value in flat.items() if value is not None}
     verify = {**flat, **native.get("verify", {})}
@@ -229,7 +229,7 @@ def _is_response_case(native: dict[str, Any], table: dict[str, Any]) -> bool:
 
 
 def case_json_lines(cases: Iterable[Case]) -> Iterator[str]:
-    """Each case as one line, its end included.
+    """Each case as one line, including the line break.
 
     A case that is judged as the dialect knows it has its names; beside them stands only what is not at its default. What the
     dialect cannot say, the tests of code for example, stands under our own names. A function of the user's is named by the

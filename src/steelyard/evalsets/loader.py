@@ -38,7 +38,7 @@ from steelyard.records import JUDGE_ONLY_KIND, Case, EvalSetFile, Message, Rule,
 from steelyard.text import printable, short_quote
 
 SETTINGS_FILE_NAME = "steelyard.toml"
-"""The settings file, which often lies beside eval sets but is not one."""
+"""The settings file, which is often beside eval sets but is not one."""
 EVAL_SET_CHUNK_BYTES = 1 << 20
 MAX_CASE_NESTING_DEPTH = 100
 """Levels of lists and tables in each other; more may not fit on the stack when a run is stored."""
@@ -50,7 +50,7 @@ def is_eval_set_available(path: str) -> bool:
 
 
 def split_columns(given: str) -> tuple[str, str]:
-    """A path and the names of columns behind it, as in `rows.csv#prompt=question`; a file may have such a name itself."""
+    """A path followed by names of columns, as in `rows.csv#prompt=question`; a file may have such a name itself."""
     path, _, columns = given.rpartition("#")
     return (path, columns) if path and "=" in columns and not os.path.lexists(given) else (given, "")
 
@@ -65,7 +65,7 @@ class EvalSets(NamedTuple):
     rules: tuple[Rule, ...] = ()
     """The rules of the files."""
     rule: str = ""
-    """The rule that the files want to be scored by, if they say so."""
+    """The scoring rule that the files name, if any."""
 
 
 class EvalSetError(InputError):
@@ -151,7 +151,7 @@ def _files(paths: Iterable[str | Path], problems: ProblemCollector) -> Iterator[
 
 
 def _files_in_folder(folder: str, problems: ProblemCollector) -> list[str]:
-    """The TOML files below a folder, or the JSONL files when there are none, or else its tables."""
+    """The TOML files below a folder, or the JSONL files when there are none, otherwise its tables."""
 
     def refused(error: OSError) -> None:
         problems.error(str(error.filename), 0, f"cannot be read: {system_error_reason(error)}")
@@ -181,7 +181,7 @@ def _suffix(name: str) -> str:
 
 @dataclass
 class HashingFileReader:
-    """A file being read: how much of it, and a digest of that."""
+    """A file being read, with the size and the digest of the part read so far."""
 
     stream: BinaryIO | gzip.GzipFile
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -191,7 +191,7 @@ class HashingFileReader:
 
     def read(self, limit: int) -> bytes:
         """The next bytes, as many as there are up to the limit."""
-        # in one go, a small file would take as much memory as the largest
+        # reading everything at once would allocate the maximum even for a small file
         pieces: list[bytes] = []
         while limit > 0 and (piece := self.stream.read(min(limit, EVAL_SET_CHUNK_BYTES))):
             pieces.append(piece)
@@ -216,7 +216,7 @@ class ScoringRuleSet:
     """By name, with the file that defines it."""
     rule: str = ""
     _says: str = ""
-    """The file that says so."""
+    """The file it is in."""
 
     def add(self, draft: Draft, problems: ProblemCollector) -> None:
         """Take over what one file says; it must not contradict another."""

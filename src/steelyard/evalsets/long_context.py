@@ -1,4 +1,4 @@
-"""The suite `long_context`: questions about facts that stand at chosen depths of a text of any length."""
+"""The suite `long_context`: questions about facts that are at chosen depths of a text of any length."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class LongContextWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
     @cached_property
     def slot_words(self) -> dict[str, Phrases]:
-        """What may stand for each word in braces: the phrases of the file, and what is counted out here."""
+        """The choices for each word in braces: phrases of the file, and generated numbers."""
         titles = ("Mr", "Mrs", "Miss")
         return self.phrases | {
             "person": tuple(f"{title} {name}" for name in self.townspeople[:20] for title in titles),
@@ -96,7 +96,7 @@ reply {NOT_FOUND}.
 PROMPT_QUESTION_LEAD = f"\n{SEPARATOR_LINE}\n\nQuestion: "
 NUMBER_ONLY_INSTRUCTION = "Reply with the number only, in digits."
 CODE_CHARACTERS, RARE_CODE_CHARACTERS = "ABCDEFHJKLMNPRTUVWXYabcdefhkmnprtuvwxy34679", "GQZ258"
-"""What codes are made of: nothing that looks like something else, and signs that stand nowhere else in a code."""
+"""The characters of codes: none that looks like another, and separators that occur nowhere else in a code."""
 
 
 class Needle(NamedTuple):

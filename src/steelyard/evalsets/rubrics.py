@@ -187,7 +187,7 @@ def _reject_non_finite_number(word: str) -> Any:
 
 
 def _too_deep_line(text: str) -> int:
-    """The line of a bracket within too many others; 0 if there is none."""
+    """The line of a bracket that is nested too deeply; 0 if there is none."""
     depth = 0
     for match in JSON_TOKEN_PATTERN.finditer(text):
         depth += (match[0] in "{[") - (match[0] in "}]")

@@ -1,4 +1,4 @@
-"""What an eval set may say, and what is wrong with one that says something else."""
+"""The fields of an eval set, and the problems of one that does not follow them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class EvalSet(Record, frozen=True, kw_only=True):
 
 
 class Draft(NamedTuple):
-    """A case as it stands in a file, under our names but not yet checked."""
+    """A case as read from a file, under our names but not yet checked."""
 
     table: dict[str, Any]
     path: str
@@ -76,7 +76,7 @@ class Draft(NamedTuple):
     prompt_files: bool = False
     """Whether `file://` in a prompt names a file; in a suite of hostile prompts it is only text."""
     rule: str = ""
-    """The rule its set is scored by, if the set says so."""
+    """The scoring rule of its set, if the set names one."""
     rules: tuple[Rule, ...] = ()
     """The rules of its set."""
     settings: type[msgspec.Struct] | None = None
@@ -86,12 +86,12 @@ class Draft(NamedTuple):
 
 
 class TooManyProblemsError(Exception):
-    """So much is wrong that reading on would not help."""
+    """There are so many problems that reading further would not help."""
 
 
 @dataclass
 class ProblemCollector:
-    """What is wrong so far, bounded, so that a hostile file cannot drown its reader."""
+    """The problems so far; bounded, so that a hostile file cannot flood its reader."""
 
     errors: list[Problem] = field(default_factory=list)
     _unknown: dict[tuple[str, str], Problem] = field(default_factory=dict)

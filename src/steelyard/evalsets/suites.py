@@ -20,7 +20,7 @@ SHIPPED_SUITE_NAMES = ("contradictions", "injection", "json_api", GENERATED_SUIT
 
 
 def matching_suites(given: str) -> Iterator[str]:
-    """The suites that a name stands for, `suite:all` for every one of them; an InputError when it stands for none.
+    """The suites that a name matches, all of them for `suite:all`; an InputError if none matches.
 
     >>> list(matching_suites("suite:long_context@32000,7"))
     ['suite:long_context@32000,7']

@@ -58,7 +58,7 @@ class TomlLineIndex:
     _last: dict[KeyPath, int] = field(default_factory=dict)
 
     def of(self, keys: KeyPath) -> int:
-        """The line of a key, else of the table around it."""
+        """The line of a key, otherwise of the table around it."""
         while keys and keys not in self._found:
             keys = keys[:-1]
         return self._found.get(keys, 0)
@@ -92,7 +92,7 @@ class TomlLineIndex:
             line += token.count("\n")
 
     def _resolved(self, parts: list[str], *, is_array: bool) -> KeyPath:
-        """A table's name with the numbers of the arrays it stands in."""
+        """A table's name with the numbers of the arrays it is in."""
         keys: KeyPath = ()
         for number, part in enumerate(parts, 1):
             keys = (*keys, part)
@@ -104,7 +104,7 @@ class TomlLineIndex:
 
 
 def is_experiment(raw: bytes) -> bool:
-    r"""Whether a file says under which tiers cases are put, and has none itself.
+    r"""Whether a file describes the tiers of an experiment instead of cases.
 
     >>> is_experiment(b"# tiers\n[experiment]\nid = 'x'"), is_experiment(b"[[cases]]\nid = 'x'")
     (True, False)
@@ -204,7 +204,7 @@ def _line_in(lines: TomlLineIndex, table: KeyPath, keys: KeyPath) -> int:
 
 def _draft(table: dict[str, Any], number: int, header: Header, path: str, lines: TomlLineIndex) -> Draft:
     verify = table.get("verify")
-    # a case with a verifier of its own is no Rust case merely because its set names no language
+    # a case with a verifier of its own is not a Rust case merely because its set names no language
     needs_none = bool(
         table.get("target")
         or table.get("workspace")

@@ -20,7 +20,7 @@ MAX_EVAL_SET_YAML_VALUES = 200_000
 """The same for a file of cases."""
 MAX_YAML_NUMBER_CHARACTERS = 100
 YAML_SCALAR_TYPES = ("null", "bool", "int", "float", "str")
-"""What a value can be; a moment in time, and whatever else YAML knows, is its text."""
+"""The types of a value; a timestamp, and every other type of YAML, becomes its text."""
 YAML_TAG_PREFIX = "tag:yaml.org,2002:"
 
 
@@ -29,11 +29,11 @@ class LocatedDocument(NamedTuple):
 
     value: Any
     line: Callable[[KeyPath], int]
-    """The line of a key, else of the table around it; 0 when no line can be named."""
+    """The line of a key, otherwise of the table around it; 0 when no line can be named."""
 
 
 def nearest_line(lines: dict[KeyPath, int]) -> Callable[[KeyPath], int]:
-    """The line of a key, else of the table around it."""
+    """The line of a key, otherwise of the table around it."""
 
     def line(keys: KeyPath) -> int:
         while keys and keys not in lines:
@@ -153,7 +153,7 @@ class _YamlNodeReader(NamedTuple):
             if len(node.value) > MAX_YAML_NUMBER_CHARACTERS:
                 raise ValueError
             return self.constructor.construct_object(node)
-        # the library lets numbers through that Python cannot read, such as 0b_, and words that are no flag
+        # the library lets numbers through that Python cannot read, such as 0b_, and words that are not flags
         except (ValueError, LookupError, OverflowError):
             words = "true or false" if kind == "bool" else "a number"
             self._error(node, keys, f"{short_quote(node.value)} cannot be read as {words}; put text in quotes")

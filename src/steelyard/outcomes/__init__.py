@@ -1,7 +1,7 @@
 """Outcomes of attempts that other tools made and judged.
 
 In come files of outcomes: CSV, JSONL, JSON and Parquet, of any size and in any state. Out come tallies (`analysis.counts`), warnings,
-or an InputError with all that is wrong. Nothing is written, and no model or verifier is asked.
+or an InputError with all problems. Nothing is written, and no model or verifier is asked.
 """
 
 from __future__ import annotations

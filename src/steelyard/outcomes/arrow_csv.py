@@ -1,4 +1,4 @@
-"""Lines of CSV taken apart by Arrow, where that is installed and the file is long enough to pay for loading it."""
+"""Lines of CSV parsed by Arrow, if it is installed and the file is long enough to be worth loading it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 MAX_TOTAL_NAME_CHARACTERS = 1 << 30
-"""Characters of all names together; a file of nothing but new names must not fill the memory."""
+"""The maximum number of characters of all names; a file of new names must not fill the memory."""
 
 TRUE_CODE, FALSE_CODE, MISSING_CODE, UNCLEAR_CODE = 1, 0, -1, -2
 """How an attempt came out, as a number: the last two for no outcome, and for one that cannot be read."""
@@ -57,7 +57,7 @@ class RepeatedTexts(Sequence[str]):
 
 
 class NameCodes:
-    """Names numbered from 0 in the order of their first appearance; blanks around a name are no part of it."""
+    """Names numbered from 0 in the order of their first appearance; blanks around a name are stripped."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
@@ -77,7 +77,7 @@ class NameCodes:
 
 
 class _SpellingCodes(dict[str, int]):
-    """The numbers of names as they are spelled, so that each spelling is looked at once."""
+    """The numbers of names by spelling, so that each spelling is parsed once."""
 
     def __init__(self, numbers: dict[str, int]) -> None:
         super().__init__({"": -1})
@@ -162,7 +162,7 @@ def outcome_code(value: Any) -> int:
 
 
 def numbers(values: Sequence[Any]) -> npt.NDArray[Any]:
-    """Costs or scores; NaN where there is nothing, INVALID_NUMBER for any other value."""
+    """Costs or scores; NaN for an empty cell, INVALID_NUMBER for any other value."""
     import numpy as np
 
     if isinstance(values, RepeatedTexts):
@@ -172,7 +172,7 @@ def numbers(values: Sequence[Any]) -> npt.NDArray[Any]:
 
 
 def plain_numbers(texts: Sequence[Any]) -> npt.NDArray[Any] | None:
-    """The same where every text is a number of a usual size or empty; None where one has to be looked at by itself."""
+    """The same where every text is a number of a usual size or empty; None if one needs a closer look."""
     import numpy as np
 
     if isinstance(texts, RepeatedTexts):

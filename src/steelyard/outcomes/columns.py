@@ -58,7 +58,7 @@ class OutcomeCsvReader:
         self._pieces = LineChunks(file.path, carriage_returns=True)
         self._texts = self._pieces.texts()
         self._returned = ""
-        """A piece that was looked at, and is the reader's to read."""
+        """A chunk that was examined and must be read by the CSV reader."""
         self._reader = csv.reader(chain.from_iterable(self._lines()), strict=True, delimiter=delimiter)
         self._unread = 0
         """Lines that did not go through the reader."""
@@ -149,7 +149,7 @@ class OutcomeCsvReader:
         yield _csv_batch(texts, lines, len(chosen))
 
     def _plain_parts(self, chosen: Sequence[int]) -> Iterator[CsvBatch]:
-        """Pieces of whole rows that need no reader, because they have no quotes; taking them apart is far cheaper."""
+        """Chunks of whole rows that need no CSV reader because they have no quotes; splitting them is far cheaper."""
         import numpy as np
 
         scanner = ArrowScanner.for_file(self.file, len(self.columns), chosen, self._delimiter)
@@ -210,7 +210,7 @@ class JsonLinesBatch(NamedTuple):
     """By key; ABSENT where a line does not have it."""
     lines: Sequence[int]
     raw: Sequence[bytes]
-    """The lines as they stand in the file."""
+    """The lines as they are in the file."""
 
 
 def line_batches(
@@ -292,7 +292,7 @@ class OutcomeParquetReader:
         self.columns: list[str] = self._schema.names
 
     def require(self, names: Sequence[str], numbers: Sequence[str], others: Sequence[str]) -> None:
-        """Complain about columns that are missing or hold something else, all at once."""
+        """Report all columns that are missing or have the wrong type."""
         is_fine = True
         for wanted, expected, test in (
             (names, "text or whole numbers", _is_name),
@@ -396,7 +396,7 @@ def outcome_column_codes(column: Any) -> npt.NDArray[Any]:
 
 
 def number_column_values(column: Any, *, keep: bool = False) -> npt.NDArray[Any]:
-    """Costs or scores; NaN where there is nothing, INVALID_NUMBER for any other value, unless kept."""
+    """Costs or scores; NaN for an empty cell, INVALID_NUMBER for any other value, unless kept."""
     import numpy as np
     import pyarrow
 
@@ -409,7 +409,7 @@ def number_column_values(column: Any, *, keep: bool = False) -> npt.NDArray[Any]
 
 
 def _dictionary(column: Any) -> tuple[npt.NDArray[Any], list[Any]]:
-    """Each row's place among the values, -1 where it has none, and the values."""
+    """Each row's index among the values, -1 for a missing value, and the values."""
     import numpy as np
     import pyarrow
 

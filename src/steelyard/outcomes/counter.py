@@ -211,7 +211,7 @@ def _fact_arrays(batches: Sequence[OutcomeRows]) -> list[npt.NDArray[Any]]:
 
 
 def _has_repeats(keys: npt.NDArray[Any], room: int) -> bool:
-    """Whether a key occurs twice: by flags where they take little room, else by sorting."""
+    """Whether a key occurs twice: by flags if they need little memory, otherwise by sorting."""
     import numpy as np
 
     if room <= 8 * len(keys) + (1 << 20):

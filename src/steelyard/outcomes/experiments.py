@@ -82,7 +82,7 @@ def experiment(
     """The runs of a CSV file, with the judges' ratings and their criteria where those files are given.
 
     Columns stand in any order; those without a use are named in a warning. Raises an InputError with all that is wrong:
-    a cell that cannot be read, a run, rating or criterion that stands there twice, a rating of a run that is not there.
+    a cell that cannot be read, a run, rating or criterion that is there twice, a rating of a run that is not there.
     """
     reading = _ExperimentCsvReader()
     steps = [(runs, reading.runs)]
@@ -123,10 +123,10 @@ class _ExperimentCsvReader:
         self.all_criteria: list[CriterionRating] = []
         self.sources: list[RunSource] = []
         self.is_whole = True
-        """Whether nothing is missing from the files so far."""
+        """Whether the files so far are complete."""
         self._names = _NameInterner()
         self._identities: dict[RunIdentity, RunIdentity] = {}
-        """Each by itself, so that all who speak of a run share it."""
+        """Each once, so that all rows about a run share it."""
         self._judges: dict[JudgeIdentity, JudgeIdentity] = {}
         self._rated: set[tuple[RunIdentity, JudgeIdentity]] = set()
 
@@ -209,7 +209,7 @@ def _run(identity: RunIdentity, row: Mapping[str, Any]) -> TierRun:
     cached = (row["cache_creation_tokens"] or 0) + (row["cache_read_tokens"] or 0)
     incoming, outgoing = row["input_tokens"], row["output_tokens"]
     if incoming is not None and row["total_tokens"] != incoming + (outgoing or 0):
-        # the total tells whether the input counts what went through the cache; without one it does not
+        # the total shows whether the input includes cached tokens; without a total it does not
         incoming += cached
     return TierRun(
         experiment=experiment,
@@ -237,7 +237,7 @@ class _NameInterner:
         self._listed: list[str | None] = []
 
     def of(self, texts: Sequence[str]) -> list[str | None]:
-        """The names that stand in cells, without the blanks around them; None for an empty one."""
+        """The names that are in cells, without the blanks around them; None for an empty one."""
         codes = self._codes.array(texts)
         numbers = self._codes.numbers
         self._listed += [*islice(reversed(numbers), len(numbers) - len(self._listed))][::-1]
@@ -254,7 +254,7 @@ class _ExperimentCsvRows:
         self._sheet = OutcomeCsvReader(file, complaints)
         self.columns = self._sheet.columns
         self._lines: dict[Hashable, int] = {}
-        """Where each thing that must stand there once does."""
+        """The line of each item that must be unique."""
 
     def note(self, kind: str, what: str) -> None:
         self._complaints.add(self._file, kind, what, fatal=False)
@@ -362,7 +362,7 @@ class _ExperimentCsvRows:
 
 
 def _plain_values(name: str, texts: Sequence[str]) -> list[Any] | None:
-    """The values of a column whose cells are all what it takes, or empty; None where cells have to be looked at one by one."""
+    """The values of a column whose cells are all what it takes, or empty; None if cells must be examined one by one."""
     import numpy as np
 
     if name in BOOLEAN_COLUMNS:

@@ -77,7 +77,7 @@ class _OutcomeProblem:
 
 
 class OutcomeProblemCollector:
-    """What was found so far; bounded, so that a hostile file cannot drown its reader."""
+    """The problems so far; bounded, so that a hostile file cannot flood its reader."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[int, str, bool], _OutcomeProblem] = {}
@@ -131,7 +131,7 @@ MAX_UNPACKED_OUTCOMES_BYTES = 16 << 30
 """Bytes after unpacking, so that a small archive cannot keep us busy forever."""
 
 OUTCOME_FILE_SUFFIXES = (".gz", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
-"""How the names of files with outcomes end; the first can stand behind any other."""
+"""How the names of files with outcomes end; the first can follow any other."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 UNPACKING_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error)
@@ -156,7 +156,7 @@ def files(paths: Sequence[str | Path], complaints: OutcomeProblemCollector) -> l
 
 @contextmanager
 def collect_file_errors(file: OutcomeFile, complaints: OutcomeProblemCollector) -> Iterator[None]:
-    """Turn whatever makes a file unreadable into a complaint about it."""
+    """Turn every read error into a problem of the file."""
     try:
         yield
     except IncompleteOutcomesError:
@@ -176,7 +176,7 @@ def collect_file_errors(file: OutcomeFile, complaints: OutcomeProblemCollector) 
 
 @contextmanager
 def open_unpacked(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
-    """A file to read from, unpacked if it is packed, whatever its name says."""
+    """An open file, decompressed if its content is compressed; its name does not matter."""
     with path.open("rb") as raw:
         if raw.peek(2)[:2] == b"\x1f\x8b":
             with gzip.open(raw) as unpacked:

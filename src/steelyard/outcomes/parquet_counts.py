@@ -50,15 +50,15 @@ DEFAULT_OUTCOME_COLUMNS = ("correct", "passed")
 RUN_COPY_COLUMNS = {"kind", "counts", "case", "model", "tier", "correct", "failure_stage"}
 """The columns by which a copy of a run is known: it has a row for every fact, not for every attempt."""
 IRRELEVANT_ROW_CODE = -3
-"""Stands for a row that says nothing about any attempt."""
+"""The sentinel for a row without an attempt."""
 JUDGED_OUTCOME_OFFSET = 2
-"""Added to an outcome whose attempt has another row that says that it is not judged yet."""
+"""A flag of outcomes whose attempt has another row that is not judged yet."""
 NAME_SQL_TYPES = ("VARCHAR", "UUID", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 """Types of what can be a name; those of whole numbers may be unsigned."""
 NUMBER_SQL_TYPES = ("FLOAT", "DOUBLE", "DECIMAL", *NAME_SQL_TYPES[2:])
 TRIMMED_WHITESPACE = " \t\n\r\v\f"
 MAX_MODEL_CASE_PAIRS = 1 << 24
-"""Models with cases that are counted; each takes a few hundred bytes, and a column of something else may have any number."""
+"""The maximum number of pairs of model and case; each takes a few hundred bytes, and the wrong column may have any number of values."""
 MAX_FILES_NAMED = 5
 """Files that a message names."""
 
@@ -127,7 +127,7 @@ def counts_from_parquet(
     *,
     memory: str = COUNTING_MEMORY_LIMIT,
 ) -> ModelCaseCounts:
-    """The same as columns of numbers; outcomes and names are not checked yet."""
+    """The same as columns of numbers, before outcomes and names are checked."""
     with tempfile.TemporaryDirectory() as scratch, open_database(scratch, memory, threads=_threads()) as database:
         _count(database, sources, columns)
         return _fetch_counts(database)
@@ -141,7 +141,7 @@ def counts_as_arrow(sources: Sequence[ParquetSource], columns: AttemptColumns, *
 
 
 class CountsMerger:
-    """Counts of some files that come together, in whatever order and however many, in bounded memory."""
+    """Counts of files that are merged in any order and any number, in bounded memory."""
 
     def __init__(self, *, memory: str = COUNTING_MEMORY_LIMIT) -> None:
         self._stack = ExitStack()
@@ -287,7 +287,7 @@ def _fetch_counts(database: duckdb.DuckDBPyConnection) -> ModelCaseCounts:
 
 
 def _unmasked(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A column in which None stands for what is not there."""
+    """A column with None for missing values."""
     import numpy as np
 
     return np.array(column.tolist(), object) if np.ma.is_masked(column) else np.asarray(column)
@@ -319,7 +319,7 @@ def _rows_query(database: duckdb.DuckDBPyConnection, source: ParquetSource, colu
 
 
 def _read_parquet_sql(source: ParquetSource, *, partitioned: bool) -> str:
-    # what a path tells is text, whatever it looks like; paths of ours may tell less than the rows do
+    # values from a path are always text; our own paths may have less than the rows
     how = "hive_types_autocast = false" if partitioned else "hive_partitioning = false"
     return f"read_parquet([{_file_list_sql(source)}], binary_as_string = true, {how})"
 
@@ -463,7 +463,7 @@ def _source_names(sources: Sequence[ParquetSource]) -> str:
 def _file_problems(
     database: duckdb.DuckDBPyConnection, sources: Sequence[ParquetSource], columns: AttemptColumns, error: Exception
 ) -> list[Problem]:
-    """What is wrong with which files; if none is to blame, what the database says."""
+    """The broken files with their problems; if none is broken, the message of the database."""
     duckdb = import_duckdb()
 
     found: list[Problem] = []

@@ -1,4 +1,4 @@
-"""Outcomes of repairs: a CSV file per model, and a list of the problems that were to be repaired."""
+"""Outcomes of repairs: a CSV file per model, and a list of the problems to repair."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ UNKNOWN_CASE_CODE, AMBIGUOUS_CASE_CODE = -1, -2
 
 
 class ListedRepairProblems(NamedTuple):
-    """What was to be repaired, as a problems file lists it."""
+    """The problems to repair, as a problems file lists them."""
 
     file: OutcomeFile
     ids: dict[str, int]
-    """The cases, with the line of each: by specific_oid where the file has it, else by oid."""
+    """The cases, with the line of each: by specific_oid where the file has it, otherwise by oid."""
     oids: dict[str, list[str]]
     """The cases that an oid stands for: several where it collides."""
     is_specific: bool
@@ -168,7 +168,7 @@ def _fixes(
 def _cases(pairs: Sequence[tuple[str, str]], listed: ListedRepairProblems | None) -> tuple[NameCodes, list[int]]:
     """The cases, and the case of every pair of oid and specific_oid.
 
-    An oid may stand for several problems; specific_oid then says which. A row that has none belongs to the only one.
+    An oid may belong to several problems; specific_oid then says which. A row without one belongs to the only one.
     """
     specifics: dict[str, dict[str, None]] = {}
     if listed and listed.is_specific:

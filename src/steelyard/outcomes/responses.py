@@ -104,7 +104,7 @@ def _responses(file: OutcomeFile, complaints: OutcomeProblemCollector) -> Iterat
             if not text.strip():
                 continue
             try:
-                # half of a surrogate pair is no text; what is left of a character that was cut becomes U+FFFD
+                # half of a surrogate pair is not text; what is left of a character that was cut becomes U+FFFD
                 whole = JSON_ESCAPE_PATTERN.sub(lambda match: rb"\ufffd" if match[1] else match[0], text)
                 line = msgspec.json.decode(whole, type=_ResultLine)
             except msgspec.ValidationError as error:
@@ -130,6 +130,6 @@ def _responses(file: OutcomeFile, complaints: OutcomeProblemCollector) -> Iterat
 
 
 def _run_name(path: Path) -> str:
-    """What a run is called whose lines do not say so: its file, or the folder of one that is called `results`."""
+    """The name of a run whose lines have none: that of its file, or of the folder of a file called `results`."""
     name = bare_file_name(path)
     return path.absolute().parent.name if name == "results" else name

@@ -73,7 +73,7 @@ class OutcomeTableBlock(NamedTuple):
     costs: npt.NDArray[Any] | None
     scores: npt.NDArray[Any] | None
     cell: Callable[[str, int], Any]
-    """What stands in a column of a row."""
+    """What is in a column of a row."""
 
 
 def table(
@@ -86,10 +86,10 @@ def table(
     cost: str | None = None,
     score: str | None = None,
 ) -> OutcomeTallies:
-    """How attempts came out, one tally per model: all files together, models and cases sorted by name.
+    """The outcomes of attempts, one tally per model: all files together, models and cases sorted by name.
 
     Every row is an attempt; with a `sample` column, rows about the same sample are one. Where no column was asked for
-    as `model` and there is none, the file's name is the model's. Raises an InputError with all that is wrong.
+    as `model` and there is none, the file's name is the model's. Raises an InputError with all problems.
     """
     complaints = OutcomeProblemCollector()
     reading = OutcomeTableReader(OutcomeTableColumns(case, model, passed, sample, cost, score), complaints)

@@ -102,7 +102,7 @@ _import_limits: list[Callable[[PluginKind, str], bool]] = []
 
 @contextlib.contextmanager
 def plugin_imports_limited(may_import: Callable[[PluginKind, str], bool]) -> Iterator[None]:
-    """Meanwhile parts of other distributions are imported only where this says so."""
+    """Within the block, parts of other distributions are imported only if this function allows it."""
     _import_limits.append(may_import)
     try:
         yield
@@ -115,7 +115,7 @@ def _may_import(kind: PluginKind, name: str) -> bool:
 
 
 def has_unchecked_settings(kind: PluginKind, name: str) -> bool:
-    """Whether the settings of a part are to be taken as they are, because it must not be imported to check them."""
+    """Whether the settings of a part stay unchecked, because it must not be imported to check them."""
     return name in foreign_plugins(kind) and not _may_import(kind, name)
 
 

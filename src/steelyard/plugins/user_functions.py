@@ -20,7 +20,7 @@ from steelyard.errors import InputError
 
 
 class UserFunction(NamedTuple):
-    """A function of the user's, and how it wants to be called."""
+    """A user's function, and the arguments that it takes."""
 
     body: Callable[..., Any]
     takes_both: bool
@@ -80,12 +80,12 @@ class _UncachedSourceLoader(SourceFileLoader):
 
 def _from_path(name: str) -> Any:
     if "" not in sys.path:
-        sys.path.insert(0, "")  # as `python -m` does: the user's own module lies where the command is run
+        sys.path.insert(0, "")  # as `python -m` does: the user's own module is in the current folder
     return importlib.import_module(name)
 
 
 async def in_loop(called: Awaitable[Any]) -> Any:
-    """Wait for an async function: what would end a program, or cancel a task that nobody cancels, must not end ours."""
+    """Await an async function; its SystemExit, or a cancellation that we did not request, must not end our program."""
     try:
         return await called
     except SystemExit as error:
@@ -113,7 +113,7 @@ async def in_thread(body: Callable[..., Any], *arguments: Any) -> Any:
             returned = body(*arguments)
         except BaseException as raised:  # noqa: BLE001  it is raised again where someone waits for it
             error = raised
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so there is no waiter
             loop.call_soon_threadsafe(end, returned, error)
 
     threading.Thread(target=work, daemon=True).start()

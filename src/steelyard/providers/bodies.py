@@ -14,7 +14,7 @@ from steelyard.records import TOKEN_COUNT_FIELDS, Answer, Cost, ToolCall
 from steelyard.records.bounds import is_bounded
 
 MAX_INTEGER_DIGITS = 400
-"""Digits of a number that are read at all; beyond that it is infinite to us."""
+"""The maximum digits of a number; a longer one counts as infinite."""
 STREAM_START_PATTERN = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:data|event|id|retry)?:")
 DATA_LINE_PATTERN = re.compile(rb"(?:\A|(?<=[\r\n]))[\xef\xbb\xbf \t]*data:([^\r\n]*)")
 """A line with data; before it may stand a mark of the encoding, or blanks."""
@@ -38,7 +38,7 @@ def storable_text(text: str) -> str:
 
 
 def json_value(body: bytes) -> Any:
-    """The value of a JSON text, read leniently; raises ValueError where it is no JSON, or more than one value."""
+    """The value of a JSON text, read leniently; raises ValueError where it is not JSON, or more than one value."""
     value, rest = leading_json_value(body)
     if rest:
         raise ValueError(f"something follows the JSON value: {rest[:40]!r}")
@@ -113,9 +113,9 @@ def storable(value: Any) -> Any:
 
 
 def stream_events(body: bytes) -> Iterator[tuple[int, dict[str, Any]]] | None:
-    """The objects in the events of a stream, each with the place where its event ends; None if a body is no stream.
+    """The objects in the events of a stream, each with the place where its event ends; None if a body is not a stream.
 
-    They raise ValueError where one is not whole. Some servers stream although nobody asked for it.
+    They raise ValueError where one is not whole. Some servers stream without being asked to.
     """
     return _stream_events(body) if STREAM_START_PATTERN.match(body) else None
 
@@ -160,24 +160,24 @@ def _event_value(data: bytes) -> dict[str, Any]:
 
 
 def as_dict(value: Any) -> dict[str, Any]:
-    """The value if it is an object, else an empty one."""
+    """The value if it is an object, otherwise an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: Any) -> list[Any]:
-    """The value if it is a list, else an empty one."""
+    """The value if it is a list, otherwise an empty one."""
     return value if isinstance(value, list) else []
 
 
 def strict_dict(value: Any) -> dict[str, Any]:
-    """The value if it is an object, an empty one where it is null; raises ValueError where something else could hide a part of the answer."""
+    """The value if it is an object, an empty one where it is null; raises ValueError for anything else, which could hide a part of the answer."""
     if value is None or isinstance(value, dict):
         return value or {}
     raise ValueError(f"{type(value).__name__} in place of an object")
 
 
 def strict_list(value: Any) -> list[Any]:
-    """The value if it is a list, an empty one where it is null; raises ValueError where something else could hide a part of the answer."""
+    """The value if it is a list, an empty one where it is null; raises ValueError for anything else, which could hide a part of the answer."""
     if value is None or isinstance(value, list):
         return value or []
     raise ValueError(f"{type(value).__name__} in place of a list")
@@ -209,7 +209,7 @@ def tool_call(value: Any) -> ToolCall:
 
 
 class LenientNumbers:
-    """The numbers of a response; one that cannot be is None, with a note."""
+    """The numbers of a response; an impossible one becomes None, with a note."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []

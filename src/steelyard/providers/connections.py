@@ -98,7 +98,7 @@ class ConnectionTrace:
         elif event == "connection.start_tls.complete":
             self._delivery.obstacle = ""
         elif event.endswith("receive_response_headers.started"):
-            # whatever comes over the network after this comes in a later round of the loop
+            # later data arrives in a later iteration of the loop
             asyncio.get_running_loop().call_soon(self._wait)
         elif event.endswith("receive_response_headers.complete"):
             if not (self._is_new or self._has_waited):
@@ -111,7 +111,7 @@ class ConnectionTrace:
 
 
 def _tls_hint(error: BaseException | None) -> str:
-    """The way out where a port does not speak TLS, or speaks nothing else."""
+    """A hint for a port that does not speak TLS, or speaks only TLS."""
     while error is not None:
         if isinstance(error, ssl.SSLError) and error.reason in PLAIN_PORT_SSL_REASONS:
             return "; the port does not speak TLS: write http:// instead of https:// if it is a plain one"

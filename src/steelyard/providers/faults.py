@@ -115,7 +115,7 @@ RESPONSE_SHAPES = (
     ),
     (FaultKind.REJECTED, "any other status from 400 to 499"),
 )
-"""Everything else that a response says about itself."""
+"""All other metadata of a response."""
 
 _KIND_OF_WORD = {word: row.kind for row in FINISH_REASONS for word in row.words}
 _STORED_FINISH = {
@@ -197,7 +197,7 @@ def _kind_of(word: str) -> FaultKind:
 
 
 def settled_finish(reason: Any, *, has_content: bool, where: str) -> tuple[str, str]:
-    """The finish to store and a note about it; raises Unavailable where the response is no answer."""
+    """The finish to store and a note about it; raises Unavailable where the response is not an answer."""
     word = _word(reason)
     kind = _kind_of(word)
     if kind is FaultKind.OUTAGE:
@@ -219,7 +219,7 @@ def _word(reason: Any) -> str:
 
 
 def has_finish(reason: Any) -> bool:
-    """Whether a finish reason says anything; some servers write null as a word while a stream goes on.
+    """Whether a finish reason says anything; some servers send null as a string until a stream ends.
 
     >>> has_finish("stop"), has_finish("null"), has_finish(None)
     (True, False, False)
@@ -308,13 +308,13 @@ def is_filtered_input(content: Any) -> bool:
 
 
 def names_filter(error: Any) -> bool:
-    """Whether an error without a status is about what the input says, by its codes or keys; a message is no proof."""
+    """Whether an error without a status is about what the input says, by its codes or keys; a message is not proof."""
     codes, keys, _ = _error_words(error)
     return bool(codes & FILTERED_CODES or keys & FILTERED_KEYS)
 
 
 def block_reason(body: Any) -> str:
-    """Why a provider blocked the prompt, in a response that says so and has no answer; else empty."""
+    """Why a provider blocked the prompt, in a response that says so and has no answer; otherwise empty."""
     feedback = body.get("promptFeedback") or body.get("prompt_feedback") if isinstance(body, dict) else None
     found = feedback.get("blockReason") or feedback.get("block_reason") if isinstance(feedback, dict) else None
     return _word(found)

@@ -26,7 +26,7 @@ PRICE_TABLES = {
 
 
 def price_table(name: str) -> dict[str, Price]:
-    """The prices of a table of ours; an empty name stands for none."""
+    """The prices of a table of ours; an empty name has none."""
     if name and name not in PRICE_TABLES:
         raise InputError(f'unknown price_table "{name[:80]}" ({did_you_mean(name[:80], PRICE_TABLES)})')
     return PRICE_TABLES[name] if name else {}
@@ -46,7 +46,7 @@ class Prices:
         return _listed(model)
 
     def cost(self, model: str, answer: Answer) -> Cost | None:
-        """What an answer cost: the provider's own word first, then tokens times price, else unknown."""
+        """What an answer cost: the provider's own figure, otherwise tokens times price, otherwise unknown."""
         if answer.cost is not None or answer.input_tokens is None or answer.output_tokens is None:
             return answer.cost
         price = self._own.get(model)

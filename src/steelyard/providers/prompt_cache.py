@@ -1,4 +1,4 @@
-"""Marks for providers that cache the beginning of a prompt only where a request says so, and what they save."""
+"""Marks for providers that cache the beginning of a prompt only on request, and what they save."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PromptCacheMarks:
 
     @property
     def saves(self) -> bool:
-        """Whether what was read from the cache is worth what was written, or too little was written to tell."""
+        """Whether reads from the cache paid for the writes, or too little was written to tell."""
         return self._written < TRIAL_WRITTEN_TOKENS or self._read * READ_DISCOUNT >= self._written * WRITE_SURCHARGE
 
     def marked(self, body: dict[str, Any], samples: int, shared: int = 0) -> dict[str, Any]:

@@ -28,7 +28,7 @@ MAX_TIMESTAMP_CHARACTERS = 64
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 REPLY_TEXT_KEYS = ("raw_response", "response", "output")
-"""Where results keep the reply; the first is that of suites, and stands for itself even when it is null."""
+"""The keys of the reply in results; the first is that of suites, and counts even if it is null."""
 RECORDED_FAILURE_KINDS = ("timeout", "crash", "error")
 """What can have come instead of an answer, in the order in which the text of an error is searched for it."""
 RECORDED_FAILURE_PATTERNS = {
@@ -115,14 +115,14 @@ class _RecordingLine(msgspec.Struct):
 
     @property
     def said_error(self) -> str:
-        """What a result says went wrong, in whatever shape."""
+        """The error of a result, in any of its forms."""
         if not self.error:  # absent, null, false or empty
             return ""
         return self.error if isinstance(self.error, str) else msgspec.json.encode(self.error).decode()
 
     @property
     def instead(self) -> str:
-        """What came instead of an answer, by the recorded class, else by the error where there is no reply; empty if one did."""
+        """The reason for a missing answer, from the recorded class or from the error; empty if there is an answer."""
         recorded = self.classification
         primary = recorded.get("primary") if isinstance(recorded, dict) else recorded
         if primary in RECORDED_FAILURE_KINDS:
@@ -233,7 +233,7 @@ class ReplayProvider:
             return os.pread(file.fileno(), length, start)
 
     def _result(self, recorded: _RecordingLine, case: Case) -> Answer:
-        """A line of a suite's results, judged again: of its own classification only what came instead of an answer counts."""
+        """A line of a suite's results, judged again: its own classification counts only for missing answers."""
         instead, error = recorded.instead, recorded.said_error
         if case.kind == "response":
             return recorded.with_numbers(Answer(text=recorded.text, finish=instead or recorded.finish, error=error))
@@ -251,7 +251,7 @@ class ReplayProvider:
         return len(self._places.get(case, ()))
 
     def unmatched(self, cases: Collection[str]) -> int:
-        """How many replies are recorded for none of these cases."""
+        """The number of recorded replies that belong to none of these cases."""
         return sum(len(places) for case, places in self._places.items() if case not in cases)
 
     async def offers(self) -> list[OfferedModel]:
@@ -307,7 +307,7 @@ def _require_replies(found: dict[str, ReplayProvider], model: str) -> dict[str, 
 def _index_replies(
     found: dict[str, ReplayProvider], another: Callable[[], ReplayProvider], path: Path, file: IO[bytes]
 ) -> None:
-    """Add where the lines of a file lie that are replies, under the names of their models."""
+    """Add the places of the replies in a file, under the names of their models."""
     stem = path.name.partition(".")[0]
     start = 0
     for number, line in enumerate(iter(lambda: file.readline(MAX_RECORDING_LINE_BYTES + 1), b""), 1):
@@ -356,7 +356,7 @@ def _parse_recording_line(line: bytes) -> _RecordingLine | None:
 
 
 def _shape_problem(line: bytes, error: msgspec.ValidationError) -> str:
-    """What JSON that is no line of a recording is instead."""
+    """What kind of JSON a line is that is not part of a recording."""
     if line.lstrip().startswith(b"{"):
         return str(error)
     what = "a string that contains JSON" if re.match(rb'\s*"\s*\{', line) else "no JSON object"
@@ -369,7 +369,7 @@ def _decoded(line: bytes) -> _RecordingLine:
     except msgspec.DecodeError:
         if not any(match[1] for match in JSON_ESCAPE_PATTERN.finditer(line)):
             raise
-    # as long as what it stands for, so that columns stay what they are
+    # as long as the original, so that columns do not move
     return _line.decode(JSON_ESCAPE_PATTERN.sub(lambda match: rb"\ufffd" if match[1] else match[0], line))
 
 

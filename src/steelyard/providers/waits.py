@@ -13,7 +13,7 @@ from steelyard.protocols import RateLimitHeadroom
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds the server asks us to wait, if it says so in a way that can be understood."""
+    """The seconds that the server asks us to wait, if it gives a readable value."""
     if (milliseconds := _number(headers.get("retry-after-ms", ""))) is not None:
         return _seconds_from_now(milliseconds) if milliseconds >= MIN_EPOCH_SECONDS else milliseconds / 1000
     return seconds_until(headers.get("retry-after", ""))
@@ -67,7 +67,7 @@ def seconds_until(text: str) -> float | None:
 
 
 MIN_EPOCH_SECONDS = 1e9
-"""Nobody asks for a wait of thirty years: such a number is a moment since 1970, in seconds or in a fraction of them."""
+"""No server asks for a wait of thirty years: such a number is a Unix timestamp, in seconds or in a fraction of them."""
 
 
 def _seconds_from_now(number: float) -> float:

@@ -43,7 +43,7 @@ MAX_REQUESTS_PER_ENDPOINT = 64
 
 Shape = TypeVar("Shape")
 EventReader = Callable[[bytes], Iterable[tuple[int, dict[str, Any]]] | None]
-"""The events of a body, each with its end; None if it is no stream."""
+"""The events of a body, each with its end; None if it is not a stream."""
 RequestSigner = Callable[[str, str, bytes], Mapping[str, str]]
 """The headers that sign a request: its method, its address and its body."""
 
@@ -91,7 +91,7 @@ class HttpEndpoint:
         self._headers = {"accept": "application/json", "accept-encoding": "identity", **headers}
         given = [secret for secret in secrets if secret]
         self._has_key = bool(given)
-        # a short one is a word that stands in honest messages too
+        # a short one may be a word in an honest message
         self._secrets = [secret for secret in given if len(secret) >= 8]
         self._client: httpx2.AsyncClient | None = None
         self._former_clients: list[httpx2.AsyncClient] = []
@@ -176,13 +176,13 @@ class HttpEndpoint:
         )
 
     def _keep_no_connection(self) -> None:
-        """Use every connection once: who sent a response too many may send another just after a request, when nobody can tell."""
+        """Use every connection once: a server that sent an extra response may send another one right after a request, where it cannot be detected."""
         if self._client is not None and not self._former_clients:
             self._former_clients.append(self._client)
             self._client = self._new_client(0)
 
     def decode(self, exchange: HttpExchange, shape: type[Shape]) -> Shape:
-        """The body as it ought to be; a server that sends something else is out of order."""
+        """The decoded body; a server that sends anything else counts as unavailable."""
         try:
             return msgspec.json.decode(exchange.body, type=shape, strict=False)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -248,7 +248,7 @@ class HttpEndpoint:
                 )
 
     def not_expected(self, exchange: HttpExchange, error: Exception) -> Unavailable:
-        """What to raise for a response that is no answer."""
+        """What to raise for a response that is not an answer."""
         sent = exchange.headers.get("content-type", "nothing it would name")
         start = self.clean(exchange.body[:1000].decode("utf-8", "replace"))[:80]
         return Unavailable(

@@ -1,4 +1,4 @@
-"""The bounds of numbers that come from outside: nothing can be computed from one that lies beyond them."""
+"""The bounds of numbers that come from outside: numbers beyond them cannot be computed with."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Expectations(Record, frozen=True, kw_only=True):
 
 
 class Pair(Record, frozen=True, kw_only=True):
-    """What goes in and what must come out."""
+    """An input and its expected output."""
 
     input: Any = ""
     """The text on standard input; for a function the list of its arguments."""
@@ -139,7 +139,7 @@ class Verify(Record, frozen=True, kw_only=True):
     """The other keys, which the verifier's own struct knows; the loader puts them here."""
 
     def settings_as(self, kind: type[AnyStruct]) -> AnyStruct:
-        """What a verifier is to do, as its own struct."""
+        """The settings of a verifier, as its own struct."""
         return settings_as(kind, self, self.settings)
 
 
@@ -175,7 +175,7 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
     suite: str = ""
     """The suite that the case belongs to; each suite has a score of its own."""
     expected_classification: ExpectedClassification = ""
-    """How its author expects models to come out, `pass` or `fail`: what is reported beside the score, and never is part of it."""
+    """The outcome that its author expects, `pass` or `fail`: it is reported beside the score, and is never part of it."""
     critical: bool = False
     metadata: dict[str, Any] = {}
     tools: tuple[CaseTool, ...] = ()
@@ -240,7 +240,7 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def tests_digest(self) -> str:
-        """Equal for two cases whose answers are verified alike; where the files lie does not matter."""
+        """Equal for two cases whose answers are verified alike; the location of files does not matter."""
         verify = msgspec.structs.replace(self.verify, python=self.verify.python.rpartition("/")[2], python_env="")
         expectations = msgspec.structs.replace(
             self.expectations, custom_check=self.expectations.custom_check.rpartition("/")[2]

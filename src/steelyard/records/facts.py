@@ -20,12 +20,12 @@ TestOutcome = Literal["passed", "failed", "ignored"]
 TestFailureCause = Literal["", "comparison", "computation", "exception", "memory", "cpu", "death"]
 """What failed a test, as far as it is known; for `computation` it raised something that no broken machine causes."""
 Trust = Literal["", "isolated", "in-process", "unproved", "recorded"]
-"""Where tests ran: isolated from the code they judge, in one process with it, or there without a proof of their end; `recorded`
-where another tool says so, and empty where no code was run."""
+"""Where tests ran: isolated from the code they judge, in one process with it, or there without a proof of their end;
+`recorded` if another tool decided, and empty where no code was run."""
 
 
 def is_trusted(trust: Trust, required: Trust) -> bool:
-    """Whether tests ran at least as far apart from the answer as required.
+    """Whether a verdict has at least the required trust.
 
     >>> is_trusted("in-process", "isolated"), is_trusted("isolated", "in-process")
     (False, True)
@@ -35,7 +35,7 @@ def is_trusted(trust: Trust, required: Trust) -> bool:
 
 
 class Finish(StrEnum):
-    """Why a model stopped, as far as we look at it; a provider may say something else."""
+    """The finish reasons that we distinguish; a provider may report others."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -78,30 +78,30 @@ class Answer(Record, frozen=True, kw_only=True):
     cost: Cost | None = None
     """None when no price is known: unknown is not free."""
     latency: float | None = None
-    """Seconds from sending the request that was answered to its last byte; for an agent from its start to its end. None where
-    nobody measured them: unknown is not 0."""
+    """Seconds from sending the request that was answered to its last byte; for an agent from its start to its end. None
+    if they were not measured: unknown is not 0."""
     first_token: float | None = None
     """Seconds from sending the request to the first token of a streamed answer; None if it was not streamed."""
     recorded_at: str = ""
-    """When the answer came, where a recording says so; empty for one that came when it was stored."""
+    """When the answer arrived, if a recording says it; otherwise empty, and it arrived when it was stored."""
     request_id: str = ""
     transcript: str = ""
     """What an agent printed: the beginning and the end of it."""
     exit_code: int | None = None
     """How an agent ended; negative: the signal that ended it."""
     tool_calls: tuple[ToolCall, ...] = ()
-    """The tools that the model wants to be called, in its order; where tools were called for it, those of its last turn."""
+    """The tool calls that the model requested, in its order; after a conversation, those of its last turn."""
     turns: tuple[Turn, ...] = ()
     """The trace, where more than one request was made for the answer: what was said, called and returned, in order."""
     native: tuple[dict[str, Any], ...] = ()
-    """What the provider wants to be given back with the results of these calls; it is kept until the conversation ends."""
+    """Data that the provider must get back with the results of these calls; it is kept until the conversation ends."""
     other_choices: tuple[str, ...] = ()
     """The texts of further choices that a server sent unasked; they never count as attempts."""
     note: str = ""
     """What is odd about how it came: an unknown finish reason, a number that cannot be one."""
 
     def __post_init__(self) -> None:
-        """Drop numbers that make no sense, wherever they come from: the text beside them was paid for all the same."""
+        """Drop impossible numbers from any source: the text beside them was paid for in any case."""
         # most answers are sound, and each is made several times
         counts = (self.input_tokens, self.output_tokens, self.cached_tokens, self.cache_write_tokens)
         rest = (self.cache_write_1h_tokens, self.reasoning_tokens, self.latency, self.first_token)
@@ -135,7 +135,7 @@ class Span(Record, frozen=True, kw_only=True):
 
 
 class DiagnosticLevel(StrEnum):
-    """How bad a diagnostic is, as far as we look at it; another tool may have a word of its own."""
+    """The severities that we distinguish; another tool may have others."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -202,7 +202,7 @@ class Finding(Record, frozen=True, kw_only=True):
     """Lint warnings; None when no linter was asked."""
     diagnostics: tuple[Diagnostic, ...] = ()
     missing: tuple[str, ...] | None = None
-    """Expected functions and types that the code does not define; None when nobody looked."""
+    """Expected functions and types that the code does not define; None if that was not checked."""
     passed: bool | None = None
     """The verifier's own yes or no, where it has one."""
     score: SignedNumber | None = None
@@ -229,13 +229,13 @@ class Finding(Record, frozen=True, kw_only=True):
     isolation: str = ""
     """The sandbox the code ran in."""
     tampered: str = ""
-    """How the code tried to forge its result, if it was caught at it; such an attempt has failed."""
+    """How the code tried to forge its result, if that was detected; such an attempt has failed."""
     trouble: str = ""
     """How its end looks like a machine in trouble, a kill from outside for example; never stored: it is verified again alone."""
     rechecked: Count = 0
     """How often the attempt was verified again."""
     disagreed: Count = 0
-    """How often it then came out otherwise."""
+    """How often that gave another verdict."""
 
 
 class Fact(Record, tag_field="kind", frozen=True, kw_only=True):
@@ -312,7 +312,7 @@ class Judgment(Fact, tag="appraisal", frozen=True, kw_only=True):
     rubric: str
     """The digest of the rubric."""
     answer: Answer
-    """The judge's last reply, as it came; what it cost, all requests for it together."""
+    """The judge's last reply, unchanged, with the cost of all requests for it."""
     requests: Count = 1
     """How often the judge was asked for it."""
     unusable: str = ""

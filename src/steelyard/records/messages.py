@@ -13,7 +13,7 @@ ContentType = Literal["text", "image", "audio", "file"]
 
 
 class MessageRole(StrEnum):
-    """Who speaks, as far as we look at it; an eval set may name another role that its provider knows."""
+    """The roles that we distinguish; an eval set may name another one that its provider knows."""
 
     SYSTEM = "system"
     USER = "user"
@@ -22,7 +22,7 @@ class MessageRole(StrEnum):
 
 
 class ToolCall(Record, frozen=True, kw_only=True):
-    """A tool that a model wants to be called."""
+    """A tool call that a model requested."""
 
     name: str
     arguments: str = ""
@@ -36,19 +36,19 @@ class ContentPart(Record, frozen=True, kw_only=True):
     type: ContentType
     text: str = ""
     path: str = ""
-    """A file beside the eval set; once loaded, where it lies on this machine."""
+    """A file beside the eval set; once loaded, its path on this machine."""
     url: str = ""
     """An address that the provider fetches the file from; nothing is fetched here."""
     media_type: str = ""
     """Such as `image/png`; by default it follows from the suffix."""
     digest: str = ""
-    """A digest of the file's bytes, filled in by the loader: it stands for the file in the ask key."""
+    """A digest of the file's bytes, filled in by the loader: it represents the file in the ask key."""
     kept: str = ""
     """Where a run has a copy of the file, filled in while it is asked."""
 
     @property
     def label(self) -> str:
-        """What stands for the part where only text can be shown."""
+        """The placeholder for the part where only text can be shown."""
         return self.text if self.type == "text" else f"[{self.type}: {self.url or self.path.rpartition('/')[2]}]"
 
 
@@ -59,13 +59,13 @@ class Message(Record, frozen=True, kw_only=True):
     """A `MessageRole`, or another role that the provider knows; it is sent as it is."""
     content: str | tuple[ContentPart, ...]
     tool_calls: tuple[ToolCall, ...] = ()
-    """For `assistant`: the tools that were to be called."""
+    """For `assistant`: the tool calls that it requested."""
     tool_call_id: str = ""
     """For `tool`: the call that this is the result of."""
     is_error: bool = False
     """For `tool`: whether calling it failed."""
     native: tuple[dict[str, Any], ...] = ()
-    """For `assistant`: what its provider sent and wants to be given back, instead of what it says in our words."""
+    """For `assistant`: the original message of its provider, which is sent back instead of our form of it."""
 
     @property
     def text(self) -> str:
@@ -81,7 +81,7 @@ class Message(Record, frozen=True, kw_only=True):
 
     @property
     def without_paths(self) -> Message:
-        """The message by what it says, wherever its files lie."""
+        """The message by its content, independent of where its files are."""
         if isinstance(self.content, str):
             return self
         parts = tuple(msgspec.structs.replace(part, path="", kept="") for part in self.content)
@@ -98,5 +98,5 @@ class Tool(Record, frozen=True, kw_only=True):
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of its arguments, also where it has none."""
+        """The JSON Schema of its arguments, or an empty one."""
         return self.parameters or {"type": "object", "properties": {}}

@@ -34,7 +34,7 @@ class RecordedAttempt(Record, frozen=True, kw_only=True):
     levels: dict[str, bool] = {}
     """What each scorer says, where there are several."""
     failure: str = ""
-    """What broke in the tool or on the way to the model, so that there is no outcome."""
+    """The error in the tool or the connection that prevented an outcome."""
     tests: str = ""
     """A digest of the tests, where the file has one."""
     group: str = ""

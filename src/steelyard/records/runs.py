@@ -37,7 +37,7 @@ class GateLook(Record, frozen=True, kw_only=True):
 
     at: str
     baseline: str
-    """A digest of what the run was held against, and how."""
+    """A digest of the baseline and of how the run was compared with it."""
     data: str
     """A digest of what the run had to show."""
     alpha: Share
@@ -62,7 +62,7 @@ class GateLook(Record, frozen=True, kw_only=True):
 
 
 class Rule(Record, frozen=True, kw_only=True):
-    """How much each fact about code weighs in its score; code that does not compile scores 0 under every rule."""
+    """The weight of each fact about code in its score; code that does not compile scores 0 under every rule."""
 
     name: str
     """What `--rule` calls it."""
@@ -79,7 +79,7 @@ class Rule(Record, frozen=True, kw_only=True):
 
 
 class SuiteRule(Record, frozen=True, kw_only=True):
-    """How suites are scored beside the plain rule, under which a pass is 1, all else 0, and every suite counts once."""
+    """How suites are scored beside the plain rule, under which a pass is 1, everything else is 0, and every suite counts once."""
 
     penalties: dict[str, Share] = {}
     """What a failure of each class costs, from 0 to 1; a class that is not named costs 1."""
@@ -102,9 +102,9 @@ class StoppingRule(Record, frozen=True, kw_only=True):
     """When a run that asks in rounds has asked enough: as soon as a gate can decide."""
 
     baseline: str
-    """What it is held against, as the user named it."""
+    """The baseline, as the user named it."""
     most: AttemptNumber
-    """Attempts per case and model at the most."""
+    """The maximum number of attempts per case and model."""
     least: AttemptNumber = 1
     """Attempts per case and model before the first look."""
     alpha: Share = 0.05
@@ -149,7 +149,7 @@ class WitnessCounts(Record, frozen=True, kw_only=True):
 
 
 class Spending(Record, frozen=True, kw_only=True):
-    """What a run did not have to pay, and what it paid without a reply so far, in US dollars."""
+    """What a run saved, and what it paid for conversations without a reply so far, in US dollars."""
 
     cache_saved_usd: float = 0.0
     """What replies of earlier runs cost that were taken from the cache."""
@@ -158,7 +158,7 @@ class Spending(Record, frozen=True, kw_only=True):
     prompt_caching_saved_usd: float = 0.0
     """What prompts would have cost more without the provider's cache; negative if writing it cost more than reading saved."""
     unfinished_usd: float = 0.0
-    """What turns cost whose conversation has no reply yet; no other figure has it."""
+    """The cost of turns in conversations without a reply; it is in no other figure."""
 
 
 class RunInfo(Record, frozen=True, kw_only=True):
@@ -171,14 +171,14 @@ class RunInfo(Record, frozen=True, kw_only=True):
     recordings: tuple[EvalSetFile, ...] = ()
     """The files of other tools that attempts and verdicts were imported from."""
     models: tuple[str, ...] = ()
-    """As they were asked for, where tiers are compared one for each tier; a replay stands for the models it recorded."""
+    """As requested, one for each tier if tiers are compared; a replay represents the models that it recorded."""
     names: tuple[str, ...] = ()
     """The same models by the names that facts carry."""
     folder: str = ""
     """The folder in which the run was started, where models are named by relative paths."""
     parameters: dict[str, Any] = {}
     base_url: str = ""
-    """Where every provider was reached, if the user said so."""
+    """The base URL of all providers, if the user gave one."""
     system: str = ""
     tiers: tuple[str, ...] = ()
     experiment: Experiment | None = None
@@ -207,7 +207,7 @@ class RunInfo(Record, frozen=True, kw_only=True):
     unrecorded: dict[str, Count] = {}
     """Per model, how many cases a replay had no recording for."""
     require_trust: Trust = ""
-    """How far apart from an answer its tests must have run for a pass to count; empty if any will do."""
+    """The trust that a verdict needs for a pass to count; empty if any is enough."""
     skipped: dict[str, str] = {}
     """The cases that were left out because the machine could not verify them, with the reason."""
     uncontained: dict[str, str] = {}

@@ -15,7 +15,7 @@ class Tier(Record, frozen=True, kw_only=True):
     name: str
     """What tables call it, such as `T0`."""
     title: str = ""
-    """What it is, in a few words."""
+    """A short description."""
     model: str = ""
     """Provider and model; for an agent the name of the model that it uses, where reports should show one."""
     system: str = ""
@@ -62,14 +62,14 @@ class Experiment(Record, frozen=True, kw_only=True):
     id: str
     name: str = ""
     tiers: tuple[Tier, ...]
-    """The first is what the others are held against."""
+    """The others are compared with the first."""
     inheriting: tuple[InheritingTier, ...] = ()
     """Tiers that are added once the tiers are decided that they extend."""
     winners: dict[str, str] = {}
     """The tier that was the best of those that a tier could extend, by the name of the tier that extends it."""
     pass_weight: float = 0.5
     impl_weight: float = 0.5
-    """How much passing, and the judges' score, weigh in the composite."""
+    """The weights of passing and of the judges' score in the composite."""
     budget_usd: float | None = None
     """The most that may be spent on it, judges included, unless somebody says otherwise when it is carried on."""
 

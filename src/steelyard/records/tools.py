@@ -50,7 +50,7 @@ class CaseTool(Tool, frozen=True, kw_only=True):
 
     @property
     def by_content(self) -> tuple[Any, ...]:
-        """The tool by what it does, wherever its file lies."""
+        """The tool by what it does, independent of where its file is."""
         function = self.python.rpartition("/")[2]
         return self.definition, function, self.source, self.result, self.results, self.error
 

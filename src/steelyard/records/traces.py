@@ -31,20 +31,20 @@ TOKEN_COUNT_FIELDS = (
 
 
 class ToolResult(Record, frozen=True, kw_only=True):
-    """What came of one call of a tool."""
+    """The result of one tool call."""
 
     name: str
     content: str
-    """What the model was told."""
+    """The text that was sent to the model."""
     call_id: str = ""
     is_error: bool = False
-    """Whether the call failed; the model is told why."""
+    """Whether the call failed; the text says why."""
     seconds: float | None = None
-    """How long the call took; None if nobody measured it."""
+    """How long the call took; None if it was not measured."""
 
 
 class Turn(Record, frozen=True, kw_only=True):
-    """One turn of a conversation: what a model or a simulated user said, and what came of the tools that it called."""
+    """One turn of a conversation: what a model or a simulated user said, and the results of its tool calls."""
 
     role: TurnRole = "assistant"
     """Who speaks: the model that is tested, or the user that another model plays."""
@@ -52,7 +52,7 @@ class Turn(Record, frozen=True, kw_only=True):
     reasoning: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
-    """One for each call, in order; empty while they are not called, or where nothing is."""
+    """One for each call, in order; empty before they are called, and without calls."""
     finish: str = "stop"
     """Why the model stopped: a `Finish`, or the provider's own word."""
     model: str = ""
@@ -72,11 +72,11 @@ class Turn(Record, frozen=True, kw_only=True):
     first_token: float | None = None
     request_id: str = ""
     native: tuple[dict[str, Any], ...] = ()
-    """What the provider wants to be given back; kept as long as the conversation goes on."""
+    """Data that the provider must get back; kept until the conversation ends."""
     note: str = ""
 
     def __post_init__(self) -> None:
-        """Drop numbers that make no sense, wherever they come from."""
+        """Drop impossible numbers from any source."""
         # most turns are sound, and each is made several times
         counts = (self.input_tokens, self.output_tokens, self.cached_tokens, self.cache_write_tokens)
         rest = (self.cache_write_1h_tokens, self.reasoning_tokens, self.latency, self.first_token)

@@ -1,6 +1,6 @@
 """Results as text: one pure function per format, found by name or by a file's suffix.
 
-Comes in: what analysis, comparison and tiers worked out. Goes out: text; others print and write it.
+Comes in: what analysis, comparison and tiers computed. Goes out: text; others print and write it.
 Nothing here reads a file, a clock or the network.
 """
 
@@ -63,7 +63,7 @@ def needs_texts(name: str) -> bool:
 
 
 def render(name: str, results: RunResults, *, where: str = "") -> str:
-    """The report registered under a name; if it fails, the message names the file `where` it was to be written."""
+    """The report registered under a name; if it fails, the message names `where`, the file to be written."""
     return "".join(rendered_pieces(name, results, where=where))
 
 

@@ -161,7 +161,7 @@ def _class_changes(suite: SuiteChange) -> str:
 
 
 def headline(comparison: ThresholdComparison) -> list[str]:
-    """How much changed, and how much of it noise alone would change."""
+    """The size of a change, and how much of it noise alone would explain."""
     flags = counted(len(comparison.regressions), "regression")
     others = f"{counted(len(comparison.improvements), 'improvement')}, {comparison.unchanged:,} unchanged"
     noise = (
@@ -329,7 +329,7 @@ def _judged_reasons(model: JudgedModelDecision, decision: JudgedDecision) -> Ite
 
 
 def reasons(model: ModelDecision, decision: Decision) -> Iterator[str]:
-    """Why the verdict is what it is, the most telling first."""
+    """The reasons for the verdict, the most important first."""
     margin = decision.rule.margin
     yield f"suite: {model.suite}, {effect_points(model.effect)} over {counted(model.cases, 'case')}"
     yield f"cases: {_cases_sentence(model, decision)}"
@@ -423,7 +423,7 @@ MAX_LISTED_PLAN_CASES = 5
 
 
 def plan_text(plan: ComparisonPlan) -> str:
-    """What a person reads in a terminal: the number first, then what else there is to know."""
+    """What a person reads in a terminal: the number first, then the details."""
     lines = [_headline(plan)]
     for model in plan.models:
         lines += ["", line(model.model), *(f"  {reason}" for reason in _reasons(model, plan)), ""]

@@ -236,7 +236,7 @@ class FlaggedAttempts(NamedTuple):
 
 
 def flagged_attempts(models: Sequence[ModelSummary]) -> list[FlaggedAttempts]:
-    """What a reader would want to see with their own eyes: forgeries, then verdicts that did not come out the same."""
+    """What a reader should look at first: forgeries, then verdicts that did not come out the same."""
     found = []
     forged = sum(model.tampered for model in models)
     if forged:
@@ -288,7 +288,7 @@ def witness_text(summary: Summary) -> str:
 
 
 def spending_text(summary: Summary) -> str:
-    """What was saved, and what conversations without a reply cost; empty if there is nothing to tell."""
+    """What was saved, and what conversations without a reply cost; empty if there is nothing to report."""
     spending = summary.spending or Spending()
     lost = max(0.0, -spending.prompt_caching_saved_usd)
     amounts = {
@@ -325,7 +325,7 @@ def case_figures(case: CaseSummary, *, brief: bool = False) -> str:
         return "not judged"
     parts = [f"{case.correct}/{case.attempts} correct{rate(case.rate).partition('%')[2]}"]
     if not brief:
-        # pass@1 is the share of correct attempts, which stands there already
+        # pass@1 is the share of correct attempts, which is already there
         sizes = [(k, value) for k, value in sorted(case.pass_at.items()) if k > 1]
         parts += [f"pass@{k} {'-' if value is None else f'{value:.1%}'}" for k, value in sizes]
     parts += [] if case.score is None else [f"score {case.score:.3f}"]
@@ -354,7 +354,7 @@ def outcome(tried: AttemptText) -> str:
 
 
 def missing_reason(tried: AttemptText) -> tuple[str, str]:
-    """The stage an attempt without a verdict is at, and what stands in the way."""
+    """The stage of an attempt without a verdict, and the reason."""
     if tried.failure is not None:
         return tried.failure.stage, tried.failure.message
     if tried.reply is None:

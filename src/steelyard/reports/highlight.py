@@ -1,4 +1,4 @@
-r"""Code in colours, in one pass over it, whatever it holds.
+r"""Syntax highlighting of any text in one pass.
 
 Every pattern below matches from where it begins: what is left open ends with its line or with the text, so nothing is
 ever read twice. Lexers that are made for well-formed code are not like that: five thousand blank lines keep one busy for

@@ -1,4 +1,4 @@
-"""A run as one page that needs nothing else: no network, no script, and nothing a model wrote is ever markup."""
+"""A run as one self-contained page: no network, no script, and nothing that a model wrote is ever markup."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ SMALL_RUN_PAGE_BYTES = 4_900_000
 PAGE_BYTES_PER_ATTEMPT = 4_500
 """Bytes that each attempt beyond those of a small run may add."""
 MAX_MATRIX_ROWS = 2_000
-"""Of the matrix; a larger one is no longer looked at."""
+"""The maximum number of rows in the matrix; people do not read a longer one."""
 MAX_PAGE_NAME_CHARACTERS = 120
 """Letters of a name."""
 
 
 class BaselineReport(NamedTuple):
-    """What a run is held against, and what came of it."""
+    """The baseline of a run, and the result of the comparison."""
 
     comparison: ThresholdComparison
     decision: Decision
@@ -141,7 +141,7 @@ def report(results: RunResults) -> str:
 
 
 def html_report_data(results: RunResults) -> HtmlReportData:
-    """What the page of such a run is made of."""
+    """The data of a run's page."""
     table = table_of_texts(results.info, results.cases, results.attempts)
     picked = shown_attempts(table.rows)
     keys = {(results.cases[row.case].id, *table.columns[row.column], row.number) for row in picked.rows}
@@ -246,7 +246,7 @@ def _size_summary(material: HtmlReportData) -> str:
 
 
 def _headline_verdict(material: HtmlReportData) -> HeadlineVerdict:
-    """The verdict: that of the gate where there is a baseline, else who is ahead, or how good the only model is."""
+    """The verdict: that of the gate where there is a baseline, otherwise who is ahead, or how good the only model is."""
     summary = material.summary
     if material.against is not None:
         return _gate_verdict(material.against)

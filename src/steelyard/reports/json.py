@@ -160,7 +160,7 @@ def _per_model(model: ModelSummary) -> dict[str, Any]:
         "avg_compilation_rate": model.per_attempt.compile_rate,
         "avg_test_pass_rate": model.per_attempt.test_pass_rate,
         "avg_clippy_score": model.per_attempt.lint,
-        # 0 tokens are a reply whose tokens nobody counted
+        # 0 tokens mean that they were not counted
         "total_tokens": model.input_tokens + model.output_tokens or None,
         "total_cost_usd": model.cost_usd,
         "avg_latency_ms": None if model.latency.value is None else model.latency.value * 1000,

@@ -40,8 +40,8 @@ def report(results: RunResults) -> str:
     """A suite per model and in it a test per case.
 
     A test fails unless every judged attempt is correct: a model that is right now and then is a flaky test, and the
-    message says how often it was right. Where no attempt was judged it is an error, which CI systems tell apart from
-    a failure. Attempts that are missing beside judged ones do not count; a property says how many there are.
+    message says how often it was right. Without a judged attempt it is an error, which CI systems distinguish from a
+    failure. Attempts that are missing beside judged ones do not count; a property says how many there are.
     """
     rows: dict[tuple[str, str], dict[str, CaseSummary]] = {}
     for case in results.summary.cases:

@@ -96,7 +96,7 @@ class MachineHealth(Record, frozen=True, kw_only=True):
 
 
 def standings_markdown(standings: Standings) -> str:
-    """The same as a table in GitHub's Markdown, with what there is to know beneath it."""
+    """The same as a table in GitHub's Markdown, with notes below it."""
     head, rows = standings_rows(standings)
     parts = [markdown_table(head, ([code(row[0]), *row[1:]] for row in rows))]
     if not standings.conclusive:
@@ -178,7 +178,7 @@ def _put_rows(page: TerminalPage, head: Sequence[str], rows: Sequence[Sequence[s
         return
     table = Table(box=None, show_edge=False, pad_edge=False, padding=(0, COLUMN_GAP, 0, 0), header_style="bold")
     for name in head:
-        # a name or a number that is broken in two cannot be copied; only the last column may go on below
+        # a name or a number that is broken in two cannot be copied; only the last column may wrap
         table.add_column(name, no_wrap=name != head[-1], overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))

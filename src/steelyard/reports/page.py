@@ -82,7 +82,7 @@ def _interval(estimate: Estimate) -> str:
 
 @cache
 def environment(*further: jinja2.BaseLoader) -> jinja2.Environment:
-    """The templates of reports, with those of further loaders before them; whatever is put into one is escaped."""
+    """The templates of reports, with those of further loaders before them; all values in them are escaped."""
     import jinja2
 
     made = jinja2.Environment(
@@ -231,7 +231,7 @@ MAX_SMALL_RUN_ATTEMPTS = 1_000
 MAX_SHOWN_FAILURES = 3_000
 """Failures of a larger run whose texts are shown; with more, no browser would open the page."""
 MIN_SHOWN_PASSES = 200
-"""Correct attempts of a larger run whose texts are shown, whatever the number of failures."""
+"""The number of correct attempts of a larger run whose texts are shown."""
 
 
 class ShownAttempts(NamedTuple):

@@ -26,11 +26,11 @@ MAX_SARIF_LOCATIONS = 100
 """Places of one result, of which GitHub shows no more."""
 
 MAX_SARIF_CODE_CHARACTERS = 2_000_000
-"""Characters of all the code that goes along; code beyond is named and left out."""
+"""The maximum number of characters of included code; further code is left out, and a note says so."""
 
 SarifLevel = Literal["error", "warning", "note"]
 SARIF_LEVELS: Mapping[str, SarifLevel] = {DiagnosticLevel.ERROR: "error", DiagnosticLevel.WARNING: "warning"}
-"""The levels of SARIF; whatever else a tool says is a note."""
+"""The levels of SARIF; any other level becomes a note."""
 SARIF_LEVEL_ORDER: tuple[SarifLevel, ...] = ("error", "warning", "note")
 
 SOURCE_SUFFIX_BY_LANGUAGE: Mapping[str, str] = {
@@ -123,7 +123,7 @@ def artifact_uri(case: Case, *parts: str) -> str:
 
 
 def _span_file_uri(remark: AttemptDiagnostic, span: Span | None) -> str:
-    """The address of the file that a span is in: one of the case's own, or else the answer."""
+    """The address of the file that a span is in: one of the case's own, otherwise the answer."""
     case, tried = remark.tried.case, remark.tried
     if span is not None and (span.file in case.verify.files or span.file == "tests.rs"):
         return artifact_uri(case, span.file)
@@ -190,7 +190,7 @@ def _results(shown: Iterable[AttemptDiagnostic], order: Mapping[str, int]) -> It
             "message": {"text": _message(diagnostic)},
             "locations": [_location(remark, spans[0])],
             "partialFingerprints": {
-                # GitHub's own name for what stays when lines move; the number tells equal ones in a file apart
+                # GitHub's own name for what stays when lines move; the number distinguishes equal ones in a file
                 "primaryLocationLineHash": f"{place}:{seen[uri, place]}",
                 "steelyard/v1": digest(tried.case.id, model, place),
             },

@@ -17,17 +17,17 @@ class SuiteTable(NamedTuple):
 
     model: str
     head: tuple[str, ...]
-    """What stands in the columns between the name of a suite and its counts by class."""
+    """The columns between the name of a suite and its counts by class."""
     classes: tuple[str, ...]
     """The classes that occur, a column each."""
     rows: tuple[tuple[str, ...], ...]
     """A row per suite, and the last one for all of them."""
     beneath: tuple[tuple[str, str], ...]
-    """What else there is to say of all of them, by name."""
+    """Further figures of all suites, by name."""
 
 
 def suite_tables(models: Sequence[ModelSummary]) -> list[SuiteTable]:
-    """What the suites score, a table per model; none where there are no suites."""
+    """The scores of the suites, a table per model; empty without suites."""
     return [_suite_table(model_label(model.model, model.tier), model.suites) for model in models if model.suites]
 
 

@@ -33,7 +33,7 @@ class ReportTable(NamedTuple):
 
 
 REPORT_FORMAT = 1
-"""The number of the JSON reports: it goes up when a reader of earlier reports could not go on, not when a field is added."""
+"""The number of the JSON reports: it goes up when readers of earlier reports would fail, not when a field is added."""
 
 
 def json_report(report: Any) -> str:
@@ -53,7 +53,7 @@ def csv_text(head: Iterable[str], rows: Iterable[Iterable[CsvValue]]) -> str:
 
 
 def cell(value: CsvValue) -> str | int | float:
-    """A value as a spreadsheet may see it: text that is no formula, and nothing for what is not known."""
+    """A value that is safe in a spreadsheet: text that is not a formula, and an empty cell for an unknown value."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -65,19 +65,19 @@ def cell(value: CsvValue) -> str | int | float:
 
 
 def aligned_lines(rows: Sequence[Sequence[str]], *, to_the_right: bool = False) -> list[str]:
-    """Rows as indented lines of plain text, whose columns stand below each other."""
+    """Rows as indented lines of plain text, whose columns are below each other."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     align = str.rjust if to_the_right else str.ljust
     return ["  " + "  ".join(map(align, row, widths)).rstrip() for row in rows]
 
 
 def warning_lines(warnings: Sequence[str]) -> list[str]:
-    """Warnings at the end of a text; nothing if there are none."""
+    """Warnings at the end of a text; empty without warnings."""
     return ["", "Warnings", *(f"  ! {line(warning)}" for warning in warnings)] if warnings else []
 
 
 def warning_parts(warnings: Sequence[str]) -> list[str]:
-    """Warnings at the end of a page of Markdown; nothing if there are none."""
+    """Warnings at the end of a Markdown page; empty without warnings."""
     return ["#### Warnings", bullets(warnings)] if warnings else []
 
 
@@ -106,7 +106,7 @@ def html_table(head: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _table_cell(text: str) -> str:
-    # a table splits at every bar, code or not, and reads two backslashes before it as one that is no escape
+    # a table splits at every bar, code or not, and reads two backslashes before it as one that is not an escape
     return re.sub(r"\\(?=\|)", r"\\ ", text).replace("|", r"\|")
 
 
@@ -125,7 +125,7 @@ def code(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""The text as prose that means nothing but itself: no markup, HTML, links, mentions or references.
+    r"""The text as plain prose: no markup, HTML, links, mentions or references.
 
     >>> escaped("<b> & *pass@1*")
     '\\<b\\> \\& \\*pass@1\\*'

@@ -1,4 +1,4 @@
-"""What a person reads in a terminal: plain lines, whatever the width."""
+"""What a person reads in a terminal: plain lines for any width."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def _attempt_cells(tried: AttemptText) -> list[str]:
 
 
 def put_grid(page: TerminalPage, rows: Sequence[Sequence[str]]) -> None:
-    """Columns without a head; only the last one goes on below."""
+    """Columns without a header; only the last one wraps."""
     table = Table(box=None, show_header=False, show_edge=False, pad_edge=False, padding=(0, COLUMN_GAP, 0, 0))
     for place in range(len(rows[0]) if rows else 0):
         table.add_column(no_wrap=place < len(rows[0]) - 1, overflow="fold")
@@ -239,7 +239,7 @@ def put_grid(page: TerminalPage, rows: Sequence[Sequence[str]]) -> None:
 
 
 class TerminalPage:
-    """Lines on their way to a terminal; whatever was written by others goes in as `Text`, which has no markup."""
+    """Lines for a terminal; foreign text is added as `Text`, which has no markup."""
 
     def __init__(self, width: int, color: bool) -> None:
         self._written = io.StringIO()
@@ -263,7 +263,7 @@ class TerminalPage:
         self._console.print(Text() if what is None else what, crop=False)
 
     def fit(self, text: Text) -> None:
-        """One line, cut at the width instead of going on below."""
+        """One line, cut at the width instead of wrapped."""
         text.truncate(self._console.width, overflow="ellipsis")
         if self._console.no_color:  # a list of thousands of runs has nothing else to lay out
             self._written.write(f"{text.plain}\n")
@@ -271,7 +271,7 @@ class TerminalPage:
             self.say(text)
 
     def hang(self, name: str, about: Text, *, style: str = "") -> None:
-        """A name and what there is to say about it: in one line, or below the name if that does not fit."""
+        """A name and its description: in one line, or below the name if it does not fit."""
         if cell_len(name) + COLUMN_GAP + about.cell_len <= self._console.width:
             self.fit(Text.assemble((name, style), " " * COLUMN_GAP, about))
             return

@@ -32,7 +32,7 @@ from steelyard.tiers.subtests import BestSubtest, best_subtests
 TIER_STATISTICS = ("median", "mean", "mode", "min", "max", "std_dev", "count")
 TIER_ESTIMATES = ("pass_rate", "impl_rate", "composite", "composite_median", "cost_of_pass", "uplift")
 SURE_P = 0.05
-"""Below this adjusted p a difference on the cases that were run is no chance."""
+"""Below this adjusted p a difference on the cases that were run is not due to chance."""
 TEXT_COLUMNS = 100
 """The width that a text in a terminal fits."""
 MAX_CATEGORIES_IN_A_SENTENCE = 4
@@ -180,7 +180,7 @@ def grade_text(grade: TierGrade) -> str:
 
 
 def tier_tables(analysis: ExperimentAnalysis) -> Iterator[ReportTable]:
-    """The tables of an analysis, whatever they are shown in: the tiers, what they add to each other, and their judges."""
+    """The tables of an analysis for every format: the tiers, what they add to each other, and their judges."""
     for model in analysis.models:
         yield ReportTable(*_tiers(model, analysis), _title(model, analysis))
         for title, head, rows in _comparisons(model, analysis):
@@ -291,7 +291,7 @@ def _impl_rate_title(used: ImplRate) -> str:
 
 
 def _impl_rates(model: ModelAnalysis, used: ImplRate) -> tuple[list[str], list[list[str]]]:
-    """The mean of each impl rate that there is, with the grade and the uplift that it leads to."""
+    """The mean of each available impl rate, with its grade and uplift."""
     there = {kind for tier in model.tiers for kind in tier.by_impl_rate}
     kinds = [used, *(kind for kind in IMPL_RATES if kind in there - {used})]
     head = ["tier", f"{used} (used)", *kinds[1:]]
@@ -377,7 +377,7 @@ def _comparison_cells(each: TierComparison) -> list[str]:
 
 
 def _cross_tier_sentences(analysis: ExperimentAnalysis) -> Iterator[str]:
-    """What there is to say of all tiers together."""
+    """The sentences about all tiers together."""
     yield analysis.tasks_reason
     front = [
         line(tier.tier if len(analysis.models) == 1 else model_label(model.model, tier.tier))
@@ -523,7 +523,7 @@ def _signed_text(estimate: Estimate, digits: int, factor: int = 1, unit: str = "
 
 
 def _rounded(value: float, digits: int) -> float:
-    """Rounded, where nothing is left never with a minus."""
+    """Rounded; a zero never has a minus sign."""
     return round(value, digits) + 0.0
 
 

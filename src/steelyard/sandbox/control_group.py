@@ -23,7 +23,7 @@ _numbers = itertools.count(1)
 
 
 class ControlGroup:
-    """The group of one worker, for one attempt at a time; whatever runs out of memory in it, all in it ends."""
+    """The group of one worker, for one attempt at a time; if anything in it runs out of memory, everything in it ends."""
 
     def __init__(self, above: Path) -> None:
         self._folder = above / f"steelyard-{os.getpid()}-{next(_numbers)}"
@@ -53,7 +53,7 @@ class ControlGroup:
         return events.get("oom", "0") != "0" and events.get("oom_kill", "0") != "0"
 
     def remove(self) -> None:
-        """End whatever is still in it."""
+        """End all processes in it."""
         os.close(self.door)
         with contextlib.suppress(OSError):
             (self._folder / "cgroup.kill").write_text("1")

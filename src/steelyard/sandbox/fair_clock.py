@@ -1,7 +1,7 @@
 """The wall time that a wall limit counts: not the time in which processes could run and wait for a processor.
 
 A busy machine must not turn right into timed out. CPU time is limited by the kernel; a wall limit is for what sleeps or waits for
-something that never comes. How long a process waited for a processor stands in /proc; it is read from outside, where an
+something that never comes. /proc shows how long a process waited for a processor; it is read from outside, where an
 answer has no say, a few times a second and only of what runs longer than that.
 """
 
@@ -18,7 +18,7 @@ from typing import NamedTuple
 from steelyard.sandbox.processors import granted_processor_count, machine_processor_count
 
 MAX_OTHERS_CROWD = 8
-"""Threads for each processor that may have to wait because of others; more are in each other's way, whatever else runs."""
+"""Threads per processor that may be waiting because of other programs; more of them would slow down each other in any case."""
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 MAX_STARVED_FACTOR = 6
 """How many times its wall limit something may take that waits for a processor; after that we have failed it."""
@@ -71,13 +71,13 @@ class FairClock:
         self._most_cpu_seconds = max(self._most_cpu_seconds, usage.cpu_seconds)
         if usage.runnable:
             # one that is ready to run now was so for a while: short-lived ones take what they waited with them;
-            # but what multiplies until it is in its own way waits for nobody else
+            # but processes that multiply until they block each other wait only for themselves
             waited = 0.0 if is_in_its_own_way(usage.runnable) else seconds
         self.counted += max(seconds - waited, min(seconds, ran))
 
 
 class TreeUsage(NamedTuple):
-    """What some processes and those below them have used up so far."""
+    """The CPU time that processes and their descendants have used so far."""
 
     cpu_seconds: float
     """Of the living and of those that their parents have reaped."""
@@ -92,7 +92,7 @@ def tree_usage(pids: Sequence[int]) -> TreeUsage:
     cpu_seconds, runnable = 0.0, 0
     delays: dict[int, float] = {}
     for pid in process_tree_pids(*pids):
-        # one that ends while we look at it is looked at no more
+        # one that ends while we look at it is skipped
         with contextlib.suppress(OSError, IndexError, ValueError):
             user, system, *reaped = (
                 int(field) / TICKS_PER_SECOND for field in _stat_fields(f"/proc/{pid}/stat")[11:15]
@@ -113,7 +113,7 @@ def is_in_its_own_way(runnable: int) -> bool:
     crowd = runnable / granted_processor_count()
     if crowd <= 1 or crowd > MAX_OTHERS_CROWD:
         return crowd > 1
-    # all that our sandboxes run is no excuse: two answers that multiply would excuse each other;
+    # the load of our own sandboxes does not count as an excuse: two answers that multiply would excuse each other;
     # and others are counted on the whole machine, of which we may have a part
     others = runnable_tasks() - tree_usage(_own_root or [os.getpid()]).runnable
     return crowd > others / machine_processor_count()

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SANDBOX_TMPFS_SIZE, MAX_SANDBOX_FILES = "512m", 20_000
-"""How much fits into a workspace, in bytes and in files."""
+"""The maximum size of a workspace, in bytes and in files."""
 MAX_FOLDER_DEPTH = 400
-"""How deep folders may lie in each other where we must look into them to limit them."""
+"""The maximum depth of nested folders where we must measure them to limit them."""
 
 
 def path_parts(name: str) -> list[str]:
-    """The folders and the file in a name that leads nowhere else."""
+    """The folders and the file in a name that stays below its folder."""
     found = name.split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in found):
         raise OSError(f"{name!r} is not a path below the folder")
@@ -38,7 +38,7 @@ def is_folder(name: str, place: int) -> bool:
 
 
 def put_aside(name: str, place: int) -> None:
-    """Make room for a file of ours, whatever an answer has put there."""
+    """Remove anything that an answer put in the place of one of our files."""
     with contextlib.suppress(FileNotFoundError):
         os.rename(name, f".aside-{os.urandom(8).hex()}", src_dir_fd=place, dst_dir_fd=place)
 
@@ -50,7 +50,7 @@ def enter(home: str) -> None:
 
 
 def wipe(home: str) -> None:
-    """Empty a folder, however deep and locked what is in it, and forget its attributes; we stand in it afterwards."""
+    """Empty a folder, even with deep or locked content, and clear its attributes; it is the current folder afterwards."""
     enter(home)
     for attribute in os.listxattr(home) if kernel.RUNS_ON_LINUX else ():
         os.removexattr(home, attribute)
@@ -71,7 +71,7 @@ def wipe(home: str) -> None:
 
 
 def _unlink_files() -> list[str]:
-    """The folders in the one we stand in, after everything else in it was removed."""
+    """The folders in the current one, after everything else in it was removed."""
     folders = []
     for entry in list(os.scandir(".")):
         if entry.is_dir(follow_symlinks=False):
@@ -113,7 +113,7 @@ def is_over_disk_limit(home: str, unnamed: int = 0) -> bool:
 
 @contextlib.contextmanager
 def _opened_folder(name: str, above: int | None) -> Iterator[int]:
-    """A folder to look into; one that is closed to us is opened meanwhile."""
+    """An open folder; if its permissions exclude us, they are changed within the block."""
     found = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
     # by a descriptor: whatever an answer puts in its place meanwhile, only this folder is changed
     path, mode = f"/proc/self/fd/{found}", stat.S_IMODE(os.fstat(found).st_mode)

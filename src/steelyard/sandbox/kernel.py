@@ -117,7 +117,7 @@ def start_loopback() -> None:
 
 
 def change_root(new: str) -> None:
-    """Make a folder the root; what was there before is out of reach for good."""
+    """Make a folder the root; the old root is permanently out of reach."""
     os.chdir(new)
     syscall("pivot_root", b".", b".")
     _checked(_libc.umount2(b".", MNT_DETACH), "umount")
@@ -216,7 +216,7 @@ def pack_filter(program: Iterable[BpfInstruction]) -> bytes:
 
 
 def install_filter(packed: bytes, *, listener: bool = False) -> int:
-    """From now on a filter decides on our system calls; returns the file on which it asks, where it has one."""
+    """Install a filter for our system calls; returns the descriptor for its requests, if it has one."""
     body = ctypes.create_string_buffer(packed, len(packed))
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     flags = SECCOMP_FILTER_FLAG_NEW_LISTENER if listener else 0

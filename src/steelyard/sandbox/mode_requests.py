@@ -1,4 +1,4 @@
-"""Changes of modes that a contained process asks for, made in its place where the file lies in its folder.
+"""Changes of modes that a contained process asks for, made on its behalf if the file is in its folder.
 
 Where file names lead to the user's own files and the process has the user's rights, only this keeps it from changing them.
 Only the standard library is used: an interpreter that knows nothing of steelyard loads this module.

@@ -1,4 +1,4 @@
-"""Files without a name that processes hold open: they take room that no folder shows.
+"""Files without a name that processes hold open: they take disk space that no folder shows.
 
 Only the standard library is used: an interpreter that knows nothing of steelyard loads this module.
 """

@@ -1,4 +1,4 @@
-"""A file system for a sandbox, which holds the system, what it is given to read, and an empty home.
+"""A file system for a sandbox, with the system, the files that it may read, and an empty home.
 
 Only the standard library is used: an interpreter that knows nothing of steelyard loads this module.
 """
@@ -30,7 +30,7 @@ SYSTEM_PATHS = (
 """What programs need to start; none of it is secret."""
 DEVICE_PATHS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 SHARED_MEMORY_FOLDER, SHARED_MEMORY_SIZE = "/dev/shm", "64m"  # noqa: S108  a private one in each sandbox
-"""Where semaphores and memory that processes share are, and how much fits into it."""
+"""The folder of semaphores and shared memory, and its size."""
 
 
 AGENT_ETC_FOLDER, AGENT_ETC_NAMES = ".etc", ("group", "hosts", "nsswitch.conf", "passwd")
@@ -93,8 +93,8 @@ def enter_private_root(
 def _add_descriptor_paths(root: str) -> None:
     """`/dev/fd`, which shells need for `<(...)`: a list of processes in which a program sees those that it has started.
 
-    Others are hidden by the kernel because they may not be traced, and nothing in the list can be written. Where an
-    ordinary user may not mount it, there is none.
+    Others are hidden by the kernel because they may not be traced, and nothing in the list can be written. If an
+    ordinary user may not mount it, it is missing.
     """
     os.mkdir(root + "/proc")
     flags = kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC

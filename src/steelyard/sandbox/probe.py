@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 PROBE_MODE, PROBE_SECONDS = 0o755, 86_400
-"""What a probe tries to make of the mode and the times of a file."""
+"""The mode and the times that a probe tries to give to a file."""
 
 
 def main(fds: list[int]) -> None:

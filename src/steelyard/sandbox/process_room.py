@@ -27,9 +27,9 @@ PROCESS_ROOM_TTL_SECONDS = 0.5
 def process_shortage() -> str:
     """Why an answer could not have the processes that it is promised; empty if it could.
 
-    An answer that cannot start a thread fails or waits forever, and nothing in its end tells the machine from the answer.
+    An answer that cannot start a thread fails or waits forever, and its end does not show whether the machine or the answer is to blame.
     """
-    # one file tells how many processes and threads there are at all: where even these leave room, nobody has to be counted
+    # one file has the total number of processes and threads: if even that leaves room, no user has to be counted
     load = file_words(Path("/proc/loadavg"))
     most = user_process_limit()
     if not load or most - int(load[3].partition("/")[2]) < PROMISED_PROCESSES:
@@ -50,7 +50,7 @@ def process_shortage() -> str:
 
 
 class ProcessRoom:
-    """Whether answers can have the processes that they are promised, looked at now and then."""
+    """Whether answers can have the processes that they are promised, checked regularly."""
 
     def __init__(self) -> None:
         self._looked = -PROCESS_ROOM_TTL_SECONDS
@@ -84,7 +84,7 @@ class CrowdWatch:
 
 
 def user_process_limit() -> float:
-    """How many processes and threads a user may have, as far as this process is concerned."""
+    """The maximum number of processes and threads of a user, as seen by this process."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NPROC)
     most = hard if os.geteuid() == 0 else soft
     return math.inf if most == resource.RLIM_INFINITY else most

@@ -111,7 +111,7 @@ class AgentStreams:
         return [_readable_copy(given, self._stdin, self._owner), *self._writers]
 
     def close(self) -> None:
-        """Say that nothing comes any more."""
+        """Signal the end of the stream."""
         while self._writers:
             os.close(self._writers.pop())
 

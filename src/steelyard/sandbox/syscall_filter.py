@@ -71,7 +71,7 @@ LOCAL_SOCKET_SYSCALLS = ("accept", "accept4", "bind", "connect", "listen")
 
 
 class ArgumentRule(NamedTuple):
-    """What an argument of a call must be, or else the call gives an error."""
+    """A condition on an argument of a call; otherwise the call returns an error."""
 
     argument: int
     one_of: tuple[int, ...] | None = None
@@ -132,7 +132,7 @@ ARGUMENT_RULES: dict[str, tuple[ArgumentRule, ...]] = {
 def syscalls(rule: Literal["allowed", "refused"]) -> dict[str, SyscallNumbers]:
     """The calls in `syscalls.csv` that an answer may make, or those that it may not.
 
-    Some calls are allowed only with certain arguments, or at certain isolation levels. Whatever the file does not name is refused.
+    Some calls are allowed only with certain arguments, or at certain isolation levels. All other calls are refused.
     """
     with Path(__file__).with_name("syscalls.csv").open(encoding="utf-8", newline="") as table:
         rows = [row for row in csv.DictReader(table) if row["rule"] == rule]

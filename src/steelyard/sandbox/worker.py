@@ -110,7 +110,7 @@ class IsolationLevel(NamedTuple):
     filter: bool = False
     """Whether system calls are filtered."""
     wrapper: Callable[[Sequence[str], GuestModules], Sequence[str]] | None = None
-    """The command that encloses an interpreter, given what must be readable and for whom, where another program does it."""
+    """The command of an external program that encloses an interpreter, given what must be readable and for whom."""
     own_root: bool = False
     """Whether it has a file system of its own."""
 
@@ -142,7 +142,7 @@ class SandboxWorker:
         self._busy = False
         self._group: ControlGroup | None = None
         self._is_out_of_memory = False
-        """Whether the kernel ended it, with its folder: from then on every job ends at that limit."""
+        """Whether the kernel ended it together with its folder: afterwards every job ends at that limit."""
         self.uid: int | None = None
         """The user that code in it runs as, where that is not ours."""
 
@@ -161,7 +161,7 @@ class SandboxWorker:
             self._streams = f"{self._home}-streams"
         self._control, theirs = socket.socketpair()
         self._received = bytearray()
-        """What has come from it and was not taken yet."""
+        """Output that was received but not read yet."""
         self._control.setblocking(False)
         self._readable = (*guest.readable, *base_python_folders())
         site = () if guest.python else ("-S",)
@@ -199,7 +199,7 @@ class SandboxWorker:
             uid = 1
         elif root and kernel.RUNS_ON_LINUX:
             uid = stranger
-            # a toolchain may lie in a folder of root's; landlock, where there is one, decides what of it can be read
+            # a toolchain may be in a folder of root; landlock, where there is one, decides what of it can be read
             private = not enclosure.own_root and (
                 enclosure.landlock or not all(map(_is_world_readable, self._readable))
             )
@@ -331,7 +331,7 @@ class SandboxWorker:
         handed_over: Sequence[socket.socket] = (),
     ) -> ProcessResult:
         # new files every time: a flag, a lock or a lease on one of them ends with its attempt
-        # a guest that is no program has one output, in which both streams keep their order
+        # a guest that is not a program has one output, in which both streams keep their order
         with (
             new_file() as given,
             new_file() as stdout,
@@ -534,7 +534,7 @@ def sandbox_environment(home: str) -> dict[str, str]:
 
 
 def base_interpreter() -> str:
-    """The Python we run on, not that of a virtual environment, which lies among the user's own files."""
+    """The Python we run on, not that of a virtual environment, which is among the user's own files."""
     return os.path.realpath(sys.executable)
 
 
@@ -571,7 +571,7 @@ def _zygote_modules() -> list[tuple[str, str]]:
 
 @cache
 def compiled_module(name: str, source: str) -> str:
-    """A module as the interpreter that we run on takes it up fastest, without any path of ours in it."""
+    """A module in the form that our interpreter loads fastest, without our paths in it."""
     spec = importlib.util.find_spec(name) if name.startswith("steelyard.") else None
     loader: Any = None if spec is None else spec.loader
     # the code that lies beside its file, already compiled

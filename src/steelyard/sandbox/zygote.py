@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SETTINGS_PATHS = ("/etc/ssl/openssl.cnf",)
-"""What programs do without where it is missing, but not where it is there and cannot be read; none of it is secret."""
+"""Files that programs can do without, unless they exist and cannot be read; none of them is secret."""
 MAX_OPEN_FILES, MAX_AGENT_OPEN_FILES = 256, 1024
 DISK_CHECK_SECONDS = 0.25
 """Seconds between checks of the folder's size, where the file system does not limit it."""
@@ -74,7 +74,7 @@ class Zygote:
         self._grants_modes = bool(self._filter) and not self._own_root and self._uid is None
         """Whether a process must ask us for every change of a mode: all that it can see belongs to its user."""
         self._transparent = self._landlock
-        """Whether we may look into our children from outside: nobody else in the sandbox can, where there is no /proc."""
+        """Whether we may inspect our children from outside: without /proc nothing else in the sandbox can."""
         self._sees_open_files = False
         """Whether we can see what our children hold open, and need to."""
         self._bounded = self._namespaces
@@ -82,7 +82,9 @@ class Zygote:
 
     def serve(self) -> None:
         """Do one job after the other."""
-        os.umask(0o022)  # the user's own could close the folders that we make for another user, and answers could tell
+        os.umask(
+            0o022
+        )  # the user's own could close the folders that we make for another user, and answers could see that
         if self._namespaces:
             enter_private_root(
                 self._readable,
@@ -114,7 +116,7 @@ class Zygote:
             self._sees_open_files = can_see_open_files(self._uid, dumpable=self._transparent)
         self._alone = os.getpid() == 1
         if self._alone:
-            # what is refused to us is refused to every child, and costs none of them anything
+            # a filter that we install is inherited by every child at no cost
             kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
             self._give_up_reach()
         # as little as possible between a fork and its end: what we touch meanwhile is copied
@@ -443,7 +445,7 @@ class Zygote:
             os.fchown(fd, self._uid, self._uid)
 
     def _wipe(self, job: dict[str, Any], fds: list[int]) -> None:  # noqa: ARG002  every job has the same shape
-        for folder in (*self._shared_memory, self._home):  # we stand in the last one afterwards
+        for folder in (*self._shared_memory, self._home):  # the last one is the current folder afterwards
             wipe(folder)
         if job:
             self._reply({})
@@ -465,7 +467,7 @@ def guard(first: int, home: str, streams: str) -> None:
 
 
 def clean_up(*folders: str) -> None:
-    """End whatever an answer started, and remove the folders."""
+    """End everything that an answer started, and remove the folders."""
     kill_everything()
     reap()
     for folder in filter(os.path.isdir, folders):
@@ -474,7 +476,7 @@ def clean_up(*folders: str) -> None:
 
 
 def kill_everything(child: int = 0) -> None:
-    """End whatever an answer started, the child first."""
+    """End everything that an answer started, the child first."""
     if child:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child, signal.SIGKILL)

@@ -23,7 +23,7 @@ Ratings = Sequence[Sequence[float | None]]
 ItemRatings = tuple[float, ...]
 """The ratings of one item in ascending order: who gave which does not matter."""
 MeasurementLevel = Literal["nominal", "interval"]
-"""Whether ratings that differ just differ, or differ by how much."""
+"""Whether the size of a difference between ratings counts."""
 
 MAX_RESAMPLED_COUNTS_IN_MEMORY = 1_000_000
 """How many resampled counts are in memory at a time."""

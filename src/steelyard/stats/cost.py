@@ -37,7 +37,7 @@ def cost_interval(
 
     Fieller 1954, "Some problems in interval estimation", Journal of the Royal Statistical Society B 16, 175-185, with
     Student's t: every ratio that a t test of `cost - ratio * passes` does not refute. Where the passes could as well be
-    none, the upper end is infinite. Where few units tell the pass rate, as when all passed, their spread says too
+    none, the upper end is infinite. If few units determine the pass rate, as when all passed, their spread says too
     little: an end is let out as far as `mean_interval` lets out those of the pass rate, if each unit's attempts are known.
 
     With no pass at all there is a one-sided bound, for one unit too: the mean cost of an attempt over the greatest pass
@@ -65,7 +65,7 @@ def cost_interval(
         return None
     if not any(costs):
         return Interval(0.0, 0.0)
-    # halving is exact, and the square of an enormous cost is no float
+    # halving is exact, and the square of an enormous cost does not fit a float
     scale = math.frexp(max(costs))[1]
     low, high = _fieller([math.ldexp(cost, -scale) for cost in costs], passes, student_quantile(units - 1, upper) ** 2)
     low, high = math.ldexp(low, scale), math.ldexp(high, scale)

@@ -96,7 +96,7 @@ def percentile(values: Sequence[float], share: float) -> float | None:
     place = (len(ordered) - 1) * share
     below = math.floor(place)
     low, high = ordered[below], ordered[math.ceil(place)]
-    # the distance of an infinite value from itself is no number
+    # the distance of an infinite value from itself is not a number
     return low if low == high else low + (high - low) * (place - below)
 
 

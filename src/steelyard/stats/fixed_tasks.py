@@ -142,7 +142,7 @@ def task_cost_interval(costs: Sequence[Task], passes: Sequence[Task], *, level: 
     Fieller's, as `cost_interval` has it, with the variances of stratified totals: Cochran 1977, "Sampling Techniques",
     section 6.11. An end is let out as far as the pass rate lets out its own. Where nothing passed it is a lower bound.
     """
-    # halving is exact, and the square of an enormous cost is no float
+    # halving is exact, and the square of an enormous cost does not fit a float
     scale = math.frexp(max((cost for task in costs for unit in task for cost in unit), default=0.0))[1]
     costs = [[[math.ldexp(cost, -scale) for cost in unit] for unit in task] for task in costs]
     flat_costs, flat_passes = ([math.fsum(unit) for task in side for unit in task] for side in (costs, passes))

@@ -21,9 +21,9 @@ class JudgedAnswer(NamedTuple):
     passed: bool
     """What the judge says."""
     is_sure: bool = True
-    """Whether the judge says so without a doubt, such as a panel that is of one mind."""
+    """Whether the judge is certain, such as a unanimous panel."""
     label: float | None = None
-    """1 is right and 0 is wrong, by the people who labelled it; None if nobody did."""
+    """1 is right and 0 is wrong, by the people who labelled it; None without a label."""
 
     @property
     def opinion(self) -> tuple[bool, bool]:
@@ -37,7 +37,7 @@ class CorrectedRate(NamedTuple):
     value: float
     interval: Interval
     influence: Mapping[Hashable, float]
-    """How much each case moves the rate, in this sample."""
+    """The influence of each case on the rate in this sample."""
 
 
 def corrected_rate(answers: Sequence[JudgedAnswer], *, level: float = 0.95) -> CorrectedRate | None:
@@ -124,13 +124,13 @@ def corrected_difference(first: CorrectedRate, second: CorrectedRate) -> Interva
 def transferred_rate(
     answers: Sequence[JudgedAnswer], labelled_elsewhere: Sequence[JudgedAnswer], *, level: float = 0.95
 ) -> CorrectedRate | None:
-    """The rate of right answers that nobody labelled, by how often the judge erred about the answers of others.
+    """The rate of right answers without labels, from the judge's error rates on the answers of other models.
 
     Rogan and Gladen 1978, "Estimating prevalence from the results of a screening test", American Journal of Epidemiology 107,
     71-76, with the interval of Fieller 1954, "Some problems in interval estimation", JRSS B 16, 175-185, so that a judge who
     cannot tell right from wrong gives the whole of [0, 1]. It holds only if the judge errs as often here as there, which
     nothing in the data shows: where there are labels of these answers, `corrected_rate` does not need that. None without labels
-    of both right and wrong answers, or if the judge's pass is no sign of a right answer.
+    of both right and wrong answers, or if the judge's pass is not a sign of a right answer.
 
     >>> others = [JudgedAnswer(case, case % 10 < 7, label=case % 10 < 6) for case in range(200)]
     >>> found = transferred_rate([JudgedAnswer(case, case % 2 > 0) for case in range(100)], others)
@@ -220,6 +220,6 @@ def _label_interval(labelled: Sequence[JudgedAnswer], level: float) -> Interval:
     cases = [each.case for each in labelled]
     units, size, mean = len(set(cases)), len(labels), _mean_label(labelled)
     error = standard_error(labels, groups=cases)
-    # labels of the same case tell less than labels of as many cases
+    # labels of the same case say less than labels of different cases
     told = mean * (1 - mean) / error**2 * units / (units - 1) if error else float(units)
     return score_interval(mean, student_quantile(max(units - 1, 1), upper_tail(level)) ** 2 / min(told, size))

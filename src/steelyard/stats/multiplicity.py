@@ -36,9 +36,9 @@ EARLY_SPENDING_SHARE = 0.8
 FINAL_TEST_SHARE = 0.25
 """What is kept of the error rate of alarms for the last test of each case."""
 BOUNDARY_GRID_POINTS = 500
-"""Places at which the chance of having come so far without a decision is known."""
+"""Grid points at which the chance of no decision so far is computed."""
 INTEGRATION_RANGE_DEVIATIONS = 10
-"""Standard deviations beyond which it is nothing."""
+"""Standard deviations beyond which it counts as 0."""
 BOUNDARY_PRECISION_DEVIATIONS = 1e-9
 """How well a boundary is known, in standard deviations."""
 
@@ -90,7 +90,7 @@ def spent_error_share(attempts: int, most: int) -> float:
 def design(most: int, *, baseline_attempts: float, alpha: float = 0.05, first: int = 1) -> tuple[PlannedLook, ...]:
     """The looks at a run of `first` up to `most` attempts per case, compared with a baseline of `baseline_attempts`.
 
-    Alarms share out what `FINAL` leaves of alpha by the union bound, which holds for exact tests whatever their
+    Alarms share what `FINAL` leaves of alpha by the union bound, which holds for exact tests whatever their
     dependence. All-clears rest on a normal approximation already, so their levels use how strongly looks depend on
     each other: the error spending of Lan and DeMets 1983, "Discrete sequential boundaries for clinical trials", Biometrika
     70, 659-663.

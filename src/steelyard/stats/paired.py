@@ -307,7 +307,7 @@ def unit_squares(deviations: Sequence[float], groups: Sequence[Hashable] | None)
 
 
 def _margins(case: PairedCaseCounts) -> ContingencyMargins:
-    # numpy's integers would overflow without a word where ours grow
+    # numpy's integers would overflow silently where Python's grow
     baseline_attempts, baseline_passes, current_attempts, current_passes = map(int, case)
     if not (0 <= baseline_passes <= baseline_attempts and 0 <= current_passes <= current_attempts):
         raise ValueError(f"passes must lie between 0 and the attempts, got {case}")
@@ -335,7 +335,7 @@ def _attainable(margins: ContingencyMargins) -> tuple[float, ...]:
 
 
 def _lower_tail(groups: Sequence[tuple[ContingencyMargins, int]], seen: int) -> float:
-    """The chance of a sum up to `seen` by plain convolution, where nothing is ever subtracted."""
+    """The chance of a sum up to `seen` by plain convolution, without any subtraction."""
     import numpy as np
 
     def together(left: Floats, right: Floats) -> Floats:
@@ -531,7 +531,7 @@ def _convolved(parts: Sequence[tuple[Floats, int]]) -> Floats:
                 left.append(doubled)
     left.sort(key=len)
     while len(left) > 1:
-        # numbers of like size are put together first, so that a long one is not gone through for each short one
+        # numbers of like size are put together first, so that a long one is not traversed for each short one
         left = [
             both(*left[place : place + 2]) if place + 1 < len(left) else left[place] for place in range(0, len(left), 2)
         ]

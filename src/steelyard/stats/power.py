@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 DEFAULT_POWER = 0.8
-"""How likely a planned comparison is to see what it is planned for."""
+"""The power of a planned comparison."""
 MAX_ADVISED_ATTEMPTS = 10_000
 """More attempts at each case than this are not advice."""
 UNLUCKY_BASELINE_SHARE = 0.1
@@ -74,7 +74,7 @@ class CaseEvidence(NamedTuple):
 
     @property
     def left(self) -> float:
-        """How much of the variance of one attempt is left in the difference of both sides."""
+        """The share of the variance of one attempt in the difference of both sides."""
         return 1 / self.baseline_attempts + 1 / self.current_attempts
 
     @property

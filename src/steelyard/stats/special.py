@@ -154,7 +154,7 @@ def _log_beta_cdf(a: float, b: float, x: float, q: float, log_factor: float) -> 
 
 
 def _log_student_tail(freedom: float, t: float) -> float:
-    """The logarithm of how likely Student's t lies above `t`, which is not negative."""
+    """The logarithm of the chance that Student's t is above `t`, which is not negative."""
     square = t * t
     x, q = freedom / (freedom + square), square / (freedom + square)
     if not (x > 0 and q > 0):

@@ -40,11 +40,11 @@ class SqlResult(NamedTuple):
     types: tuple[str, ...]
     """As DuckDB names them, such as `VARCHAR` or `JSON`."""
     rows: Iterator[tuple[Any, ...]]
-    """Read as they are wanted, however many there are."""
+    """Read lazily, for any number of rows."""
 
 
 class RunDatabase:
-    """Many runs as the tables of a database that SQL can read, and nothing else."""
+    """Many runs as the tables of a read-only database."""
 
     def __init__(
         self, database: duckdb.DuckDBPyConnection, warnings: Sequence[str], runs: Sequence[CopiedRun] = ()
@@ -155,8 +155,8 @@ def open_run_database(
     """The runs below a folder as tables; `writing` is the one file that an answer may be written to.
 
     A run whose copy is not of its present state gets a new one: in its folder, or where that cannot be written to, in
-    the folder `copies`, and without it for the time of the question elsewhere. A run that cannot be read is left out, and
-    the warnings say so.
+    the folder `copies`, and without it for the time of the question elsewhere. A run that cannot be read is left
+    out, with a warning.
     """
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve()

@@ -40,7 +40,7 @@ def replace_run(folder: Path, info: RunInfo, cases: Iterable[Case], facts: Itera
 
 @contextmanager
 def create_run_atomically(folder: Path) -> Iterator[Journal]:
-    """A run that is put together out of sight, and then stands at `folder` whole; if anything goes wrong, nothing does."""
+    """A run that is assembled elsewhere, and then moved to `folder` as a whole; after an error nothing is there."""
     try:
         place = _free_folder(folder)
         aside = place.with_name(f".{place.name}.arising")
@@ -83,7 +83,7 @@ def _remove_abandoned_run(aside: Path) -> None:
                 raise
             return
         try:
-            # what we have locked may stand at its place by now, and what stands here may be somebody else's
+            # the folder that we locked may have been moved to its place, and another one may be here
             if os.path.samestat(os.fstat(lock), aside.stat()):
                 shutil.rmtree(aside)
         except FileNotFoundError:

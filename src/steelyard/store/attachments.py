@@ -1,4 +1,4 @@
-"""The files in messages of a run: each is stored once, by its digest, so that a run can go on without the originals."""
+"""The files in messages of a run: each is stored once, by its digest, so that a run can continue without the originals."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from steelyard.store.files import explain_write_errors
 
 FILES_FOLDER = "files"
 DIGEST_PATTERN = re.compile(r"[0-9a-f]{32}")
-"""The digest of a file; nothing else is a name in the folder."""
+"""The digest of a file, which is its name in the folder."""
 
 
 def keep_files(folder: Path, cases: Iterable[Case]) -> None:
-    """Store the files that the messages of cases have, each once; one that cannot be read is left to whoever sends it."""
+    """Store the files in the messages of cases, each once; an unreadable file is reported when it is sent."""
     parts = {part.digest: part.path for case in cases for part in _file_parts(case)}
     kept = folder / FILES_FOLDER
     for digest, path in parts.items():

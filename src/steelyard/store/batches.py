@@ -36,13 +36,13 @@ class BatchEvent(Record, frozen=True, kw_only=True):
 
 
 class StoredBatch(NamedTuple):
-    """A batch as far as it got."""
+    """The state of a batch."""
 
     begun: BatchEvent
     batch: str = ""
     """The provider's id; empty while it is not known whether it was submitted."""
     is_settled: bool = False
-    """Whether nothing more is to come of it."""
+    """Whether it has ended."""
 
 
 _event: TolerantDecoder[BatchEvent] = TolerantDecoder(BatchEvent)

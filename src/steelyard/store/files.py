@@ -36,7 +36,7 @@ class AtomicFiles:
         self._fresh: dict[Path, Path] = {}
 
     def write(self, path: Path, lines: Iterable[str]) -> str:
-        """Write what shall stand at `path`, and return its digest; until `finish` nothing is seen of it."""
+        """Write the new content of `path`, and return its digest; it becomes visible with `finish`."""
         fresh = path.with_name(f".steelyard-{secrets.token_hex(6)}.new")
         digest = hashlib.sha256()
         self._fresh[path] = fresh
@@ -83,7 +83,7 @@ def write_pieces(path: Path, pieces: Iterable[str]) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Raises an InputError if a file could not be written later; nothing is left of the attempt."""
+    """Raises an InputError if a file could not be written later; the check leaves nothing behind."""
     if path.is_dir():
         raise InputError(f"{path}: is a folder; name a file in it")
     with explain_write_errors(path), AtomicFiles() as fresh:
@@ -107,7 +107,7 @@ def explain_write_errors(folder: Path) -> Iterator[None]:
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Add a line to a file; when this returns it is on the disk. A last line that is cut off is dropped: nobody was told of it."""
+    """Add a line to a file; when this returns it is on the disk. A last line that is cut off is dropped: it was never acknowledged."""
     with explain_write_errors(path), path.open("a+b") as file:
         lock_file(file)
         file.seek(0)
@@ -167,13 +167,13 @@ class TolerantDecoder(Generic[Content]):
         return False
 
     def with_unknown_fields(self, fresh: bytes, earlier: bytes) -> dict[str, Any]:
-        """An object that is to replace an earlier one, with the fields of that one which this version does not know."""
+        """An object that replaces an earlier one, with those fields of the earlier one that this version does not know."""
         kept: dict[str, Any] = _with_unknown(msgspec.json.decode(fresh), msgspec.json.decode(earlier), self._info)
         return kept
 
 
 def _struct_of(value: dict[str, Any], info: inspect.Type) -> inspect.StructType | None:
-    """The struct that an object stands for, in a union the one that its tag names."""
+    """The struct of an object; in a union, the one that its tag names."""
     types = info.types if isinstance(info, inspect.UnionType) else (info,)
     structs = [each for each in types if isinstance(each, inspect.StructType)]
     tagged = [each for each in structs if each.tag_field is None or value.get(each.tag_field) == each.tag]

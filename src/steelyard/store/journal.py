@@ -1,4 +1,4 @@
-"""A run on disk: what is asked for, the journal of what came of it, and the looks of gates at it."""
+"""A run on disk: its plan, the journal of its results, and the gates' looks at it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COPY_MANIFEST_FILE = "copy.json"
 """What the copy of a run as Parquet is made of."""
 
 RUN_FORMAT = 1
-"""The format of run.json; it goes up when an older version could not go on, not when a field is added."""
+"""The format of run.json; it goes up when older versions cannot read it, not when a field is added."""
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What reading a damaged line can end in."""
 
@@ -54,7 +54,7 @@ class StoredRun:
     """A run folder to read; it may be growing while it is read."""
 
     largest = -1
-    """Bytes of a journal's line at the most; -1 for any number."""
+    """The maximum bytes of a journal line; -1 for any number."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -155,7 +155,7 @@ def is_journal(name: str) -> bool:
 
 
 class JournalReader:
-    """A journal that is read as far as it goes, and later on from there."""
+    """A journal that is read up to its end, and can be continued from there later."""
 
     def __init__(self, stored: StoredRun, path: Path, damaged: Callable[[Problem], None]) -> None:
         self.path = path
@@ -170,7 +170,7 @@ class JournalReader:
         return self._line
 
     def facts(self) -> Iterator[tuple[int, JournalFact]]:
-        """The facts from there on, each with the byte that it begins at; a reader that stops early can go on later."""
+        """The facts from there on, each with the byte that it begins at; a reader that stops early can continue later."""
         return ((begin, fact) for begin, _, fact in self.lines())
 
     def lines(self) -> Iterator[tuple[int, bytes, JournalFact]]:
@@ -297,7 +297,7 @@ class Journal(StoredRun):
                 raise write_error(self.folder, error, is_begun=True) from None
 
     def check_present(self) -> None:
-        """Raise a DiskError where nobody will find what is written from now on."""
+        """Raises a DiskError if the folder is gone and later lines would be lost."""
         try:
             is_present = os.path.samestat(os.fstat(self._file), (self.folder / "attempts.jsonl").stat())
         except OSError:
@@ -327,7 +327,7 @@ class Journal(StoredRun):
         write_atomically(path, b"".join(line + b"\n" for line in lines))
 
     def keep(self, name: str, content: bytes) -> None:
-        """Put beside the journal what is worked out from it, and could be again."""
+        """Write a cache beside the journal; it can always be computed again."""
         write_atomically(self.folder / name, content)
 
     def close(self) -> None:
@@ -423,7 +423,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def write_error(folder: Path, error: OSError, *, is_begun: bool = False) -> StoreError:
-    """The error of ours for one of the disk, with the way to go on."""
+    """Our error for an error of the disk, with what to do next."""
     if error.errno in DISK_FULL_ERRNOS:
         return DiskFullError(
             f"{folder}: no space left ({error.strerror}); free some space, then: steelyard resume {shlex.quote(str(folder))}"

@@ -1,4 +1,4 @@
-"""The labels of a run: a file for each person, which only grows, so that nobody waits for a lock."""
+"""The labels of a run: a file for each person, which only grows, so that no lock is needed."""
 
 from __future__ import annotations
 

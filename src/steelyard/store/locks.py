@@ -55,7 +55,7 @@ def read_lock(folder: Path) -> Iterator[None]:
 
 
 def lock_file(file: IO[bytes]) -> None:
-    """Wait until nobody else writes a file. Some network disks know no locks, and then nothing is waited for."""
+    """Wait until no other process writes a file. Some network disks have no locks; then there is no wait."""
     if HAS_FILE_LOCKS:
         with suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)

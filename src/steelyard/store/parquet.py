@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 HIVE_NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-"""What stands in a path for no value at all; Hive began it, and Spark, DuckDB, Polars and Arrow know it."""
+"""The placeholder for a missing value in a path; Hive began it, and Spark, DuckDB, Polars and Arrow know it."""
 MAX_PATH_SEGMENT_BYTES = 200
 """Bytes of an escaped name: with its key it is shorter than any file system asks for."""
 SAFE_PATH_BYTES = frozenset((ascii_lowercase + ascii_uppercase + digits + "-._").encode())
@@ -59,8 +59,8 @@ SAFE_PATH_BYTES = frozenset((ascii_lowercase + ascii_uppercase + digits + "-._")
 def partition_paths(pairs: Iterable[tuple[str | None, str | None]]) -> dict[tuple[str | None, str | None], str]:
     """For each model and suite of a run the folder of their facts; None for facts about several of them.
 
-    Names that differ only in their capitals get folders that differ in more, because not every file system tells
-    capitals from other letters.
+    Names that differ only in their capitals get folders that differ in more, because not every file system is
+    case-sensitive.
 
     >>> list(partition_paths([("openai/gpt-5", "basics"), ("openai/GPT-5", "")]).values())
     ['model=openai%2Fgpt-5/suite=basics', 'model=openai%2F%47%50%54-5/suite=__HIVE_DEFAULT_PARTITION__']
@@ -131,13 +131,13 @@ FactScorer = Callable[[RunInfo, Sequence[Case], Iterable[Fact]], Sequence[FactSc
 COPY_FOLDER = "attempts"
 """The folder with the copy of a run's facts."""
 LEFTOVER_SECONDS = 3600
-"""Seconds after which half a copy that nobody writes to is taken away."""
+"""Seconds after which an abandoned partial copy is removed."""
 LEGACY_COPY_FILE = "attempts.parquet"
 """What the copy was called as long as it was one file."""
 COPY_SCHEMA_VERSION = 4
 """Goes up when the columns of the copy change, so that older copies are rebuilt."""
 MAX_COPY_PARTITIONS = 256
-"""With more pairs of a model and a suite all facts of a run are in one file: files that small are no help to anybody."""
+"""With more pairs of a model and a suite all facts of a run are in one file: smaller files would not help."""
 
 
 class CopyPartition(msgspec.Struct, frozen=True):
@@ -226,7 +226,7 @@ def _remove_leftovers(target: Path) -> None:
 
 
 def _install_files(target: Path, copy: CopyManifest, files: Sequence[Path]) -> None:
-    """Put the files of a copy in their places; who reads meanwhile finds each fact once, and no copy that is whole."""
+    """Move the files of a copy to their places; a concurrent reader finds each fact once, and no complete copy."""
     # the link may come with a run from someone else, and we must not delete files that it points to
     if (target / COPY_FOLDER).is_symlink():
         raise StoreError(f"{target / COPY_FOLDER}: the Parquet copy is not written through a link; take it away")
@@ -300,7 +300,7 @@ FROM read_json($journal, format = 'newline_delimited', ignore_errors = true, max
 POSITIONAL JOIN $opinions AS opinion
 WHERE kind IS NOT NULL AND there
 """
-"""The facts of a journal, one row each, in their order; what a run that goes on has added since has no opinion yet."""
+"""The facts of a journal, one row each, in their order; rows that a growing run has added since have no score yet."""
 
 
 class _FactQueries(NamedTuple):
@@ -410,7 +410,7 @@ def copied_runs(
 ) -> tuple[list[CopiedRun], list[str]]:
     """The runs below a folder that can be read, or the run that it is, each with its copy, and what to say about the others.
 
-    A copy that a run's own folder does not take goes into `copies`, where it is looked for as well, else into `scratch`.
+    If a run's own folder is not writable, its copy goes to `copies`, which is searched as well, or otherwise to `scratch`.
     """
     found: dict[str, CopiedRun] = {}
     warnings: list[str] = []
@@ -446,7 +446,7 @@ def copied_runs(
 
 
 def _inspected_folders(root: Path) -> Iterator[tuple[Path, RunInspection | Exception | None]]:
-    """The folders below one, or itself, each with what it looks like if it is a run, or why it cannot be looked at."""
+    """The folders below one, or itself, each with what it looks like if it is a run, or why it cannot be read."""
     from concurrent.futures import ThreadPoolExecutor
 
     place = root.resolve()
@@ -479,7 +479,7 @@ def _inspected_folders(root: Path) -> Iterator[tuple[Path, RunInspection | Excep
 
 
 INSPECTION_THREADS = 32
-"""Folders that are looked at at the same time."""
+"""Folders that are scanned concurrently."""
 
 
 class RunInspection(NamedTuple):
@@ -491,7 +491,7 @@ class RunInspection(NamedTuple):
     """As long as this stays the same, so would a copy: neither copying the folder nor another disk changes it."""
     cases_size: int
     copy: CopyManifest | None
-    """The copy in the folder, whatever state it is of, if its files are all there."""
+    """The copy in the folder, current or not, if all its files exist."""
 
 
 def inspect_run(folder: Path) -> RunInspection:
@@ -511,7 +511,7 @@ def inspect_run(folder: Path) -> RunInspection:
 
 
 def _complete_copy(folder: Path) -> CopyManifest | None:
-    """The copy that a folder holds; None if it has none, or one that is not whole."""
+    """The copy that a folder holds; None if it has none or an incomplete one."""
     try:
         # a pipe would keep us waiting for ever
         if not (folder / COPY_MANIFEST_FILE).is_file():

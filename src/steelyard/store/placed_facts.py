@@ -1,4 +1,4 @@
-"""Facts read by their places, each when it is asked for, from journals that stay open meanwhile."""
+"""Facts read by their places, each when it is asked for, from journals that stay open."""
 
 from __future__ import annotations
 

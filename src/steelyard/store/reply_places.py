@@ -1,4 +1,4 @@
-"""Where the replies of a run lie, and what single fields of them say, without decoding the rest."""
+"""The places of a run's replies, and single fields of them, without decoding the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bodies of responses as they came: what was paid for is stored before anything is made of it."""
+"""The original bodies of responses: what was paid for is stored before it is interpreted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ResponseBody(Record, frozen=True, kw_only=True):
     number: int
     body: str = ""
     base64: str = ""
-    """The body where it is no UTF-8."""
+    """The body if it is not UTF-8."""
 
 
 def response_body(attempt: Attempt, at: str, content: bytes) -> ResponseBody:

@@ -82,7 +82,7 @@ def _is_judges_comparison(folder: Path) -> bool:
 def find_run(name: str, root: Path = DEFAULT_RUNS_FOLDER, *, with_comparisons: bool = False) -> Path:
     """The run folder a user means: a path, a name below the runs' folder, or `latest`.
 
-    No part of a merged run is the latest. Nor are judges' comparisons of pairs, unless they are asked for or there is nothing else.
+    No part of a merged run is the latest. Nor are judges' comparisons of pairs, unless they are wanted or there are no other runs.
     """
     if name == "latest":
         known = current_runs(root)
@@ -118,9 +118,9 @@ def no_runs_message(root: Path) -> str:
 
 
 HEADLINE_FILE, ATTEMPT_INDEX_FILE = "headline.json", "attempts.index"
-"""What lists of runs show of one, and all its attempts without their texts: both can always be worked out again."""
+"""What lists of runs show of one, and all its attempts without their texts: both can always be computed again."""
 WITNESS_FILE = "witnesses.jsonl"
-"""What came of the witnesses of a run."""
+"""The results of the witnesses of a run."""
 LOOKS_FILE = "looks.jsonl"
 """What gates were asked about a run."""
 
@@ -183,12 +183,12 @@ class RunFile(NamedTuple):
 
 
 class RunFolderSnapshot(NamedTuple):
-    """A run folder as it looks from outside; whatever happens to the run, this changes."""
+    """The state of a run folder from outside; it changes with every change of the run."""
 
     files: tuple[RunFile, ...]
     """The plain files that belong to a run, by name."""
     links: tuple[str, ...]
-    """Journals that are links or else no plain files."""
+    """Journals that are links or other special files."""
     is_empty: bool
     is_locked: bool
     """Whether somebody is writing the run."""
@@ -203,7 +203,7 @@ class RunFolderSnapshot(NamedTuple):
 
 
 def run_folder_snapshot(folder: Path) -> RunFolderSnapshot:
-    """A look at a run folder that reads none of its files and follows no link; raises an OSError where there is no folder."""
+    """The state of a run folder, without reading its files or following links; raises an OSError without a folder."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         names = os.listdir(opened)  # noqa: PTH208  by now the path may lead elsewhere

@@ -23,7 +23,7 @@ from steelyard.records import Record, RunInfo
 from steelyard.store.journal import DECODE_ERRORS, is_journal, write_atomically
 
 LISTED_FILES = ("run.json", "cases.jsonl", "headline.json")
-"""What lists of runs are made from, apart from journals."""
+"""The data for lists of runs that does not come from journals."""
 RUN_INDEX_FILE = ".steelyard-index.json"
 MAX_RUN_INDEX_BYTES = 1 << 30
 MIN_INDEXED_RUNS = 100
@@ -136,7 +136,7 @@ def current_runs(root: Path) -> dict[str, IndexedRun]:
 
 
 def write_run_index(root: Path, runs: Iterable[IndexedRun], known: Mapping[str, IndexedRun]) -> None:
-    """Write the index where it has something new; a folder that takes no files has none."""
+    """Write the index if it is new; a folder that is not writable gets none."""
     listed = tuple(run for run in runs if run.state)
     if len(listed) < MIN_INDEXED_RUNS or all(known.get(run.name) is run for run in listed):
         return

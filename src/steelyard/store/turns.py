@@ -15,7 +15,7 @@ MAX_TURN_LINE_BYTES = 128 << 20
 
 
 class StoredTurn(Record, frozen=True, kw_only=True):
-    """One turn of a conversation that may not be over yet; a later line about the same turn takes the place of this one."""
+    """One turn of a conversation that may be unfinished; a later line about the same turn replaces this one."""
 
     key: str
     """The ask key of the attempt."""
@@ -45,7 +45,7 @@ _turn: TolerantDecoder[StoredTurn] = TolerantDecoder(StoredTurn)
 
 
 def unfinished_conversations(folder: Path, finished: Container[str]) -> dict[str, list[StoredTurn]]:
-    """By ask key the turns of conversations that have no reply yet; a line that cannot be read is as if it had not been written."""
+    """The turns of conversations without a reply, by ask key; unreadable lines are ignored."""
     found: dict[str, list[StoredTurn]] = {}
     for path in sorted(folder.glob("turns*.jsonl")):
         for stored in _stored_turns(path):

@@ -18,7 +18,7 @@ _result: TolerantDecoder[WitnessResult] = TolerantDecoder(WitnessResult)
 
 
 def witness_results(stored: StoredRun) -> list[WitnessResult]:
-    """What came of the witnesses of a run, in order; a line that was cut off is left out."""
+    """The results of the witnesses of a run, in order, without a line that was cut off."""
     path = stored.folder / WITNESS_FILE
     try:
         lines = stored.content(path).splitlines(keepends=True)

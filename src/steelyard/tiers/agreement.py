@@ -28,11 +28,11 @@ OUTLIER_SPREAD_FACTOR = 3
 MEDIAN_DISTANCE_TO_STANDARD_DEVIATION = 1.4826
 """The standard deviation of normal values in units of their median distance (Rousseeuw and Croux 1993)."""
 MIN_OUTLIER_DISTANCE = 0.1
-"""A score this close to the others is no outlier, however well the panel agrees elsewhere."""
+"""A score this close to the others is not an outlier, even if the panel agrees better elsewhere."""
 MIN_JUDGES_FOR_OUTLIERS = 3
 """Judges of one thing that show which of them is off: of two, either could be."""
 SCORE_COMPARISON_DECIMALS = 9
-"""Decimals up to which scores are compared, so that rounding is no disagreement."""
+"""The decimals to which scores are compared, so that rounding does not count as disagreement."""
 
 
 class AttemptIdentity(Record, frozen=True, kw_only=True, order=True):
@@ -89,7 +89,7 @@ class AgreementStatistics(Record, frozen=True, kw_only=True):
     ac1: float | None
     """Gwet's agreement beyond chance, which stays sensible where nearly all say the same."""
     apart: float | None = None
-    """How far two judges' scores of a thing lie apart on average; None for yes or no."""
+    """The mean difference between two judges' scores of the same item; None for yes or no."""
     reasons: dict[str, str] = {}
     """Why a figure is None, by its name."""
 
@@ -113,7 +113,7 @@ class JudgeReport(Record, frozen=True, kw_only=True):
     flips: float | None
     """How likely it is, asked twice about the same thing, to say pass once and fail once."""
     decides: int | None
-    """How many rulings on pass or fail would come out otherwise without it; None if it is never one of several."""
+    """The number of pass or fail rulings that would change without it; None if it is never one of several."""
     claims_off: int
     """How often its own total is not what its categories give."""
     reasons: dict[str, str] = {}
@@ -146,7 +146,7 @@ class PanelAgreement(Record, frozen=True, kw_only=True):
     categories: dict[str, AgreementStatistics]
     """On the scores of each category."""
     spread: float | None
-    """How far a score usually lies from the consensus of the others: a robust standard deviation."""
+    """The usual distance of a score from the consensus of the others: a robust standard deviation."""
     outliers: tuple[JudgeOutlier, ...] | None
     claims_off: int
     reasons: dict[str, str] = {}
@@ -366,7 +366,7 @@ def _report(
 
 
 def _mean_score(scored: Sequence[tuple[str, float]], attempts: int) -> Estimate:
-    """A mean over things, those of one case taken as one group."""
+    """A mean over items, with those of one case as one group."""
     # scores above 1 occur in other people's files: the mean keeps them, the interval is for shares
     clamped = [min(max(score, 0.0), 1.0) for _, score in scored]
     found = estimates.mean(clamped, attempts, groups=[case for case, _ in scored])
@@ -391,7 +391,7 @@ def _leniency(own: int, things: Sequence[AttemptIdentity], scores: RatingTable) 
 
 
 def _repeat_variation(ratings: Sequence[JudgeRating]) -> tuple[float | None, float | None]:
-    """How much the judge's scores of one thing vary, and how often its votes on one thing differ."""
+    """How much the judge's scores of one item vary, and how often its votes on one item differ."""
     scores: dict[AttemptIdentity, list[float]] = {}
     votes: dict[AttemptIdentity, list[bool]] = {}
     for each in ratings:

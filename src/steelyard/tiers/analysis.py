@@ -84,8 +84,8 @@ def analyse_tiers(
 ) -> ExperimentAnalysis:
     """All figures of an experiment, with intervals, tests and what a reader must know before trusting them.
 
-    `baseline` names T0, else the first tier is it. Tiers come in the `order` given, else in natural order if all have
-    numbers, else as they come; a baseline without a number comes first. With `pair_by` "experiment", runs of different
+    `baseline` names T0; by default it is the first tier. Tiers come in the `order` given, otherwise in natural order if all have
+    numbers, otherwise as they come; a baseline without a number comes first. With `pair_by` "experiment", runs of different
     tiers belong to the same case when their experiment is the same, whatever their case: for tools whose experiment is
     the task, and whose subtests are variants of a tier. `impl_rate` says what impl rates are taken from; without it the
     first of `IMPL_RATES` that any run has. `tasks` says whether intervals speak of these tasks or of tasks like them; without
@@ -169,7 +169,7 @@ def natural_sort_key(name: str) -> tuple[tuple[str, int, str], ...]:
 
 
 def check_baseline(baseline: str | None, names: Sequence[str]) -> None:
-    """Raises an InputError if the tier that others are compared with is none of these."""
+    """Raises an InputError if the baseline is not one of these tiers."""
     if baseline is not None and baseline not in names:
         known = [printable(name[:MAX_NAME_CHARACTERS]) for name in names[:MAX_LISTED_TIERS]]
         raise InputError(f"no tier {short_quote(baseline)} to be the baseline ({did_you_mean(baseline, known)})")

@@ -23,7 +23,7 @@ from steelyard.tiers.agreement import Consensus, consensus
 from steelyard.tiers.rubrics import SCORE_THRESHOLD_TOLERANCE
 
 MIN_CHECKED_SCORES = 5
-"""Checked answers below which nothing is said of how all judges would score."""
+"""The minimum number of checked answers for an estimate of how all judges would score."""
 PSEUDO_SCORE_DIFFERENCE = 0.3
 """Two more differences of this size, one up and one down, count in the spread: a few checked answers may all agree by chance."""
 

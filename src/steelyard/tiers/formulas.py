@@ -14,7 +14,7 @@ from steelyard.tiers.rubrics import GRADE_THRESHOLDS, LOWEST_GRADE, SCORE_THRESH
 
 
 def pass_rate(passed: bool) -> float:
-    """1 for a run that passed all tests, else 0 (section "Pass Rate").
+    """1 for a run that passed all tests, otherwise 0 (section "Pass Rate").
 
     >>> pass_rate(True), pass_rate(False)
     (1.0, 0.0)
@@ -88,7 +88,7 @@ def uplift(tier: float | None, t0: float | None) -> float | None:
 
 
 def cross_tier_variance(medians: Sequence[float]) -> float | None:
-    """How far the tiers' medians lie apart (sections "Pass Rate Variance", "Cost Variance"); None below 2 tiers.
+    """The spread of the tiers' medians (sections "Pass Rate Variance", "Cost Variance"); None below 2 tiers.
 
     >>> f"{cross_tier_variance([0.70, 0.80, 0.85, 0.90]):.8f}"
     '0.00546875'
@@ -97,7 +97,7 @@ def cross_tier_variance(medians: Sequence[float]) -> float | None:
 
 
 def cost_delta(costs: Sequence[float]) -> float | None:
-    """By how much the dearest tier costs more than the cheapest (section "Cost Delta"); None below 2 tiers.
+    """The cost difference between the most expensive tier and the cheapest (section "Cost Delta"); None below 2 tiers.
 
     >>> cost_delta([0.5, 0.75, 0.25])
     0.5

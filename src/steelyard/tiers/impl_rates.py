@@ -1,4 +1,4 @@
-"""How much of what was asked a run did: what that is taken from, and what a tier comes to by each way to take it."""
+"""Impl rates, the share of the requirements that a run met: their sources, and the figures of a tier by each source."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def run_figures(
 def with_impl_rates(
     model: ModelAnalysis, all_runs: Iterable[RunFigures], baseline: str, weights: tuple[float, float]
 ) -> ModelAnalysis:
-    """The same with what each of its tiers comes to by every impl rate that any of its runs has."""
+    """The same with the figures of each tier by every impl rate that any of its runs has."""
     runs: dict[str, list[RunFigures]] = {}
     for run in all_runs:
         if run.model == model.model:

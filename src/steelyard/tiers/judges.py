@@ -53,7 +53,7 @@ class ExperimentJudgments(NamedTuple):
     """Models that are judges of their own runs."""
     claims: tuple[ClaimCheck, ...]
     empty: int
-    """Ratings in which nothing applies: they are no ratings."""
+    """Ratings in which no criterion applies: they do not count."""
 
 
 def experiment_judgments(

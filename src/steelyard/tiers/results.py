@@ -89,7 +89,7 @@ class CriterionRating(Record, frozen=True, kw_only=True):
     achieved: float | None = None
     """Points that were given; None if the criterion does not apply."""
     max: float | None = None
-    """Points that there were to give."""
+    """The points possible."""
 
 
 class RunSource(Record, frozen=True, kw_only=True):
@@ -168,7 +168,7 @@ class RunFigures(Record, frozen=True, kw_only=True):
 
 
 class ImplRateResult(Record, frozen=True, kw_only=True):
-    """What a tier comes to by one of the impl rates."""
+    """The figures of a tier by one of the impl rates."""
 
     mean: float | None
     composite_median: float | None
@@ -183,7 +183,7 @@ ClaimColumn = Literal["score", "impl_rate"]
 
 
 class ClaimCheck(Record, frozen=True, kw_only=True):
-    """What judges claim, held against what the points that they gave add up to."""
+    """The totals that judges claim, compared with the sum of the points that they gave."""
 
     claim: ClaimColumn
     checked: int
@@ -191,7 +191,7 @@ class ClaimCheck(Record, frozen=True, kw_only=True):
     off: int
     """Those that differ by more than 0.02."""
     mean_distance: float
-    """How far a claim lies from the points on average."""
+    """The mean distance between a claim and the points."""
 
 
 class TierAnalysis(Record, frozen=True, kw_only=True):
@@ -201,7 +201,7 @@ class TierAnalysis(Record, frozen=True, kw_only=True):
     cases: int
     runs: int
     unit: SamplingUnit
-    """What intervals take as the sampling unit: `case` where tasks are sampled, else `variant` where a task has several, or `run`."""
+    """What intervals take as the sampling unit: `case` where tasks are sampled, otherwise `variant` where a task has several, or `run`."""
     unjudged: int = 0
     """Runs that have no outcome."""
     unscored: tuple[str, ...] = ()
@@ -215,7 +215,7 @@ class TierAnalysis(Record, frozen=True, kw_only=True):
     pass_rate: Estimate
     impl_rate: Estimate
     by_impl_rate: dict[ImplRate, ImplRateResult]
-    """What the tier comes to by each impl rate that any run has."""
+    """The figures of the tier by each impl rate that any run has."""
     composite: Estimate
     """The mean."""
     composite_median: Estimate
@@ -226,7 +226,7 @@ class TierAnalysis(Record, frozen=True, kw_only=True):
     uplift: Estimate
     """Of the median composite over that of the baseline; None for the baseline itself, and where its median is 0."""
     on_pareto_front: bool | None
-    """Whether no other tier of any model is cheaper and no worse, or better and no dearer; None if that is not known."""
+    """Whether no other tier of any model is cheaper and no worse, or better and no more expensive; None if that is not known."""
 
 
 class TierComparison(Record, frozen=True, kw_only=True):
@@ -262,7 +262,7 @@ class ModelAnalysis(Record, frozen=True, kw_only=True):
     composite_variance: float | None
     cost_variance: float | None
     cost_delta: float | None
-    """Between the dearest and the cheapest median cost."""
+    """The difference between the highest and the lowest median cost."""
 
 
 class CostFrontier(Record, frozen=True, kw_only=True):
@@ -273,7 +273,7 @@ class CostFrontier(Record, frozen=True, kw_only=True):
     cost_of_pass: Estimate
     """That of the cheapest tier; infinite when nothing passed."""
     case_mean: Estimate
-    """Every case done by what does it cheapest: the mean over the cases that anything passes."""
+    """Every case done by the cheapest tier that passes it: the mean over the cases that anything passes."""
     cases: int
     unsolved: int
     """Cases without a finite cost of pass."""

@@ -1,7 +1,7 @@
 """What judges look for in an answer, and what their marks add up to.
 
 A rubric has categories. One with items is scored by the points its items achieve, one without is scored as a whole from 0
-to 1. What does not apply is None, which is not 0: it leaves both sides of every sum.
+to 1. A criterion that does not apply is None, which is not 0: it is left out of both sums.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class RubricCategory(Record, frozen=True, kw_only=True):
     name: str
     weight: float = 1
     check: str = ""
-    """What is looked at, in a sentence."""
+    """What is rated, in a sentence."""
     na_condition: str = ""
     """When a category without items does not apply; where this is empty it always does."""
     items: tuple[RubricItem, ...] = ()
-    """Where there are none, the category is scored as a whole."""
+    """Without items, the category is scored as a whole."""
 
     @property
     def requirement(self) -> RubricItem | None:
@@ -73,7 +73,7 @@ class Rubric(Record, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """Equal for rubrics that ask the same and count it alike, whatever they are called."""
+        """Equal for rubrics with the same questions and weights; names do not matter."""
         categories = [
             (
                 *(category.name, float(category.weight), category.check, category.na_condition),
@@ -100,7 +100,7 @@ class CategoryScore(Record, frozen=True, kw_only=True):
     """What a judge gave for one category."""
 
     score: float | None
-    """From 0 to 1, worked out from the items where there are any; None when nothing in it applies."""
+    """From 0 to 1, computed from the items where there are any; None when nothing in it applies."""
     reason: str = ""
     items: dict[str, ItemScore] = {}
 
@@ -118,7 +118,7 @@ class RubricScore(Record, frozen=True, kw_only=True):
 
     categories: dict[str, CategoryScore]
     score: float | None
-    """The weighted score in [0, 1], worked out from the categories; None when no category applies."""
+    """The weighted score in [0, 1], computed from the categories; None when no category applies."""
     passed: bool | None
     grade: str | None
     reasoning: str = ""
@@ -128,7 +128,7 @@ class RubricScore(Record, frozen=True, kw_only=True):
 
 
 class JudgingResult(NamedTuple):
-    """What came of asking one judge about one answer."""
+    """The result of asking one judge about one answer."""
 
     judge: str
     repeat: int

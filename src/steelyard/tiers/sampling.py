@@ -71,7 +71,7 @@ class TaskSampling(NamedTuple):
 
 
 def chosen_sampling(tiers: Sequence[KeyedRuns], wanted: Tasks | None) -> TaskSampling:
-    """What is wanted; else tasks are sampled where there are enough of them, or no task was run twice."""
+    """The requested choice; otherwise tasks are sampled if there are enough of them or no task was run twice."""
     fewest = min(len({run.case for run in tier}) for tier in tiers)
     tasks = counted(fewest, "task")
     meanings = {
@@ -92,7 +92,7 @@ def chosen_sampling(tiers: Sequence[KeyedRuns], wanted: Tasks | None) -> TaskSam
 
 
 class TierSample:
-    """The runs of a tier, and what they are a sample of; what several figures need is worked out once."""
+    """The runs of a tier, and what they are a sample of; what several figures need is computed once."""
 
     def __init__(self, runs: KeyedRuns, tasks: Tasks) -> None:
         self.runs, self.tasks = runs, tasks
@@ -196,7 +196,7 @@ def by_case(runs: KeyedRuns, metric: str) -> dict[TierCaseKey, list[float]]:
 
 
 def _units(runs: KeyedRuns, metric: str) -> dict[TierCaseKey, list[list[float]]]:
-    """The known values of each task by what is sampled of it: its variants where it has several, else its runs."""
+    """The known values of each task by what is sampled of it: its variants where it has several, otherwise its runs."""
     found: dict[TierCaseKey, dict[str, list[float]]] = {}
     for (case, figures), value in zip(runs, metric_values(runs, metric), strict=True):
         if value is not None:

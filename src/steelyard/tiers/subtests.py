@@ -88,7 +88,7 @@ def _is_surely_better(best: TaskValues, other: TaskValues, level: float) -> bool
     spread = math.fsum(term for term, _ in terms)
     gain = _mean(best) - _mean(other)
     if not spread:
-        # runs that are all alike tell nothing of how much others would differ
+        # equal runs say nothing about how much others would differ
         return False
     # rounded down, which is the careful side
     degrees = max(1, math.floor(spread**2 / math.fsum(term**2 / df for term, df in terms)))

@@ -39,7 +39,7 @@ class FunctionVerifier:
         return await verify_with_function(FunctionSettings.of(case).python, case, answer.text)
 
     async def close(self) -> None:
-        """Nothing is kept."""
+        """Nothing to release."""
 
 
 async def verify_with_function(path: str, case: Case, text: str) -> Finding:

@@ -22,16 +22,16 @@ TROUBLE_PATTERN = re.compile(
 """What programs print when a machine runs out of something, or lacks a part of them."""
 
 SYNTAX_ERROR_NAMES = ("SyntaxError", "IndentationError", "TabError")
-"""What Python's parser says of a text; whether a machine is short of memory is none of that."""
+"""What Python's parser says of a text; a lack of memory on the machine is not part of it."""
 
 ANSWER_FILE = "answer.rs"
-"""What the file of an answer is called in messages of a compiler that checks it apart from its tests."""
+"""The name of an answer's file in messages of a compiler that checks it without its tests."""
 
 
 def trouble_sign(outcome: ProcessResult) -> str:
-    """How the end of a program looks like a machine in trouble; empty when it does not.
+    """The sign of a machine in trouble in the end of a program; empty if there is none.
 
-    An answer can feign such a sign. It is then verified once more, alone and with a witness, and gains nothing.
+    An answer can fake such a sign. It is then verified once more, alone and with a witness, and gains nothing.
     """
     code = outcome.exit_code
     if outcome.limit or not code:
@@ -50,7 +50,7 @@ def trouble_sign(outcome: ProcessResult) -> str:
 
 
 def is_own_exception(tests: Sequence[Test]) -> bool:
-    """Whether the first failed test raised what no machine brings about."""
+    """Whether the first failed test raised an error that no machine can cause."""
     failed = next((test for test in tests if test.outcome == "failed"), None)
     return failed is not None and failed.cause == "computation"
 

@@ -27,7 +27,7 @@ from steelyard.viewer.run_list import RUN_STATES, ListedRun
 from steelyard.viewer.run_view import AttemptRow, RunView
 
 DEFAULT_PAGE_ENTRIES, MAX_PAGE_ENTRIES = 50, 200
-"""Entries on a page unless more are asked for, and at the most."""
+"""The default and the maximum number of entries on a page."""
 MAX_PAGE_REPLY_CHARACTERS = 4 << 20
 """Characters of replies after which a page ends early: no request may fill the memory."""
 RUNS_SEARCHED_PER_PAGE = 20
@@ -167,7 +167,7 @@ def _figures(one: ModelHeadline) -> api_records.ModelFigures:
 
 
 def _suite_stats(opened: RunView) -> Iterator[api_records.SuiteStats]:
-    """How each suite came out under each model; nothing if no case belongs to a suite."""
+    """The results of each suite under each model; empty if no case belongs to a suite."""
     counts: dict[tuple[str, int], Counter[str]] = {}
     for row in opened.rows:
         suite = opened.cases[row.case].suite
@@ -262,7 +262,7 @@ def report(run_cache: RunCache, name: str) -> Response:
 
 
 def case(run_cache: RunCache, case_id: str, asked: QueryParameters) -> Response:
-    """A case, and how it came out in the runs that have it, the newest first."""
+    """A case, and its results in the runs that have it, newest first."""
     if len(case_id) > MAX_QUERY_VALUE_CHARACTERS:
         raise ViewerRequestError(400, f"the id of a case has at most {MAX_QUERY_VALUE_CHARACTERS} characters here")
     only = asked.text("run_id")

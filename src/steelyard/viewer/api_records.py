@@ -39,7 +39,7 @@ class ServerHealth(ApiRecord, frozen=True, kw_only=True):
 
 
 class SuiteStats(ApiRecord, frozen=True, kw_only=True):
-    """How the results of one suite came out under one model; several attempts at a case are several results."""
+    """The results of one suite under one model; several attempts at a case are several results."""
 
     suite_id: str
     """The suite; in lists of runs, and where no case belongs to one, the eval set."""
@@ -49,7 +49,7 @@ class SuiteStats(ApiRecord, frozen=True, kw_only=True):
     pass_count: int
     fail_count: int
     error_count: int
-    """Results that are missing because a step of ours broke; they are no failures of the model."""
+    """Results that are missing because a step of ours broke; they are not failures of the model."""
 
 
 class ModelFigures(ApiRecord, frozen=True, kw_only=True):
@@ -123,7 +123,7 @@ class ResultScores(ApiRecord, frozen=True, kw_only=True):
     """What a result scores."""
 
     accuracy: int
-    """1 for a pass, 0 for all else."""
+    """1 for a pass, 0 for everything else."""
 
 
 class RunResult(ApiRecord, frozen=True, kw_only=True):

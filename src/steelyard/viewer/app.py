@@ -225,7 +225,7 @@ def application(library: RunCatalog, *, port: int, key: str, patience: float = R
 
 
 def label_application(session: LabelSession, *, port: int, key: str) -> ASGIApp:
-    """The pages on which one person labels one run; nothing else of it is shown, as that would tell what judges think."""
+    """The pages on which one person labels one run; nothing else of it is shown, because that would reveal the judges' opinions."""
     csrf = csrf_token(key)
 
     def page(asked: QueryParameters, _: dict[str, str]) -> Response:

@@ -48,7 +48,7 @@ class ExportedPages(NamedTuple):
     pages: int
     bytes: int
     problems: tuple[str, ...]
-    """Pages that only say why there is nothing to show."""
+    """Pages that only explain why there is nothing to show."""
 
 
 def export(root: Path, target: Path) -> ExportedPages:
@@ -194,7 +194,7 @@ class _PageWriter:
         return PageKey("run", name, _chosen(values, ("page",))) if not rest else None
 
     def _place(self, key: PageKey) -> str:
-        """Where a page is, and a note that it is to be written."""
+        """The path of a page; it is also noted for writing."""
         if key not in self._places:
             self._places[key] = _file_name(key)
             self._waiting.append(key)
@@ -206,7 +206,7 @@ def _chosen(values: Mapping[str, str], names: tuple[str, ...]) -> tuple[tuple[st
 
 
 def _file_name(key: PageKey) -> str:
-    r"""The file of a page; whatever names hold, it is below the folder, and its own.
+    r"""The file of a page; for all names it is below the folder, and unique.
 
     >>> _file_name(PageKey("run", "a run"))
     'runs/a-run-5bf05884/index.html'
@@ -229,7 +229,7 @@ def _file_name(key: PageKey) -> str:
 
 
 def _slug(name: str) -> str:
-    """A name that every file system takes; where letters had to go, a digest tells it from others."""
+    """A name that every file system takes; if characters were removed, a digest makes it unique."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:MAX_SLUG_CHARACTERS]
     # some file systems take capital letters for small ones
     if plain and plain == name == name.lower():

@@ -115,7 +115,7 @@ class LabelSession:
         order = [_token(identity) for identity in label_order(answers, self.person)]
         yield from (token for token in order if token not in skipped)
         others = [answer for answer in answers if answer.labels and self.person not in answer.labels]
-        # a second opinion on what others marked tells how far people agree
+        # a second label of the same answer shows how far people agree
         yield from (token for token in (_token(answer.identity) for answer in others) if token not in skipped)
         yield from (token for token in skipped if token in order)
 
@@ -129,7 +129,7 @@ class LabelSession:
 
 
 def csrf_token(key: str) -> str:
-    """What a form must send back: nobody who cannot read our pages knows it."""
+    """The token that a form must send back: only readers of our pages know it."""
     return hmac.new(key.encode(), b"steelyard label", hashlib.sha256).hexdigest()
 
 

@@ -62,17 +62,17 @@ class MatrixCell(NamedTuple):
 
 
 class MatrixQuery(Record, frozen=True, kw_only=True):
-    """What a reader asks of the matrix; as it stands in an address."""
+    """The reader's choices for the matrix, as in an address."""
 
     text: str = ""
-    """Looked for in ids, names, prompts and reasons, whatever the case of its letters."""
+    """A text to find in ids, names, prompts and reasons, ignoring case."""
     outcome: str = ""
     label: str = ""
     """The kind of failure, or the class of a response."""
     tag: str = ""
     suite: str = ""
     columns: tuple[int, ...] = ()
-    """The columns that are looked at; all when empty."""
+    """The selected columns; all if empty."""
     different: bool = False
     """Only cases at which the models do not do equally well."""
     sort: str = "order"

@@ -43,7 +43,7 @@ ATTEMPT_CURSOR_SCHEMA_PATTERN = r"^[0-9]{1,7}\.[0-9]{1,4}\.[0-9]{1,7}$"
 SHARE_SCHEMA = {"type": "string", "pattern": r"^0\.(?!0{1,6}$)[0-9]{1,6}$", "default": "0.05"}
 
 API_VERSION = "1.0.0"
-"""Of this description; `/healthz` tells the version of steelyard. The first number is the one in the paths."""
+"""Of this description; `/healthz` shows the version of steelyard. The first number is the one in the paths."""
 
 API_PATHS: dict[str, tuple[str, str, list[dict[str, Any]], type | None]] = {
     "/healthz": ("health", "That the server is there; needs no key.", [], api_records.ServerHealth),

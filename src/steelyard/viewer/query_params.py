@@ -17,7 +17,7 @@ MAX_QUERY_VALUES = 60
 
 
 class ViewerRequestError(Exception):
-    """A request that gets no answer but this sentence."""
+    """A request that is answered by an error message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -62,7 +62,7 @@ class QueryParameters:
         return tuple(dict.fromkeys(value for value in self._values.get(name, []) if value))
 
     def is_given(self, name: str) -> bool:
-        """Whether there is such a value, even an empty one."""
+        """Whether the parameter is present, even if empty."""
         return name in self._values
 
     def flag(self, name: str) -> bool:
@@ -107,7 +107,7 @@ class QueryParameters:
 
 
 def url_path(path: Sequence[str], values: Mapping[str, Any] | None = None, mark: str = "") -> str:
-    """An address on this server; whatever the names hold, it leads nowhere else.
+    """An address on this server; for all names it stays on this server.
 
     >>> url_path(["runs", "a/../b"], {"case": "<x>", "page": 2}, "pane")
     '/runs/a%2F..%2Fb?case=%3Cx%3E&page=2#pane'

@@ -206,7 +206,7 @@ class RunCache:
             raise ViewerRequestError(409, str(error)) from None
 
     def analysis(self, opened: RunView) -> ExperimentAnalysis:
-        """What the tiers of a run come to, or its models where it has none."""
+        """The analysis of a run's tiers, or of its models if it has none."""
 
         def work_out() -> ExperimentAnalysis:
             stored = UntrustedRun(opened.folder)
@@ -242,9 +242,9 @@ def eval_sets(listed: ListedRun) -> tuple[str, ...]:
 
 
 def run_histories(runs: Sequence[ListedRun]) -> dict[tuple[tuple[str, ...], str], list[EarlierRun]]:
-    """By eval set and model all finished runs, the oldest first; `runs` come newest first.
+    """All finished runs by eval set and model, oldest first; `runs` are newest first.
 
-    What a run has so far is of other cases than all of it: held against others it would say nothing.
+    An unfinished run covers only some cases, so comparing it would be misleading.
     """
     found: dict[tuple[tuple[str, ...], str], list[EarlierRun]] = {}
     for run in reversed(runs):

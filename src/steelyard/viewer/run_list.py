@@ -40,7 +40,7 @@ JOURNAL_BYTES_PER_LISTING = 2 << 20
 RUN_OVERHEAD_BYTES = 64 << 10
 """The fixed cost of a run, counted as bytes of its journal."""
 SMALL_GROWING_RUN_BYTES, RECOUNT_GROWTH_FACTOR = 1 << 20, 1.05
-"""The figures of a growing run with more bytes are worked out again when it is this many times as large."""
+"""The figures of a growing run with more bytes are computed again when it is this many times as large."""
 LONG_RUN_INFO_BYTES = 64 << 10
 """Bytes of a run.json from which on a list does not keep all of it."""
 
@@ -60,10 +60,10 @@ class ListedRun(NamedTuple):
     info: RunInfo | None
     """None where run.json cannot be read; without the longest parts where it is long."""
     models: tuple[ModelHeadline, ...]
-    """One per model and tier; empty while they are not worked out yet, and where the run is broken."""
+    """One per model and tier; empty until they are computed, and for a broken run."""
     state: RunState
     problem: str
-    """What is wrong with a broken run, or odd about another, in one sentence; else empty."""
+    """What is wrong with a broken run, or odd about another, in one sentence; otherwise empty."""
     cases: int
     started_at: str
     """Empty where it is not known."""
@@ -77,9 +77,9 @@ class RunListing(NamedTuple):
     version: str
     """Another one as soon as something in the list has changed."""
     pending: int = 0
-    """Runs whose figures are not worked out yet: asking again gets on with it."""
+    """Runs whose figures are not computed yet: each request continues the computation."""
     problem: str = ""
-    """Why the folder itself cannot be read, in one sentence; else empty."""
+    """Why the folder itself cannot be read, in one sentence; otherwise empty."""
 
 
 class RunCatalog:
@@ -116,7 +116,7 @@ class RunCatalog:
         folder = self._folder(run_id)
         with self._lock:
             opening = self._opening.setdefault(run_id, threading.Lock())
-        # reading a long journal must not keep those waiting who want another run
+        # reading a long journal must not delay requests for other runs
         with opening:
             with self._lock:
                 before = self._open.pop(run_id, None)
@@ -132,7 +132,7 @@ class RunCatalog:
             return run_id in self._open
 
     def _forget(self) -> None:
-        """Let go of the runs that were not wanted for the longest time, where they take too much memory."""
+        """Evict the least recently used runs if they take too much memory."""
         while len(self._open) > 1:
             rows = sum(
                 len(opened.rows) * (GROWING_RUN_MEMORY_FACTOR if opened.is_growing else 1)
@@ -220,7 +220,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 class _CatalogEntry:
-    """What is known of a folder that looks like this, and what is still to be worked out."""
+    """The known figures of a folder in this state, and those still to be computed."""
 
     def __init__(
         self, folder: Path, snapshot: RunFolderSnapshot, before: _CatalogEntry | None, problem: str = ""
@@ -308,7 +308,7 @@ class _CatalogEntry:
 
     def _fail(self, problem: str) -> None:
         self.is_behind, self._reading = False, None
-        # only the owner may learn where the folder lies
+        # only the owner may learn the path of the folder
         problem = problem.replace(f"{self._stored.folder.parent}/", "")
         self.listed = self.listed._replace(models=(), state="broken", problem=problem)
 
@@ -325,7 +325,7 @@ def _abridged_info(info: RunInfo) -> RunInfo:
 
 
 def _with_duplicates_noted(runs: Iterable[ListedRun]) -> Iterator[ListedRun]:
-    """The runs in their order, with a word about those that are in two folders."""
+    """The runs in their order, with a note about those that are in two folders."""
     known: dict[str, str] = {}
     for run in runs:
         first = known.setdefault(run.info.id, run.name) if run.info else run.name

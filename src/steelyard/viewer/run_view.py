@@ -1,4 +1,4 @@
-"""One run as pages want it: a row for every attempt in memory, its texts where they lie on disk, searched and compared."""
+"""One run for the pages: a row per attempt in memory, texts on disk, search and comparison."""
 
 from __future__ import annotations
 
@@ -51,21 +51,21 @@ MAX_VIEWED_ATTEMPTS = 1_000_000
 MAX_CACHED_SUMMARIES = 8
 """Summaries by other rules and sizes of k that are kept."""
 JOURNAL_CHECK_BYTES = 256
-"""Bytes before the end of what was read that tell whether a journal is still the same."""
+"""Bytes before the end of the read part that show whether a journal is still the same."""
 
 
 class RunViewState(NamedTuple):
     """What is known of a run at one moment."""
 
     snapshot: RunFolderSnapshot
-    """As it looked before anything was read: what is written meanwhile belongs to a later moment."""
+    """Its state before anything was read: later writes belong to a later state."""
     info: RunInfo
     cases: tuple[Case, ...]
     table: AttemptTable
     summary: bytes | None = None
     """The summary by the run's own k and rule, packed, where somebody has written it down."""
     reading: IncrementalRunReader | None = None
-    """Where reading can go on; None if the run is not growing."""
+    """Where reading can continue; None if the run is not growing."""
 
 
 class RunView:
@@ -161,7 +161,7 @@ class RunView:
         return self._moment.reading is not None
 
     def refreshed(self) -> RunView:
-        """The run as it is now: this one where nothing has changed, else one for which only what is new was read."""
+        """The run as it is now: this one if nothing has changed, otherwise one for which only new lines were read."""
         snapshot = _snapshot(self.folder)
         if snapshot == self._moment.snapshot:
             return self
@@ -211,7 +211,7 @@ def _later_state(folder: Path, before: RunViewState, snapshot: RunFolderSnapshot
 
 
 class IncrementalRunReader:
-    """The journals of a run, read as far as they go, and later on from there."""
+    """The journals of a run, read up to their ends, and continued from there later."""
 
     def __init__(
         self, stored: UntrustedRun, info: RunInfo, cases: tuple[Case, ...], snapshot: RunFolderSnapshot
@@ -274,7 +274,7 @@ class IncrementalRunReader:
             return b"\n\n"
 
     def table(self) -> AttemptTable:
-        """The run as far as it was read."""
+        """The part of the run that was read."""
         with self._lock:
             names = [tail.path.name for tail in self._tails]
             return self._builder.table(names, problem_sentences(self._damages.first, self._damages.more))
@@ -325,7 +325,7 @@ class SideComparison(NamedTuple):
 
     gated: GateResult
     changes: tuple[ComparedCase, ...]
-    """Culprits first, then by how much they changed."""
+    """The cases that caused the verdict first, then by the size of the change."""
 
 
 def comparison_side(opened: RunView, model: str = "") -> Side:
@@ -338,9 +338,9 @@ def comparison_side(opened: RunView, model: str = "") -> Side:
 
 
 def side_comparison(baseline: Side, current: Side, *, alpha: float = 0.05, margin: float = 0.05) -> SideComparison:
-    """What a gate says of two sides, and every case that both judged.
+    """The gate's decision about two sides, and every case that both judged.
 
-    Reading is no look: nothing is written down, and no error rate is spent.
+    This is not a counted look: nothing is stored, and no error rate is spent.
     """
     found = gate_sides(baseline, current, alpha=alpha, margin=margin)
     blamed: dict[tuple[str, str], tuple[CaseChangeState, float]] = {}
@@ -371,7 +371,7 @@ def _culprits_first(change: ComparedCase) -> tuple[int, float, str, str]:
 
 
 def rows_with_text(opened: RunView, text: str) -> frozenset[int]:
-    """The places of the rows whose reply holds a text, whatever the case of its letters; reads the journals once."""
+    """The indices of the rows whose reply contains a text, ignoring case; reads the journals once."""
     wanted = text.casefold()
     rows = {row.reply_place: number for number, row in enumerate(opened.rows) if row.reply_place != NO_PLACE}
     texts = reply_texts(UntrustedRun(opened.folder), rows, opened.table.journals)

@@ -382,14 +382,14 @@ examples:
 
 
 def _conclude_run(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | None) -> int:
-    """Print what came of a run, write its reports, and say how it went."""
+    """Print the results of a run, write its reports, and return its exit code."""
     return conclude(_shown(done, options, suite_rule).conclusion(fail_under=options.fail_under))
 
 
 def _conclude_sequential_run(
     decided: SequentialRunResult, options: argparse.Namespace, suite_rule: SuiteRule | None
 ) -> int:
-    """Print what came of a run and what was decided, and what it saved."""
+    """Print the results of a run, the decision, and what stopping early saved."""
     decided = decided._replace(run=_shown(decided.run, options, suite_rule))
     if options.format == "text":
         print(f"\n{decided.text}" if decided.text else "", end="")

@@ -43,7 +43,7 @@ def validate(options: argparse.Namespace) -> int:
         print_to_stderr(f"steelyard: {counted(sum(problem.fatal for problem in problems), 'problem')}")
         return ExitCode.BAD_INPUT
     _, means = settings_and_run_options(options)
-    # these stand, whatever becomes of the proofs
+    # these are reported even if the proofs fail
     for problem in loaded.problems:
         print_report(f"{'' if problem.fatal else 'warning: '}{problem}\n")
     with user_output_on_stderr():

@@ -288,7 +288,7 @@ def _pairs_options(sub: argparse.ArgumentParser) -> None:
 
 
 def _print_tiers(analysis: ExperimentAnalysis, options: argparse.Namespace) -> None:
-    """Print what tiers come to, and write it as tables and charts."""
+    """Print the analysis of tiers, and write it as tables and charts."""
     from steelyard.engine.tiers.analysis_files import ANALYSIS_FORMATS, write_analysis, write_analysis_charts
     from steelyard.reports import tiers as tables
     from steelyard.text import counted

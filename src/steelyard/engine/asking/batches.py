@@ -117,7 +117,7 @@ class BatchRunner:
     # ---- before a batch is there
 
     async def _reopened(self, stored: StoredBatch) -> _OpenBatch | None:
-        """A batch of an earlier session, with the endpoint that one of its asks goes to; None if nobody can be asked for it."""
+        """A batch of an earlier session, with the endpoint that one of its asks goes to; None if no endpoint can be asked for it."""
         provider = self._providers.get(stored.begun.asked)
         attempt = next((self._owed[key] for key in stored.begun.keys if key in self._owed), None)
         if provider is not None and attempt is None:
@@ -242,7 +242,7 @@ class BatchRunner:
             with wrap_exceptions(ProviderError):
                 return await batch_request(self._providers[provider_key(attempt)], attempt)
         except StepError:
-            # asked by itself, it ends as the failure that it is
+            # as a single request it ends in its own failure
             return None
 
     # ---- while and after a batch is worked on
@@ -269,7 +269,7 @@ class BatchRunner:
             self._hold(batch.stored, f"is not read yet: {error}{hint}")
             return
         stored = [await self._taken(batch, result) for result in results]
-        # what it brought must be on the disk before the list says that it is done
+        # its results must be on the disk before the list says that it is done
         self._journal.sync()
         self._note(batch.nonce, "ended")
         left = sum(key in self._owed for key in batch.stored.begun.keys)
@@ -278,7 +278,7 @@ class BatchRunner:
         self._say(f"{batch.label}: ended, {len(batch.stored.begun.keys) - left:,} answers{rest}")
 
     async def _taken(self, batch: _OpenBatch, result: BatchResult) -> str:
-        """Put one result into the journal, unless it is there; returns why there is no answer, if so."""
+        """Put one result into the journal, unless it is there; returns the reason if there is no answer."""
         attempt = self._attempt(batch, result.custom_id)
         if attempt is None:
             return ""

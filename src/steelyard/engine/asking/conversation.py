@@ -35,7 +35,7 @@ from steelyard.store.journal import Journal
 from steelyard.store.turns import StoredTurn, stored_turn, unfinished_conversations
 
 FINAL_FINISHES = frozenset((Finish.LENGTH, Finish.REFUSAL, Finish.TIMEOUT))
-"""How an answer ends after which a conversation does not go on."""
+"""The finish reasons of an answer that end a conversation."""
 USER_INSTRUCTIONS = """\
 You play the user of an assistant; you are not the assistant. Stay in your part, write only what this user would write, and write \
 one message at a time. When the user has what they want, or would give up, write {stop} and nothing else.
@@ -51,7 +51,7 @@ Write your next message as the user, or {stop} if the conversation is over."""
 
 
 FactKeeper = Callable[[Reply | Failure], None]
-"""Stores what came of a request before anything else is done with it."""
+"""Stores the result of a request before anything else is done with it."""
 PaidAsk = Callable[[Attempt, AskedModel, FactKeeper], Awaitable[Reply | Failure | None]]
 """Asks within the budgets, and stores what came; None if nothing was asked."""
 
@@ -117,11 +117,11 @@ class Conversations:
 
     @property
     def unfinished_usd(self) -> float:
-        """What turns cost whose conversation has no reply yet."""
+        """The cost of turns in conversations that have no reply yet."""
         return sum(self._spent_by_key.values())
 
     def spent(self) -> Iterator[tuple[str, str, float]]:
-        """What turns cost whose conversation has no reply yet, each with its tier and its case."""
+        """The cost of turns in conversations that have no reply yet, each with its tier and its case."""
         for turns in self._unfinished.values():
             for stored in turns:
                 if stored.turn.cost is not None:

@@ -39,7 +39,7 @@ class SpendingTally:
         self._prompts += prompt_cache_savings(self._prices, judgment.judge, judgment.answer)
 
     def total(self, unfinished_usd: float) -> Spending | None:
-        """What was counted so far; None if there is nothing to tell."""
+        """The counts so far; None if there is nothing to report."""
         found = Spending(
             cache_saved_usd=_rounded(self._cached),
             batch_saved_usd=_rounded(self._batched),

@@ -9,7 +9,7 @@ from steelyard.protocols import RateLimitHeadroom
 WINDOW_SECONDS = 60.0
 """Rate limits of tokens are for a minute."""
 LEARNED_SHARE = 0.95
-"""The share of what was taken in the minute before a refusal that is used from then on."""
+"""The share of the tokens used in the minute before a refusal that is used afterwards."""
 LEARNED_LIMIT_GROWTH = 1.1
 """By how much a learned limit grows with every minute without a refusal."""
 MAX_GROWTH_MINUTES = 60

@@ -1,4 +1,4 @@
-"""Calling the tools of a case: functions of the user's and canned results; the model is told what goes wrong."""
+"""Calling the tools of a case: the user's functions and canned results; errors are returned to the model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_TOOL_RESULT_CHARACTERS = 200_000
 
 
 class ToolCallError(Exception):
-    """Why a call of a tool failed, as the model is told."""
+    """Why a tool call failed, as it is returned to the model."""
 
 
 async def tool_results(case: Case, calls: Iterable[ToolCall]) -> tuple[ToolResult, ...]:
@@ -67,7 +67,7 @@ async def _called(tools: dict[str, CaseTool], call: ToolCall) -> str:
         raise ToolCallError(f"the arguments do not meet the schema of {tool.name}: {unmet.what}")
     if not tool.python:
         return value_text(_canned(tool, arguments))
-    # one that is gone or changed is no mistake of the model's
+    # one that is gone or changed is not a mistake of the model's
     function = tool_function(tool.python, tool.source)
     limit = asyncio.timeout(tool.timeout_secs)
     try:

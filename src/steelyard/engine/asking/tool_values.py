@@ -1,4 +1,4 @@
-"""What a function of the user's returned, as the text that a model is told."""
+"""The return value of a user's function, as the text that a model is sent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from steelyard.plugins.user_functions import UserFunction, in_loop, in_thread
 MAX_YIELDED_ITEMS = 10_000
 """Maximum items of a generator; an endless one would take all memory."""
 _ADDRESS_PATTERN = re.compile(r" at 0x[0-9A-Fa-f]+\b")
-"""How Python describes a value that has no words of its own; the address is another one in each process."""
+"""Python's default `repr` of a value; its address differs between processes."""
 
 
 class _YieldedError(Exception):
@@ -50,7 +50,7 @@ async def _items(yielded: AsyncIterable[Any]) -> list[Any]:
 
 
 def value_text(value: Any) -> str:
-    """A text as it is, any other value as JSON, and what JSON cannot hold in its own words; raises if it has none."""
+    """A text as it is, any other value as JSON, and what JSON cannot hold by its `str`; raises if that fails."""
     if isinstance(value, str):
         return value
     try:
@@ -84,7 +84,7 @@ def _check_item_count(items: list[Any]) -> None:
 
 
 def described(value: Any) -> str:
-    """A value of the user's code in its own words; one that has none must not end the run."""
+    """The `str` of a value of the user's code; one that raises must not end the run."""
     try:
         return str(value)
     except Exception as error:  # noqa: BLE001  it comes from code of the user's

@@ -55,7 +55,7 @@ THIN_BASELINE_ATTEMPTS = 10
 
 
 class GateLevels(NamedTuple):
-    """The levels of one look's tests, and what it thereby adds to what all looks may spend."""
+    """The levels of one look's tests, and what it adds to the error rate that all looks share."""
 
     alarm: float
     alarm_spent: float
@@ -100,15 +100,15 @@ class GateResult(NamedTuple):
 
 
 class GateRule(NamedTuple):
-    """By which rule two sides are held against each other."""
+    """The rule by which two sides are compared."""
 
     alpha: float = 0.05
     margin: float = 0.05
     on: ComparedMeasure = "passed"
     cases: CasesRule | None = None
-    """What single cases that got worse mean; None for what the baseline says, or else by the models."""
+    """What single cases that got worse mean; None for the baseline's rule, otherwise for one that depends on the models."""
     min_effect: float = 0.0
-    """A smaller mean drop is no regression of the suite."""
+    """A smaller mean drop is not a regression of the suite."""
 
 
 DEFAULT_GATE_RULE = GateRule()
@@ -126,7 +126,7 @@ def cases_policy(asked: CasesRule | None, baseline: Side | TallySide, current: S
 
 
 class _GateInputs(NamedTuple):
-    """What both sides have in common, as far as a decision depends on it."""
+    """The cases of both sides that a decision depends on."""
 
     pairing: Pairing
     cases: Mapping[str, Sequence[PairedCase] | PairedCounts]
@@ -139,7 +139,7 @@ class _GateInputs(NamedTuple):
     """The number of cases by their numbers of attempts on both sides."""
     attempt_cost: Mapping[str, float]
     thing: tuple[object, object]
-    """What both sides hold, so that looking again at the same is known for what it is."""
+    """A digest of both sides, so that a second look at the same data is recognised."""
     policy: CasesPolicy
 
 
@@ -219,7 +219,7 @@ def _missing_share(trials: Sequence[Trials]) -> float:
 
 
 def _looked_at(side: Side) -> dict[str, list[Trials]]:
-    """The data of a look: the attempts, whatever judged them."""
+    """The data of a look: the attempts, without who judged them."""
     return {
         name: [replace(trials, judged_by=(), cached_from=(), further_scores=(), group="") for trials in cases]
         for name, cases in side.models.items()
@@ -238,7 +238,7 @@ class _Question(NamedTuple):
     """What is asked of a run, and which looks at it there were."""
 
     baseline: str
-    """A digest of what it is held against, and how."""
+    """A digest of its baseline and of how they are compared."""
     earlier: Sequence[GateLook]
     folder: Path | None
     """Where this look is written down."""
@@ -290,7 +290,7 @@ def _decide_each(
     now_there: Mapping[str, object],
     at: Mapping[str, SamplingRound],
 ) -> GateResult:
-    """The decision where every model is looked at by itself, at its own attempts.
+    """The decision if every model is looked at separately, at its own attempts.
 
     By Holm's method over all looks: each level is divided by the number of models without those found to be worse so far,
     at this look or at an earlier one. While no alarm was false, that is at least the number of those that did not get worse.

@@ -121,7 +121,7 @@ def add_to_history(path: Path, sides: Sequence[Side], times: Sequence[str], *, r
 
 
 def _identities(entry: HistoryEntry) -> Iterator[str]:
-    """What tells a run from others: its ids, or where these are not known all that it holds."""
+    """The identity of a run: its ids, or if these are not known its whole content."""
     yield from entry.runs or (msgspec.json.encode(entry.models, order="sorted").decode(),)
 
 

@@ -30,9 +30,9 @@ from steelyard.store.journal import StoredRun
 from steelyard.text import counted
 
 DEFAULT_MAX_SAMPLES = 20
-"""Attempts per case at the most, unless the user says otherwise."""
+"""The default maximum of attempts per case."""
 UNASKED_MIN_SAMPLES, UNASKED_MAX_SAMPLES = 3, 10
-"""Attempts per case, at the least and at the most, of a run that names a baseline and no number of attempts."""
+"""The minimum and maximum attempts per case of a run that names a baseline and no number of attempts."""
 SUSPICIOUS_P_VALUE = 0.1
 """A case that dropped, with a p-value up to this, gets all attempts before the suite is cleared."""
 
@@ -69,7 +69,7 @@ class SequentialRunResult(NamedTuple):
         return f"{decided}\n{self.asked:,} attempts decided; {self.planned:,} were allowed: {self.saved:.0%} saved{worth}\n"
 
     def conclusion(self, *, fail_under: float | None = None, on_inconclusive: OnInconclusive = "pass") -> Conclusion:
-        """The exit code: a decision stands, whatever could not be asked any more."""
+        """The exit code: a decision stands even if some attempts could no longer be asked for."""
         of_run = self.run.conclusion(fail_under=fail_under)
         if self.gated is None:
             return of_run
@@ -131,7 +131,7 @@ def run_until_decided(
     top_up_to: int = 0,
     **asked: Any,
 ) -> SequentialRunResult:
-    """Ask for a few attempts at each case, look, and ask on until the gate can decide or all are asked.
+    """Ask for a few attempts at each case, look, and ask for more until the gate can decide or all are asked.
 
     What cannot be compared is found before the announcement is made and anything is asked. A baseline that is to have
     `top_up_to` attempts per case gets them before anything is known of this run; both share the budget.
@@ -164,7 +164,7 @@ def run_until_decided(
 
 
 def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallback) -> SequentialRunResult:
-    """Ask on from where a run stands, until the gate can decide; of several models each is decided and stopped by itself."""
+    """Continue a run until the gate can decide; each of several models is decided and stopped separately."""
     until = done.info.until
     if until is None:
         raise InputError(f"{done.folder}: was not run with --until-decided")
@@ -191,7 +191,7 @@ def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallbac
             at=next(iter(rounds.values())) if is_single else rounds,
         )
         for model in found.decision.models:
-            # a model that was stopped is told of once
+            # a stopped model is announced once
             if is_single or model.model not in done.info.stopped or model.model in done.info.more:
                 name = "" if is_single else f"{model.model}: "
                 attempts = counted(rounds[model.model].step.attempts, "attempt")
@@ -236,7 +236,7 @@ def _sampling_round(model: PairedModel, name: str, info: RunInfo, until: Stoppin
 def _following_round(
     decision: Decision, done: Run, rounds: Mapping[str, SamplingRound], until: StoppingRule
 ) -> _FollowingRound | None:
-    """What is to be asked for the models that are open, and for cases that look worse; None if nothing is."""
+    """The attempts to ask for next, for undecided models and for cases that look worse; None if there are none."""
     info = done.info
     more = {model: dict(cases) for model, cases in info.more.items()}
     stopped, suspicious, is_open = dict(info.stopped), 0, False

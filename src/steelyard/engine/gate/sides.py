@@ -89,7 +89,7 @@ class ReportedRun(NamedTuple):
 
 
 REPORTED_CASE_STUB = Case(id="", prompt="", expectations=Expectations(expected_functions=("not told",)))
-"""What is known of a reported case: not which functions were expected of it, so that none counts as defined."""
+"""The known part of a reported case: expected functions are unknown, so none counts as defined."""
 
 
 def reported_run(path: Path) -> ReportedRun:
@@ -127,7 +127,7 @@ def _attempt(result: _ReportedResult) -> ReportedAttempt:
 BASELINES_FOLDER = Path("steelyard-baselines")
 """Where baselines are kept; small files, fit for committing."""
 BASELINE_FORMAT = 1
-"""The format of baselines; it goes up when an older version could not go on, not when a field is added."""
+"""The format of baselines; it goes up when older versions cannot read it, not when a field is added."""
 
 
 class _NumberedSide(Side, frozen=True, kw_only=True):
@@ -248,7 +248,7 @@ def _started_at(name: str, root: Path) -> str:
 
 
 def _fields_of_later_versions(path: Path) -> dict[str, Any]:
-    """What a later version added to the baseline that is replaced; nothing if there is none that can be read."""
+    """The fields that a later version added to the replaced baseline; empty if it cannot be read."""
     if not path.is_file() or path.stat().st_size > MAX_REPORT_FILE_BYTES:
         return {}
     content = path.read_bytes()
@@ -320,7 +320,7 @@ def _pooled_trials(trials: Sequence[Trials]) -> Trials:
         if all(each.classes for each in trials if each.attempts)
         else (),
         cost_usd=None if None in costs else math.fsum(cost for cost in costs if cost is not None),
-        # asked because of what others brought: no fair sample of the case
+        # asked because of other results: not a fair sample of the case
         further_attempts=None,
         further_passes=0,
         further_scores=(),
@@ -352,7 +352,7 @@ def _side_of_baseline(path: Path, rule: str | None) -> Side:
 
 
 def split_run_and_model(name: str) -> tuple[str, str, str]:
-    """The run and the model of `RUN@MODEL`; a path that is there is a path, whatever signs it holds."""
+    """The run and the model of `RUN@MODEL`; a path that exists is a path, even with an `@` in it."""
     return (name, "", "") if Path(name).exists() else name.partition("@")
 
 

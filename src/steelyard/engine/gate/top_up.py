@@ -43,14 +43,14 @@ def top_up(
 ) -> RunOptions:
     """Ask a baseline's questions again until every case has `target` attempts, and bless them with it.
 
-    The most that this can cost is told first. Returns the options of the run to compare, with what is left of the budget.
+    The maximum cost is announced first. Returns the options of the run to compare, with what is left of the budget.
     """
     planned = _plan(label, baseline, compared, target, Path(means.settings.output_dir), means)
     if planned is None:
         tell(f"{label} has {target} attempts per case or more; nothing is asked for it")
         return means
     info = planned.info
-    # a reply that was taken from a cache is no further attempt
+    # a reply that was taken from a cache is not a further attempt
     own = means._replace(cache_days=None)
     bound = forecast(
         planned.cases,
@@ -71,7 +71,7 @@ def top_up(
         parameters=info.parameters,
         system=info.system,
         base_url=info.base_url,
-        # a seed that was used before would bring the same replies
+        # a seed that was used before would give the same replies
         seed=None if info.seed is None else info.seed + max(info.samples or 1, _most_attempts(baseline)),
         rule=info.rule,
         rules=info.rules,
@@ -97,7 +97,7 @@ def top_up(
 def _plan(
     label: str, baseline: Side, compared: Container[str], target: int, root: Path, means: RunOptions
 ) -> TopUpPlan | None:
-    """What is to be asked; None if nothing is missing. Refuses a baseline whose questions are not known any more."""
+    """The run to make; None if nothing is missing. Refuses a baseline whose questions are no longer known."""
     if baseline.name != label:
         raise InputError(f"--top-up-baseline adds to a baseline: make one of {label} first with steelyard bless")
     missing = target - _fewest_attempts(baseline)

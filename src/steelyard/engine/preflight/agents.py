@@ -19,7 +19,7 @@ from steelyard.settings import resolve_provider
 from steelyard.text import printable
 
 KERNEL_FOLDERS = ("/dev", "/proc", "/sys")
-"""Folders that are no files of the user's, and lead out of any sandbox."""
+"""Folders that are not the user's files, and lead out of any sandbox."""
 
 
 def agent_arguments(

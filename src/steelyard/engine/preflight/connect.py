@@ -41,7 +41,7 @@ from steelyard.text import counted, short_quote
 def connect(
     models: Sequence[str], means: RunOptions, base_url: str = "", *, asks: bool = True, folder: str = ""
 ) -> dict[str, Provider]:
-    """Whom to ask for each model: one name may stand for several, where replies were recorded.
+    """The provider of each model: one name may stand for several, where replies were recorded.
 
     Relative paths of recordings and functions are looked for in `folder` first.
     """
@@ -80,7 +80,7 @@ def split_model_names(given: Iterable[str]) -> list[str]:
 
 
 def started_in(models: Iterable[str]) -> str:
-    """The folder to keep with a run: this one, where its models are named by paths that depend on it; else empty."""
+    """The folder to keep with a run: this one, where its models are named by paths that depend on it; otherwise empty."""
     return str(Path.cwd()) if any(map(_relative_path, models)) else ""
 
 
@@ -93,14 +93,14 @@ def _relative_path(model: str) -> str:
 
 
 def located_path(kind: str, rest: str, folder: str) -> str:
-    """The place of a recording or a function as seen from here, where it lies in `folder`."""
+    """The path of a recording or a function from the current folder, if it is in `folder`."""
     path = _relative_path(f"{kind}:{rest}")
     there = Path(folder, path)
     return f"{there}{rest.removeprefix(path)}" if folder and path and there.exists() else rest
 
 
 async def close_providers(providers: Mapping[str, Provider]) -> None:
-    """Let go of what providers hold."""
+    """Release the connections of providers."""
     for provider in providers.values():
         await provider.close()
 
@@ -143,7 +143,7 @@ def check_plan(cases: Sequence[Case], k: Sequence[int], samples: int | None) -> 
 
 
 def check_attempts(name: str, *numbers: int) -> None:
-    """Raise an InputError for a number of attempts that nobody can ask for."""
+    """Raises an InputError for an impossible number of attempts."""
     for number in numbers:
         if number < 1:
             raise InputError(f"{name} must be 1 or more, not {number}")

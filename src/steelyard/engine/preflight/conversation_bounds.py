@@ -12,7 +12,7 @@ from steelyard.providers.prices import Prices
 from steelyard.records import Attempt
 
 ASSUMED_TOOL_TOKENS = 4_000
-"""Tokens that tools return in one turn, unless a canned result is longer: nobody knows what a function will return."""
+"""Tokens that tools are assumed to return in one turn, unless a canned result is longer: the result of a function is not known in advance."""
 MAX_PRICED_TURNS = 1_000
 """Turns that are priced one by one; in a longer conversation each is taken for as long as the last."""
 

@@ -115,7 +115,7 @@ BUBBLEWRAP_REQUIREMENT = ToolRequirement(
 
 
 def examine_machine(path: str | None = None) -> MachineHealth:
-    """Try every level of containment and every toolchain; programs are looked for in `path`, else where the user's are."""
+    """Try every level of containment and every toolchain; programs are looked for in `path`, otherwise where the user's are."""
     levels = {name: probe_isolation(name) for name in ISOLATION_LEVEL_NAMES}
     try:
         used: str = strongest_isolation().level

@@ -166,7 +166,7 @@ def _inheriting_forecasts(
     beside: Path,
     means: RunOptions,
 ) -> list[Forecast]:
-    """What tiers that extend the best of others would be asked, at the most that costs; judges are asked about them too."""
+    """The requests of tiers that extend the best of others, at their maximum cost, including those to judges."""
     found = []
     for inheriting in loaded.experiment.inheriting:
         name, runs = inheriting.own.name, loaded.header.runs

@@ -32,16 +32,16 @@ from steelyard.text import counted, printable, short_quote
 from steelyard.verifiers.checks.rubric import rubric_judges
 
 MAX_LISTED_CODE = 5
-"""How much code a sentence names one by one."""
+"""The number of parts of code that a message lists."""
 MAX_PACKAGE_FILES = 10_000
-"""Files of a package, or of a virtual environment, that are looked at."""
+"""The maximum number of files of a package or a virtual environment that are examined."""
 
 
 class NamedCode(NamedTuple):
     """Something that runs with the user's rights because a file names it."""
 
     digest: str
-    """Of what it is called, where it lies, and what it contains."""
+    """A digest of its name, its place and its content."""
     text: str
     agent: str = ""
     """The name under which the settings declare it, where it is an agent that may be contained."""
@@ -114,7 +114,7 @@ def model_code(models: Iterable[str], means: RunOptions, folder: str = "") -> li
 
 
 def tier_code(tiers: Iterable[Tier], folder: Path, means: RunOptions, started_in: str = "") -> list[NamedCode]:
-    """What the tiers of an experiment run; the programs of agents lie beside it."""
+    """What the tiers of an experiment run; the programs of agents are beside it."""
     code: list[NamedCode] = []
     for tier in tiers:
         if tier.agent in means.settings.agents:
@@ -127,7 +127,7 @@ def tier_code(tiers: Iterable[Tier], folder: Path, means: RunOptions, started_in
 
 
 def settings_code(settings: Settings) -> list[NamedCode]:
-    """What a settings file turns on that gives somebody else the user's rights."""
+    """The settings that give other people's code the user's rights."""
     given = settings.options
     code: list[NamedCode] = []
     if given.get("allow_weak_sandbox"):
@@ -195,7 +195,7 @@ def path_code(path: Path, means: RunOptions) -> list[NamedCode]:
 
 
 def allow_path(path: str | Path, means: RunOptions = RunOptions()) -> list[str]:
-    """Agree to all the code that a file or a folder names; returns it, in words."""
+    """Agree to all the code that a file or a folder names; returns its descriptions."""
     code = _distinct(path_code(Path(path), means) + settings_code(means.settings))
     if problem := allow_code([one[:2] for one in code]):
         raise InputError(f"the agreement cannot be stored: {problem}")
@@ -209,10 +209,10 @@ def is_plugin_allowed(kind: PluginKind, name: str) -> bool:
 
 @contextmanager
 def own_code(code: Sequence[NamedCode], means: RunOptions, *paths: str | Path) -> Iterator[None]:
-    """Let the code run as the user's own, because the user named it; what was not known before is said and stored at the end.
+    """Let the code run as the user's own, because the user named it; code that is new is announced, and stored at the end.
 
-    An error inside stands alone: nothing is said or stored then. Code in another tool's files may be a stranger's, so it must
-    have been agreed to; `paths` are the files.
+    After an error inside nothing is announced or stored. Code in another tool's files may come from a stranger, so
+    the user must have agreed to it; `paths` are the files.
     """
     require_allowed_code([one for one in code if one.is_imported], means, *paths)
     code = [one for one in code if not one.is_imported]
@@ -324,7 +324,7 @@ def _environment_code(folder: Path) -> NamedCode:
 
 
 def _plugin_code(kind: PluginKind, name: str) -> list[NamedCode]:
-    """A part of another distribution; one of ours is no code of a stranger's."""
+    """A part of another distribution; ours are not a stranger's code."""
     if name in BUILT_IN_PLUGINS[kind] or (point := foreign_plugins(kind).get(name)) is None:
         return []
     version = f"{point.dist.name} {point.dist.version}" if point.dist else ""
@@ -336,7 +336,7 @@ def _plugin_code(kind: PluginKind, name: str) -> list[NamedCode]:
 
 
 def _digest(*parts: Any) -> str:
-    """A hash that nobody can find a second content for."""
+    """A collision-resistant hash."""
     return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
 
 
@@ -345,7 +345,7 @@ def _settings_code(text: str, value: object) -> NamedCode:
 
 
 def _content(path: Path) -> str:
-    """A digest of a file; empty for what is no regular file."""
+    """A digest of a file; empty for anything but a regular file."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             return ""

@@ -1,4 +1,4 @@
-"""Whether an eval set's own answers come out as they must: references pass, counterexamples fail."""
+"""Whether an eval set's own answers have the expected results: references pass, counterexamples fail."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ReferenceCheck(NamedTuple):
     """The results of the answers in an eval set."""
 
     proved: int
-    """How many came out as they must."""
+    """The number of answers with the expected result."""
     problems: list[Problem]
 
     @property
@@ -54,7 +54,7 @@ def check_references(
 
 
 def check_settings_problems(cases: Sequence[Case], means: RunOptions = RunOptions()) -> list[Problem]:
-    """What is wrong with the lists of checks that cases have; nothing is run."""
+    """Problems in the cases' lists of checks; nothing is run."""
 
     async def found() -> list[Problem]:
         checked = [case for case in cases if case.kind in {"checks", "scripted-checks"}]
@@ -69,7 +69,7 @@ def check_settings_problems(cases: Sequence[Case], means: RunOptions = RunOption
 
 async def _check_references(cases: Sequence[Case], means: RunOptions) -> ReferenceCheck:
     verifying = VerifierSet(cases, means)
-    # files are shared with tools that know other languages, so what we cannot judge is no mistake
+    # files are shared with tools that know other languages, so what we cannot judge is not a mistake
     foreign = Counter(
         case.kind for case in cases if case.kind and case.has_verifier and not is_plugin("verifiers", case.kind)
     )
@@ -115,7 +115,7 @@ async def _check_references(cases: Sequence[Case], means: RunOptions) -> Referen
 
 
 async def _reference_problem(verifying: VerifierSet, case: Case, text: str, *, must_pass: bool) -> str:
-    """What is wrong with an answer that must pass, or must not; empty when it comes out as it must."""
+    """What is wrong with an answer that must pass, or must not; empty if its result is as expected."""
     what = "reference" if must_pass else "counterexample"
     try:
         async with verifying.turn(case):

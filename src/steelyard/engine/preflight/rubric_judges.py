@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def with_judges(cases: Sequence[Case], means: RunOptions, judges: Sequence[str] = ()) -> tuple[Case, ...]:
-    """The cases with the judges of the run in every rubric that names none; raises an InputError where nobody is named.
+    """The cases with the judges of the run in every rubric that names none; raises an InputError if there is no judge.
 
-    The judges are part of the tests, so that what was judged by others is never taken for the same.
+    The judges are part of the tests, so that judgments of other judges are never reused.
     """
     asked = [case for case in cases if rubric_tables(case)]
     if not asked:

@@ -41,7 +41,7 @@ class _OfferedNames(msgspec.Struct):
 
 
 def starting_point(environment: Mapping[str, str], servers: Mapping[int, str] = LOCAL_SERVERS) -> StartingPoint | None:
-    """A model of a provider whose key is there, else of a server on this machine; None if there is neither.
+    """A model of a provider whose key is there, otherwise of a server on this machine; None if there is neither.
 
     Only loopback is asked, and no key is sent.
     """

@@ -25,7 +25,7 @@ MAX_COMPILED_TOGETHER = 100
 
 
 def could_come_from_machine(case: Case, finding: Finding) -> bool:
-    """Whether a broken machine could cause this finding, whatever the answer is.
+    """Whether a broken machine could cause this finding for any answer.
 
     What was compared outside the sandbox was computed by the answer, and so was an index that is not there; where no
     code ran, no machine is at fault.
@@ -46,13 +46,13 @@ def could_come_from_machine(case: Case, finding: Finding) -> bool:
 
 
 def reference_answer(case: Case) -> Answer:
-    """The reference of a case in the form of a reply: code alone is put between fences, so that it is taken as it is."""
+    """The reference of a case in the form of a reply: bare code is put between fences, so that it is used unchanged."""
     text = case.reference
     return Answer(text=fenced(text, case.language))
 
 
 def fenced(text: str, language: str) -> str:
-    """Code between fences; a text that has fences, or is no code, stays as it is."""
+    """Code between fences; a text that has fences, or is not code, is not changed."""
     if not language or "```" in text:
         return text
     longest = max(map(len, re.findall("`+", text)), default=0)
@@ -97,17 +97,17 @@ class WitnessSet:
         self._compiling: dict[str, bool] = {}
         """Whether the reference of a case compiles here, by the key of the case."""
         self.results: list[WitnessResult] = []
-        """What came of the witnesses of each case, in order."""
+        """The results of the witnesses of each case, in order."""
 
     def known_problem(self, case: Case) -> str:
-        """Why no answer to this case counts here, as far as that is known without trying."""
+        """Why answers to this case cannot be judged here, if that is known without trying."""
         return self._problems.get(_case_key(case), "")
 
     async def problem(self, case: Case, finding: Finding) -> str:
-        """Why no answer to this case counts here, once this was found of one; empty when its witness passed.
+        """Why answers to this case cannot be judged here, after this finding about one; empty when its witness passed.
 
-        Whoever asks while the witness is being tried waits for it. After a sign of trouble it is tried again. What a
-        compiler refuses is found before any test is run: the reference must compile there, and need not pass its tests.
+        Callers wait while the witness is being tried. After a sign of trouble it is tried again. What a compiler
+        refuses is found before any test is run: the reference must compile there, and need not pass its tests.
         """
         afresh = bool(finding.trouble)
         if not afresh and is_refused_text(finding) and await self._does_reference_compile(case):

@@ -64,7 +64,7 @@ class CountingTask(Record, frozen=True, kw_only=True):
     target: str
     """Where the counts are written."""
     complaint: str
-    """Where the reason is written when there are none."""
+    """The file where the reason is written if there are no counts."""
 
 
 def counts(sources: Sequence[ParquetSource], columns: AttemptColumns, *, address: str = "") -> ModelCaseCounts:

@@ -1,7 +1,7 @@
 """The one process of a run that talks to Ray: it hands Ray batches of replies as tasks, and sends back what they become.
 
-Ray ends the process of a driver whose own raylet dies, without a word and with an exit code that means something else to
-us; and it prints what its daemons say. So a run starts this process. When it dies, the run starts another one and sends
+Ray ends the process of a driver whose own raylet dies, without a message and with an exit code that has another
+meaning for us; and it prints what its daemons say. So a run starts this process. When it dies, the run starts another one and sends
 again what had not become a fact. Ray chooses the node and the processor, retries after a crash, and bounds what runs at
 the same time; we choose only which nodes are able, since Ray learns nothing about toolchains, sandboxes and versions.
 """
@@ -69,9 +69,9 @@ TASKS_PER_CPU = 2
 MAX_WORKER_CRASHES = 5
 """Workers that may die with the same reply before it is left for another day."""
 MAX_LONE_FAILURES = 3
-"""Replies in a row that a node could not verify and another could, before the node gets no more of the kind."""
+"""Consecutive replies of a kind that a node failed to verify and another verified, after which the node gets no more of that kind."""
 NEWEST_WEIGHT = 0.2
-"""How much the latest batch says about how long such answers take."""
+"""The weight of the latest batch in the moving average of verification times."""
 EXIT_SECONDS = 20
 """The time in which everything must have ended once the run is gone."""
 CLEAN_UP_SECONDS = 5
@@ -111,7 +111,7 @@ class QueuedItem:
     failures: dict[str, WorkResult] = field(default_factory=dict)
     """The failures that it became, by the ids of their nodes."""
     crashed: bool = False
-    """A task with it died as often as tasks may, so it gets a task of its own."""
+    """Its task died too often, so it gets its own task."""
 
     @property
     def key(self) -> Key:
@@ -128,7 +128,7 @@ class Batch:
     items: list[QueuedItem]
     reference: Any
     is_lost: bool = False
-    """None of its nodes is there any more."""
+    """All of its nodes are gone."""
 
 
 class Backlog:
@@ -263,7 +263,7 @@ class Gateway:
             await self._refresh_nodes()
 
     async def _refresh_nodes(self) -> None:
-        """Take up nodes that came, let go of those that left, and ask those that have not answered yet."""
+        """Add new nodes, drop lost ones, and ask those that have not answered yet."""
         listed = [node for node in await asyncio.to_thread(self._ray.nodes) if node["Alive"]]
         names = Counter(node["NodeName"] for node in listed)
         found = {str(node["NodeID"]): node for node in listed if node["Resources"].get("CPU", 0) >= 1}

@@ -150,7 +150,7 @@ class NodeWorker:
         return self._unable[key]
 
     async def _check(self, case: Case, theirs: Sequence[str]) -> None:
-        """Raise when answers to such a case cannot be verified here, or verdicts might differ from the driver's."""
+        """Raises if answers to such a case cannot be verified here, or verdicts might differ from the driver's."""
         if self._weak and _runs_code(case):
             raise VerifierError(self._weak)
         for error in self._verifiers.unverifiable([case]).values():
@@ -202,7 +202,7 @@ def remove_files(run: str) -> None:
 
 
 def surroundings(verifier: Verifier, case: Case) -> tuple[str, ...]:
-    """What of this machine a verdict depends on, in addition to the verifier's version, as far as the verifier knows."""
+    """The properties of this machine that a verdict depends on, in addition to the verifier's version."""
     own = getattr(verifier, "surroundings", None)
     return () if own is None else tuple(own(case))
 
@@ -253,7 +253,7 @@ class NodeFiles:
             self._lock = None
 
     async def tried_once_per_node(self, key: str, attempt: Callable[[], Awaitable[str]], *, afresh: bool) -> str:
-        """What came of a witness in the first worker of this node that tried it; the others wait for that."""
+        """The result of a witness in the first worker of this node that tried it; the others wait for it."""
         folder = self._locked() / "witnesses"
         folder.mkdir(exist_ok=True)
         with (folder / key).open("a+b") as file:

@@ -343,7 +343,7 @@ class RayPool:
             await self._send(pending)
 
     async def _watch_for_nodes(self) -> None:
-        """Give up when there was no node for too long."""
+        """Give up if there has been no node for too long."""
         loop = asyncio.get_running_loop()
         last_seen = loop.time()
         limit = self._options.settings.ray_wait_secs

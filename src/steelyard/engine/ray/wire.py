@@ -121,7 +121,7 @@ class WorkItem(Record, frozen=True, kw_only=True, tag=True):
     reply: bytes
     """Only the node that verifies it decodes it."""
     alone: bool = False
-    """Whether the node does nothing else meanwhile."""
+    """Whether the node must do nothing else at the same time."""
 
 
 class WorkResult(Record, frozen=True, kw_only=True, array_like=True):

@@ -39,7 +39,7 @@ class EvaluationConfig(Record, frozen=True, kw_only=True):
     models: tuple[Name, ...] = ()
     """Only files whose name holds one of these, to the letter; empty for all."""
     generate_synthetic_data: bool = False
-    """Whether outcomes are made up in fixes_dir first."""
+    """Whether synthetic outcomes are written to fixes_dir first."""
     data_type: Literal["all", "synthetic", "real"] = "all"
     """Whether only files with `synthetic` in their name count, or only those without."""
     problems_dataset: Folder | None = None
@@ -127,6 +127,6 @@ def _evaluation_table(table: dict[str, Any]) -> tuple[dict[str, Any], list[str]]
 
 
 def brief_json(value: Any) -> str:
-    """A value of the config as it stands there, cut short."""
+    """A value of the config as it is there, cut short."""
     text = json.dumps(value, ensure_ascii=False)
     return printable(text if len(text) <= 80 else f"{text[:80]}...")

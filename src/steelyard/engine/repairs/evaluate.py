@@ -46,11 +46,11 @@ ELAPSED_SECONDS = re.compile(r" after [\d.]+ s\b")
 MAX_UNJUDGED_SHARE = 0.05
 """The share of a model's attempts that may have no verdict before its numbers are inconclusive."""
 SYNTHETIC_SUCCESS_RATES = (0.8, 0.6, 0.4, 0.2)
-"""What made-up models achieve, one after the other, where the config names models but of course no rates."""
+"""The rates of synthetic models, in order, if the config names models."""
 
 
 class RepairEvaluation(NamedTuple):
-    """Where the models stand, what was odd, and which files say so."""
+    """The standings of the models, the warnings, and the files that were written."""
 
     standings: Standings
     """Models by name."""
@@ -98,8 +98,8 @@ def evaluate(
     """Add up every model's repairs, and write `<model>_pass_at_k.csv` for each and summary_pass_at_k.csv for all.
 
     Repairs without an outcome are judged by the Terraform of this machine, and their outcomes are written as well.
-    Nothing is written unless everything can be read, and Terraform is there if it is needed. The same input gives the
-    same bytes, however often.
+    Nothing is written unless everything can be read and Terraform, if needed, is installed. The same input always
+    gives the same bytes.
     """
     asked, warnings = read_config(config)
     with _looking():
@@ -130,7 +130,7 @@ def evaluate(
 
 @contextmanager
 def _looking() -> Iterator[None]:
-    """Say in one sentence where we may not even look whether a file is there."""
+    """Turn a denied look at a file into one sentence."""
     try:
         yield
     except OSError as error:
@@ -171,7 +171,7 @@ def _fixes_files(folder: Path) -> list[Path]:
         if path.name.endswith(FIXES_SUFFIXES)
         and not path.name.startswith(".")
         and not NOT_FIXES_FILE.fullmatch(path.name)
-        # a link that leads nowhere is no folder, and the reader will say so
+        # a link that leads nowhere is not a folder, and the reader will say so
         and (path.is_file() or (path.is_symlink() and not path.exists()))
     ]
 
@@ -214,7 +214,7 @@ def _is_synthetic(path: Path) -> bool:
 
 
 def _make_up(places: EvaluationFolders, asked: EvaluationConfig) -> None:
-    """Make outcomes up in the folder of the fixes: of the problems that are known already, else of made-up ones."""
+    """Synthesize outcomes in the folder of the fixes, for the known problems or for synthetic ones."""
     real = [path for path in _fixes_files(places.fixes) if not _is_synthetic(path)]
     # what cannot be read or judged is reported before anything is written
     wanted = [path for path in real if _is_named(path, asked) and _is_of_type(path, asked)]
@@ -233,7 +233,7 @@ def _make_up(places: EvaluationFolders, asked: EvaluationConfig) -> None:
 
 
 def _problems_file(places: EvaluationFolders) -> Path | None:
-    """The problems beside the output or the fixes; those that were made up say nothing about real fixes."""
+    """The problems beside the output or the fixes; synthetic ones say nothing about real fixes."""
     if places.problems is not None:
         return places.problems
     real = any(not _is_synthetic(path) for path in _fixes_files(places.fixes))
@@ -291,7 +291,7 @@ def _levels(
 
 
 def _oids(paths: Iterable[Path]) -> list[str]:
-    """The problems that some files name; an oid that stands for several of them is left out."""
+    """The problems that some files name; an oid of several problems is left out."""
     complaints = OutcomeProblemCollector()
     named: dict[str, set[str]] = {}
     for number, path in enumerate(paths):

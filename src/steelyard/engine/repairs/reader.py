@@ -33,11 +33,11 @@ LINE_COLUMNS, BLOCK_COLUMNS = ("line_start", "line_end"), ("impacted_block_start
 """Columns of lines: those of the problem or the repair, and those of the block around them."""
 PLACE_COLUMNS = ("project_name", "working_directory", "filename")
 PROBLEM_COLUMNS = (*PLACE_COLUMNS, *LINE_COLUMNS, *BLOCK_COLUMNS, "summary", "detail", "severity")
-"""What the fixes say of a problem, or else the list of problems."""
+"""What the fixes, or otherwise the list of problems, say about a problem."""
 COPIED_COLUMNS = ("benchmark_oid", "llm_name")
 """What is copied to the outcomes."""
 CLONES_FOLDER = "clones"
-"""The name of the folder of clones in paths that begin above it, whatever its name is now."""
+"""The name of the folder of clones in paths that begin above it, even if it was renamed."""
 SEVERITIES: tuple[TargetSeverity, ...] = get_args(TargetSeverity)
 LINE_NUMBER = re.compile(r"(\d{1,9})(?:\.0+)?")
 """A line number; a table with gaps in the column writes it as a float."""
@@ -87,7 +87,7 @@ class ProblemList(NamedTuple):
 
     name: str
     cells: Mapping[str, Mapping[str, str]]
-    """By specific_oid where the list has it, else by oid."""
+    """By specific_oid where the list has it, otherwise by oid."""
     of_oid: Mapping[str, Sequence[str]]
     """The problems of each oid."""
     is_specific: bool

@@ -50,7 +50,7 @@ class UnjudgedRepair(NamedTuple):
     row: FixRow
     reason: str
     module: CloneModule | None = None
-    """None where nobody looked for it."""
+    """None if it was not checked."""
     is_cloned: bool = True
     """Whether the repository of the module is on this disk."""
 
@@ -96,8 +96,8 @@ def judge(
 ) -> RepairOutcomes:
     """The outcomes of all repairs; those that are not known yet come from the run in `folder`, which is made or resumed.
 
-    An outcome is known as long as the repair, the module and Terraform are the same. An InputError says so where Terraform
-    is missing but needed.
+    An outcome is known as long as the repair, the module and Terraform are the same. Raises an InputError if
+    Terraform is needed and missing.
     """
     judging = _Judging(jobs, folder, needed_program(jobs), seconds)
     if any(planned.verdict is None for planned in judging.planned):
@@ -329,7 +329,7 @@ def _repaired_file(repair: RecordedRepair, tree: ModuleSnapshot) -> tuple[str, s
 
 
 def _is_folder(path: Path) -> bool:
-    """Whether there is a folder; there is none under a name that is too long."""
+    """Whether a folder exists; False for a name that is too long."""
     try:
         return path.is_dir()
     except OSError:

@@ -31,7 +31,7 @@ def stored_attempt_table(
 
 
 def _indexed_table(stored: StoredRun, cases: int) -> AttemptTable | None:
-    """The table of the run as it is now; None if there is no index of that, or lines are damaged, which a reader must be told."""
+    """The table of the run as it is now; None if the index is missing or stale, or if lines are damaged, which must be reported."""
     try:
         content = stored.content(stored.folder / ATTEMPT_INDEX_FILE)
         table, _ = unpack_attempt_table(content, run_fingerprint(stored, ATTEMPT_TABLE_VERSION), cases)

@@ -77,7 +77,7 @@ def verdict_conclusion(verdict: GateVerdict, on_inconclusive: OnInconclusive, *,
 
 
 def comparison_exit_code(comparison: ThresholdComparison, *, fail_on_regression: bool) -> ExitCode:
-    """How a comparison ends: where no case could be compared, nothing is known."""
+    """How a comparison ends: without any case that could be compared, the result is unknown."""
     if not comparison.compared:
         return ExitCode.CANNOT_TELL
     return ExitCode.GATE_FAILED if fail_on_regression and comparison.regressions else ExitCode.OK
@@ -124,7 +124,7 @@ def next_commands(folder: Path, info: RunInfo, summary: Summary) -> list[str]:
     if info.experiment or info.panel:
         commands.append(("tiers", where))
     for hard in hardest_cases(summary, 1):
-        # what did best and failed all the same tells most
+        # a failure of the best model is the most informative one
         which = model_label(hard.failed.model, hard.failed.tier)
         commands.append(("show", where, hard.case, str(hard.failed.first_wrong), "--model", which))
     commands.append(("report", where, "-o", "report.html"))

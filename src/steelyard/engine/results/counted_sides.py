@@ -18,7 +18,7 @@ from steelyard.text import printable
 
 
 def is_counted_file(name: str, columns: AttemptColumns = DEFAULT_ATTEMPT_COLUMNS) -> bool:
-    """Whether a name stands for a file with a row per attempt: one that we know, or a table whose columns the user names."""
+    """Whether a name is a file with a row per attempt, in a known format or with columns that the user names."""
     path = Path(name)
     try:
         if not path.is_file():

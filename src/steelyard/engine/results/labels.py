@@ -45,7 +45,7 @@ PASS_WORDS = {
     "no": False,
     "fail": False,
 }
-"""What may stand in the column `passed`."""
+"""The accepted values of the column `passed`."""
 
 
 def default_labeller(given: str, environment: Mapping[str, str]) -> str:
@@ -59,12 +59,12 @@ def default_labeller(given: str, environment: Mapping[str, str]) -> str:
 
 
 def label_time() -> str:
-    """Now, as labels have it."""
+    """The current time in the format of labels."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 class LabelledRun:
-    """The answers of a run as they were when it was read, with the labels that there are whenever somebody asks."""
+    """The answers of a run as they were when it was read, with the labels that exist at the time of each call."""
 
     def __init__(self, stored: StoredRun) -> None:
         self.stored = stored
@@ -77,7 +77,7 @@ class LabelledRun:
             AnswerIdentity(one.case.id, one.model, one.tier, one.number): one
             for one in by_judges or [one for one in tried if one.reply and one.reply.key in self._judgments]
         }
-        """Those that judges alone decide about; if there are none, those that judges looked at too."""
+        """Answers that only judges decide; if there are none, those that judges also rated."""
 
     @property
     def criteria(self) -> tuple[str, ...]:
@@ -274,7 +274,7 @@ def _row_problem(
     criteria: set[str],
     passed: bool | None,
 ) -> str:
-    """Why a row is no label; empty if it is one."""
+    """Why a row is not a label; empty if it is one."""
     if passed is None:
         return f"passed is {short_quote(cells['passed'])}; it must be true or false"
     if identity not in known:

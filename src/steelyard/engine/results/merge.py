@@ -44,7 +44,7 @@ PLAN_FIELD_LABELS = {
     "more": "attempts at some cases",
     "until": "until-decided",
 }
-"""What people call the fields of a plan, where that is something else."""
+"""The names of plan fields in messages, where they differ."""
 
 
 class ShardRun(NamedTuple):
@@ -74,8 +74,8 @@ def merge(
 ) -> Run:
     """Join the shards of one plan, or runs imported from other tools' files, to one ordinary run in a folder of its own.
 
-    Nothing is asked and nothing verified; the shards stay as they are. With `partial`, shards may be missing; what comes of
-    it can be merged with them later.
+    Nothing is asked and nothing verified; the shards stay as they are. With `partial`, shards may be missing; the
+    result can be merged with them later.
     """
     root = Path(means.settings.output_dir)
     if imported := _imported_runs(runs, root):
@@ -271,7 +271,7 @@ def _merged_info(parts: Sequence[ShardRun], missing: Sequence[int]) -> RunInfo:
         first.info,
         id=run_id(started_at),
         started_at=started_at,
-        # as long as one of them has not come to its end, neither has the whole
+        # the whole run has ended when all of them have
         ended_at=max(ends) if len(ends) == len(infos) else None,
         versions=_combined_versions([info.versions for info in infos]),
         prices={model: price for info in reversed(infos) for model, price in info.prices.items()},
@@ -315,7 +315,7 @@ def _combined_versions(versions: Sequence[dict[str, str]]) -> dict[str, str]:
 
 
 def _cases_in_order(parts: Sequence[ShardRun]) -> list[Case]:
-    """The cases of all parts as they stood before they were split into shards."""
+    """The cases of all parts in their order before they were split into shards."""
     placed = [
         (place // len(part.shard.numbers), part.shard.numbers[place % len(part.shard.numbers)], case)
         for part in parts

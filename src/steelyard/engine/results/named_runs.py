@@ -36,7 +36,7 @@ class ViewedFolder(NamedTuple):
 
     folder: Path
     shown: str
-    """In words."""
+    """A description for the user."""
     notes: tuple[str, ...] = ()
 
 

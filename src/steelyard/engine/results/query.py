@@ -29,7 +29,7 @@ from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
 from steelyard.text import escaped_json, plain
 
 QUERY_FORMATS = ("csv", "json", "parquet")
-"""What an answer can be written as, whatever its size."""
+"""The formats that an answer of any size can be written in."""
 MAX_SHOWN_QUERY_ROWS = 1000
 """Rows of an answer that a person is shown."""
 
@@ -96,7 +96,7 @@ def stream_query_result(
 ) -> tuple[str, ...]:
     """Send an answer down a stream in one of the formats; returns the warnings."""
     if kind == "parquet":
-        # its directory is at the end of the file and says where things lie, so it cannot be sent as it comes
+        # its directory at the end of the file has the offsets, so it cannot be streamed
         with tempfile.TemporaryDirectory() as scratch:
             path = Path(scratch) / "answer.parquet"
             warnings = _write_result(sql, path, kind, Path(root), _folder(copies))
@@ -179,7 +179,7 @@ def _formula_safe_cell(value: str | int | float | bool | None) -> str | int | fl
     """A cell that a spreadsheet takes for no formula; the lines of a text stay."""
     if not isinstance(value, str):
         return cell(value)
-    # only a text with something that cannot be seen has to be gone through
+    # only a text with invisible characters has to be scanned
     text = value if value.isprintable() else plain(value)
     return f"'{text}" if _begins_a_formula(value.lstrip()[:1]) else text
 

@@ -40,7 +40,7 @@ class CountingOptions(NamedTuple):
     backend: str = "local"
     """The pool whose machines count."""
     ray_address: str = ""
-    """The cluster; empty for the one that runs here, else one of this machine alone."""
+    """The cluster; empty for the one that runs here, otherwise one of this machine alone."""
 
 
 LOCAL_COUNTING = CountingOptions()
@@ -49,7 +49,7 @@ LOCAL_COUNTING = CountingOptions()
 def parquet_outcomes(
     names: Sequence[str], counting: CountingOptions = LOCAL_COUNTING, *, root: Path = DEFAULT_RUNS_FOLDER
 ) -> OutcomeTallies:
-    """How the attempts came out that some names stand for, case by case; memory grows with the cases, not the attempts.
+    """The outcomes of the named attempts, case by case; memory grows with the cases, not the attempts.
 
     A name is a Parquet file, a folder with such files, a pattern, a run, or a folder of runs, which are found by their
     names below `root`.
@@ -69,7 +69,7 @@ def parquet_outcomes(
 
 
 def is_attempts_path(name: str) -> bool:
-    """Whether a name stands for Parquet files or for a folder of runs, and not for one run, a baseline or a report."""
+    """Whether a name is Parquet files or a folder of runs, rather than one run, a baseline or a report."""
     path = Path(name)
     with _explain_read_errors(name):
         if path.is_dir():
@@ -82,9 +82,9 @@ def is_attempts_path(name: str) -> bool:
 def _sources(
     names: Sequence[str], root: Path, scratch: Path, counting: CountingOptions, *, elsewhere: bool
 ) -> tuple[list[ParquetSource], list[str]]:
-    """The files that names stand for, and what to say about those that are left out; a file is there once.
+    """The files that names stand for, each once, and notes about those left out.
 
-    `elsewhere`: other machines read them as well, so what only this one can see is refused.
+    `elsewhere`: other machines read them too, so files that only this one can see are refused.
     """
     sources: list[ParquetSource] = []
     warnings: list[str] = []
@@ -130,7 +130,7 @@ def _refuse_duplicates(name: str, things: Mapping[str, str], known: dict[str, st
 
 
 def _folder_of_runs(name: str, root: Path) -> Path | None:
-    """The folder of a run, or of several; None if a name stands for Parquet files."""
+    """The folder of a run, or of several; None if the name is Parquet files."""
     path = Path(name)
     with _explain_read_errors(name):
         if path.is_dir():
@@ -168,7 +168,7 @@ def _is_hidden(path: Path) -> bool:
 
 @contextmanager
 def _explain_read_errors(name: str) -> Iterator[None]:
-    """Say in one sentence why there is nothing to read."""
+    """Turn read errors into one sentence."""
     try:
         yield
     except OSError as error:
@@ -178,7 +178,7 @@ def _explain_read_errors(name: str) -> Iterator[None]:
 
 
 class ColumnOverrides(NamedTuple):
-    """What the columns of a table are called, where the user says so."""
+    """The names of a table's columns that the user gives."""
 
     case: str | None = None
     model: str | None = None
@@ -261,7 +261,7 @@ def _read_with_plugin(kind: str, paths: Sequence[str], columns: Mapping[str, str
 
 @contextmanager
 def _collect_problems(problems: list[Problem]) -> Iterator[None]:
-    """Keep what is wrong until everything has been looked at."""
+    """Collect problems until everything has been read."""
     try:
         yield
     except InputError as error:

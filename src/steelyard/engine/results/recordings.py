@@ -42,7 +42,7 @@ MAX_TRACKED_NUMBER = 10_000
 
 
 def reader_names(path: Path) -> list[str]:
-    """The readers of recorded attempts that recognise a file or folder; none where it is something else."""
+    """The readers of recorded attempts that recognise a file or folder; empty for anything else."""
     head = beginning(path)
     if not head and not path.is_dir():
         return []
@@ -57,12 +57,12 @@ def reader_names(path: Path) -> list[str]:
 
 
 def is_recorded(name: str) -> bool:
-    """Whether a name stands for a file or folder of another tool, and not for a run, a baseline or a report."""
+    """Whether a name is a file or folder of another tool, rather than a run, a baseline or a report."""
     return bool(recorded_by(name))
 
 
 def recorded_by(name: str) -> list[str]:
-    """The readers that recognise what a name stands for; none for a run, a baseline, a report, and what is not there."""
+    """The readers that recognise what a name stands for; empty for a run, a baseline, a report, and a missing file."""
     try:
         path = Path(name)
         # readers that a user installed are imported to look at a file, and need not look at our own folders
@@ -170,7 +170,7 @@ def _file_digest(path: Path) -> str:
 
 @contextmanager
 def explain_file_errors(path: Path) -> Iterator[None]:
-    """Turn whatever makes a file unreadable into one sentence with its name."""
+    """Turn every read error into one sentence with the file's name."""
     where = printable(str(path))
     try:
         yield
@@ -183,7 +183,7 @@ def explain_file_errors(path: Path) -> Iterator[None]:
 
 
 class CaseNames:
-    """The names of the cases that recorded attempts are about; a name that stands for several of them gets a number."""
+    """The names of the cases that recorded attempts are about; a name of several cases gets a number."""
 
     def __init__(self) -> None:
         self._names: dict[tuple[str, str, str, str], str] = {}

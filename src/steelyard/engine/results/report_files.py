@@ -99,7 +99,7 @@ def html_page(
 
 
 def _analysis(stored: StoredRun) -> ExperimentAnalysis | None:
-    """What there is to say of tiers; None if there are no tiers, or nothing to compare them with yet."""
+    """The analysis of the tiers; None without tiers, or without anything to compare them with yet."""
     info = stored.info
     if info.experiment is None and info.panel is None:
         return None

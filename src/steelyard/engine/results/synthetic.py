@@ -1,4 +1,4 @@
-"""Outcomes made up from known rates, to see that the estimates recover them."""
+"""Synthetic outcomes with known rates, to check that the estimates recover them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SYNTHETIC_PROBLEMS_FILE, SYNTHETIC_TRUTH_FILE, SYNTHETIC_MANIFEST_FILE = (
     "synthetic.json",
 )
 DEFAULT_SYNTHETIC_RATES: Mapping[str, float] = MappingProxyType({"gemini": 0.75, "chatgpt4.1": 0.6, "baseline": 0.3})
-"""The models where the user names none; their rates are as made up as their outcomes."""
+"""The models where the user names none; their rates are synthetic, like their outcomes."""
 RATE_STEPS = 100
 """Rates are whole hundredths."""
 RATE_SPREAD = 4
@@ -38,7 +38,7 @@ MAX_SYNTHETIC_MODEL_NAME_BYTES = 200
 
 
 class SyntheticOutcomes(NamedTuple):
-    """What was made up, and where it lies."""
+    """The synthetic outcomes and their files."""
 
     rates: Mapping[str, tuple[float, ...]]
     """By model: how likely one attempt at each problem is to succeed."""
@@ -51,7 +51,7 @@ class SyntheticOutcomes(NamedTuple):
 
 
 class _SyntheticManifest(Record, frozen=True, kw_only=True):
-    """What a folder holds of ours, by name: the digest of what was written."""
+    """The digests of the files that we wrote into a folder, by name."""
 
     files: dict[str, str]
     writing: dict[str, str] = {}
@@ -110,7 +110,7 @@ def unchanged_files(folder: Path) -> dict[str, str]:
         return {}
     try:
         with (folder / SYNTHETIC_MANIFEST_FILE).open("rb") as file:
-            # what is longer is no manifest of ours, and cut off it is no JSON
+            # a longer file is not our manifest, and its first part is not JSON
             manifest = msgspec.json.decode(file.read(MAX_MANIFEST_BYTES), type=_SyntheticManifest)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return {}
@@ -163,7 +163,7 @@ def _oid(number: int) -> str:
 
 
 def _random_stream(seed: int, purpose: str) -> random.Random:
-    """Uniform numbers for one purpose: another model more or less leaves everybody else's as they are."""
+    """Uniform numbers for one purpose: adding or removing a model does not change the numbers of the others."""
     start = int.from_bytes(hashlib.sha256(f"{seed} {purpose}".encode()).digest(), "big")
     return random.Random(start)  # noqa: S311  made-up outcomes are no secret
 
@@ -229,7 +229,7 @@ def _write_manifest(folder: Path, manifest: _SyntheticManifest) -> None:
 
 
 def _digest(path: Path) -> str | None:
-    """The digest of a plain file; None for anything else, a link to one included."""
+    """The digest of a plain file; None for anything else, including a link to one."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return None

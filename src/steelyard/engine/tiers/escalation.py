@@ -1,4 +1,4 @@
-"""Which judges of a panel are wanted for which answers, by the judgments that there are."""
+"""Which judges of a panel are needed for which answers, given the judgments so far."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class JudgingPlan:
         self._opinions.setdefault(fact.ask, {})[fact.judge, fact.repeat] = opinion
 
     def is_wanted(self, ask: str, judge: str) -> bool:
-        """Whether a judge is to be asked about an answer, as far as that is known yet."""
+        """Whether a judge must be asked about an answer, as far as known."""
         return self._panel.escalation is None or judge in self._first or self.is_unsure(ask) or self.is_checked(ask)
 
     def is_unsure(self, ask: str) -> bool:
@@ -45,7 +45,7 @@ class JudgingPlan:
         return is_unsure(opinions, self._rubric.pass_threshold, escalation)
 
     def is_checked(self, ask: str) -> bool:
-        """Whether an answer was drawn to be put to all judges, and the first are sure of it."""
+        """Whether an answer that the first judges are sure of was drawn for all judges."""
         escalation = self._panel.escalation
         if escalation is None or not is_drawn(ask, self._panel.digest, escalation):
             return False
@@ -56,7 +56,7 @@ class JudgingPlan:
         return together(self._of(ask, self._panel.first_judges))
 
     def whole(self, ask: str) -> Consensus | None:
-        """What all judges say of an answer; None where one of the others has said nothing."""
+        """What all judges say about an answer; None while a judgment is missing."""
         said = {each.judge for each in self._of(ask, self._panel.other_judges) if each.passed is not None}
         return together(self._of(ask, self._panel.judges)) if said.issuperset(self._panel.other_judges) else None
 

@@ -43,7 +43,7 @@ def run_experiment(
     shard: tuple[int, int] | None = None,
     means: RunOptions = RunOptions(),
 ) -> Run:
-    """Put every case under every tier as often as the experiment says, verify and judge the answers."""
+    """Ask every case under every tier as often as the experiment says, and verify and judge the answers."""
     header = loaded.header
     check_plan(loaded.cases, (1,), header.runs)
     check_experiment_parameters(loaded)
@@ -188,7 +188,7 @@ def _agent_limits(tier: Tier, means: RunOptions) -> dict[str, object]:
 def providers_and_judges(
     info: RunInfo, means: RunOptions, stored: StoredRun
 ) -> tuple[dict[str, Provider], dict[str, Provider]]:
-    """Whom a stored run asks, by model or by tier, and who judges; one from whom nothing is missing needs no key."""
+    """The providers of a stored run, by model or by tier, and its judges; one with nothing left to ask needs no key."""
     everybody = (
         {*info.models, *(tier.name for tier in (info.experiment.tiers if info.experiment else ()))},
         {*(info.panel.judges if info.panel else ()), *rubric_judges(stored.cases)},

@@ -49,7 +49,7 @@ class JudgeConnection(NamedTuple):
 
 
 class JudgeDialogue(NamedTuple):
-    """What came of asking one judge about one reply."""
+    """The result of asking one judge about one reply."""
 
     answers: tuple[Answer, ...]
     """All of them are paid for; the last counts."""
@@ -60,7 +60,7 @@ class JudgeDialogue(NamedTuple):
 
     @property
     def is_given_up(self) -> bool:
-        """Whether the judge was told often enough what is wrong."""
+        """Whether the judge has used up its corrections."""
         return len(self.answers) > MAX_JUDGE_REPAIR_REQUESTS and bool(self.unusable)
 
 
@@ -112,7 +112,7 @@ class SchemaFallback:
 def owed_judgments(
     stored: StoredRun, panel: Panel, judge: str, cases: Container[str], plan: JudgingPlan | None = None
 ) -> Iterator[tuple[Reply, str, int]]:
-    """The replies that a judge has yet to be asked about: the last one of every attempt, as far as the plan wants it."""
+    """The replies that a judge must still rate: the last one of every attempt, where the plan requires it."""
     done = set()
     judgments: list[Judgment] = []
     replies: dict[tuple[str, str, str, int], str] = {}
@@ -175,12 +175,12 @@ class JudgeRequests:
         times: int = 1,
         has_other_rubrics: bool = False,
     ) -> JudgeDialogue:
-        """Ask a judge about a reply until its answer can be used, twice more at the most.
+        """Ask a judge about a reply until its answer is usable, at most twice more.
 
-        `on_answer` gets each answer as it comes, and why it cannot be used, if so. `times` is how often the judge is asked the
-        same. What it is asked about one reply begins with the same text, so that providers can cache that.
+        `on_answer` gets each answer as it arrives, with the reason if it is unusable. `times` is how often the judge
+        is asked the same. All questions about one reply begin with the same text, so that providers can cache it.
         """
-        # nobody can know it who has not seen a question about this very reply
+        # only a judge of this reply has seen it
         system, *conversation = messages(rubric, task, text, digest(self._secret, reply.key))
         shared = quoted_length(conversation[0]) if has_other_rubrics else 0
         sharing = _PromptSharing(times, shared)
@@ -267,7 +267,7 @@ class JudgeRunner:
         self._plan = JudgingPlan(panel, (fact for fact in facts if isinstance(fact, Judgment)))
 
     def owed(self) -> int:
-        """How many judgments are missing, as far as it is known yet who will be asked."""
+        """The number of missing judgments, as far as the judges are known."""
         return sum(1 for judge in self._judges for _ in self._wanted(judge))
 
     def _wanted(self, judge: str) -> Iterator[tuple[Reply, str, int]]:
@@ -276,7 +276,7 @@ class JudgeRunner:
     async def carry_out(self, on_planned: Callable[[int], None]) -> tuple[str, ...]:
         """Ask for every missing judgment; returns why some are still missing.
 
-        `on_planned` gets the number of judgments that are to be asked for, whenever that becomes known.
+        `on_planned` gets the number of planned judgments whenever it becomes known.
         """
         # what the first judges say decides about which answers the others are asked
         for judges in filter(None, (self._panel.first_judges, self._panel.other_judges)):

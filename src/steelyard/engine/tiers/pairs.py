@@ -1,7 +1,7 @@
-"""Two models' answers held against each other by judges, each pair in both orders.
+"""Two models' answers compared by judges, each pair in both orders.
 
 The questions are cases of a run of their own, so that every paid judgment is stored before it is read, a budget holds, and
-`resume` goes on where it was stopped.
+`resume` continues where it was stopped.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class RubricJudging:
         self._providers: dict[tuple[str, str], SchemaFallback] = {}
         """By judge and rubric: most servers get the schema of the answer."""
         self._failures: dict[str, str] = {}
-        """Why a judgment is missing, by its key: what was tried as often as the settings say is not tried again."""
+        """Why a judgment is missing, by its key: a judgment that used up its tries is not tried again."""
         self._texts: dict[str, str] = {}
         """What judges said, by the keys of the judgments."""
         self._costs: list[float | None] = []
@@ -65,7 +65,7 @@ class RubricJudging:
             self._texts[fact.key] = fact.answer.text
 
     def conclusion(self, say: Callable[[str], None] | None) -> tuple[str, ...]:
-        """Which judges were given up, and why, in sentences; `say` hears what all of them cost so far."""
+        """Which judges were given up, and why, in sentences; `say` is called with the cost of all judges so far."""
         known = [cost for cost in self._costs if cost is not None]
         if say is not None and known:
             at_least = "at least " if len(known) < len(self._costs) else ""
@@ -90,7 +90,7 @@ class RubricJudging:
         return found
 
     async def _ask(self, key: str, reply: Reply, judge: str, rubric: Rubric, task: str, text: str) -> str:
-        """Have a judgment stored; returns why there is none, if so."""
+        """Make sure that a judgment is stored; returns the reason if that fails."""
         provider = self._judges.get(judge)
         if provider is None:
             return f"judge {judge} was never asked about this reply by this rubric; ask it with: steelyard resume RUN"

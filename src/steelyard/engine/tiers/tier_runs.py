@@ -41,11 +41,11 @@ from steelyard.tiers.rubrics import CategoryScore, JudgingResult, Rubric, Rubric
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment
 
 SEVERAL_MODELS = "several models"
-"""What stands for the model where each tier has its own: then the tier is what is compared, model and all."""
+"""The placeholder for the model where each tier has its own: then tiers are compared together with their models."""
 
 
 class TierExperiment(NamedTuple):
-    """An experiment as its analysis wants it."""
+    """An experiment in the form that its analysis needs."""
 
     runs: tuple[TierRun, ...]
     ratings: tuple[RunRating, ...]
@@ -55,9 +55,9 @@ class TierExperiment(NamedTuple):
     """The tiers as the experiment lists them, the baseline first."""
     weights: tuple[float, float] = (0.5, 0.5)
     impl_rate: ImplRate | None = None
-    """What impl rates are taken from, where nobody wants another; None for the first that there is."""
+    """The default source of impl rates; None for the first one available."""
     judges_usd: float | None = None
-    """What the judges cost, counted apart; None if no price is known."""
+    """The cost of the judges, counted separately; None if no price is known."""
     judges_unpriced: int = 0
     """Judgments of unknown cost: with them the judges cost at least `judges_usd`."""
     notes: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class TierExperiment(NamedTuple):
 
     @property
     def is_comparable(self) -> bool:
-        """Whether there is what all tiers are held against."""
+        """Whether there is a run of the tier that all tiers are compared with."""
         there = {run.tier for run in self.runs}
         return self.order[0] in there if self.order else bool(there)
 
@@ -82,7 +82,7 @@ def analysis(
     impl_rate: ImplRate | None = None,
     tasks: Tasks | None = None,
 ) -> ExperimentAnalysis:
-    """All figures of an experiment; raises an InputError where there is no run of the baseline."""
+    """All figures of an experiment; raises an InputError without a run of the baseline."""
     there = {run.tier for run in found.runs}
     if baseline is None and not found.is_comparable:
         what = f"no run of tier {short_quote(found.order[0])}, the baseline" if found.order else "no run to analyse"
@@ -110,7 +110,7 @@ def analysis(
 
 
 class TierResult(NamedTuple):
-    """What the runs of an experiment come to, and how the command ends that analysed them."""
+    """The analysis of an experiment's runs, and the exit code of its command."""
 
     analysis: ExperimentAnalysis | None
     """None where runs that are still owed leave nothing to compare with."""
@@ -118,7 +118,7 @@ class TierResult(NamedTuple):
     """Why runs or judgments are still owed."""
 
     def conclusion(self, continue_with: str = "") -> Conclusion:
-        """The exit code, and what to say beside the analysis; the command that goes on is `continue_with`, or the same."""
+        """The exit code, and what to say beside the analysis; the command to continue with is `continue_with`, or the same one."""
         command = f": {continue_with}" if continue_with else " the same command"
         is_conclusive = self.analysis is not None and self.analysis.conclusive and not self.stopped
         messages = tuple(f"steelyard: {reason}; continue with{command}" for reason in self.stopped)
@@ -358,7 +358,7 @@ def _rating_and_criteria(fact: Judgment, rubric: Rubric, run: RunIdentity) -> tu
     rating = RunRating(
         run=run,
         judge=judge,
-        # what the judge claims; what counts is worked out from the criteria, and where none applies there is nothing to claim
+        # the judge's claim; the score is computed from the criteria, and without applicable ones there is no claim
         score=None if found.score is None else found.claim.score,
         passed=found.passed,
         grade=found.grade or "",
@@ -379,7 +379,7 @@ def _criteria(
 
 
 def _points(category: RubricCategory, marks: CategoryScore) -> tuple[float | None, float | None]:
-    """Points that were given and that there were to give, weighted as the rubric weighs the category."""
+    """Points given and points possible, weighted as the rubric weights the category."""
     if marks.score is None:
         return None, None
     return marks.score * category.weight, category.weight

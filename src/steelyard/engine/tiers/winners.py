@@ -122,7 +122,7 @@ def _best(tier: InheritingTier, scores: Mapping[str, float]) -> str:
 
 
 def add_stage(folder: Path, stage: NextStage, means: RunOptions) -> None:
-    """Write down which tiers are to be run next, so that any later command carries on with them."""
+    """Store which tiers run next, so that any later command continues with them."""
     journal = resume.reopened_journal(folder)
     try:
         info = journal.info

@@ -90,6 +90,6 @@ async def _serve(connected: socket.socket) -> None:
 
 def main() -> None:
     """Serve the run that started this process, over the socket that is its standard input."""
-    # the run is told of an interrupt, and hangs up
+    # the run gets the interrupt, and closes the connection
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     asyncio.run(_serve(socket.socket(fileno=os.dup(0))))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_PROCESSORS_ALONE = 2
 """Processors up to which this process verifies by itself."""
 PROCESSORS_PER_PROCESS = 1
-"""Processors for one event loop: with the cheapest answers that there are, it takes a fifth of one processor's time itself."""
+"""Processors for one event loop: with the cheapest possible answers it takes a fifth of one processor's time itself."""
 EXTRA_REPLIES_PER_PROCESS = 1
 """Replies that a process verifies beyond its processors, because each waits for the event loop now and then."""
 HANDED_AHEAD = 2

@@ -43,7 +43,7 @@ class SharedVerdicts:
     def __init__(self, pool: Pool, verifying: VerifierSet, options: RunOptions) -> None:
         self._pool = pool
         self._verifying = verifying
-        # whoever wants verdicts to be reached more than once doubts that they are the same every time
+        # a user who repeats verification doubts that verdicts are the same every time
         self._shares = not options.recheck
         self._first: dict[str, str] = {}
         """The identities of texts that are being verified, by the ask key of the first reply with each."""
@@ -51,9 +51,9 @@ class SharedVerdicts:
         """The other replies with these texts, by identity."""
         self._waiting_count = 0
         self._returned: deque[tuple[Reply, Case]] = deque()
-        """Replies that waited for a verdict which is not to be shared."""
+        """Replies that waited for a verdict that must not be shared."""
         self._kept: dict[str, bytes] = {}
-        """Verdicts as JSON by identity, the least recently used first; empty for one that is not to be shared."""
+        """Verdicts as JSON by identity, the least recently used first; empty for one that must not be shared."""
         self._kept_bytes = 0
         self._changed = asyncio.Event()
 

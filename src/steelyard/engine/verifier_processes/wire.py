@@ -20,7 +20,7 @@ class VerifierTerms(Record, frozen=True, kw_only=True):
     """The first message to a process."""
 
     run: str
-    """A name that all processes of a run have in common, and nobody else."""
+    """A name that only the processes of one run share."""
     cases: bytes
     """The cases as JSON, which leaves defaults out, as a journal does."""
     level: str
@@ -49,7 +49,7 @@ class VerifierResult(Record, frozen=True, kw_only=True):
 
 
 class FrameConnection(asyncio.Protocol, Generic[Received]):
-    """One end of a socket: what is sent within one round of the event loop goes in one frame, whatever came is taken in at once."""
+    """One end of a socket: messages of one event-loop iteration are sent in one frame, and all received data is read at once."""
 
     def __init__(self, kind: Any, take_in: Callable[[Received], None], lost: Callable[[], None]) -> None:
         """`kind` is the type of a frame that is received."""

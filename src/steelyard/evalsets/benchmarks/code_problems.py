@@ -104,7 +104,7 @@ MBPP_ARGUMENT_CONVERSIONS = {
     "[complex(given[0])]": "252",
     "list(_tuples(given))": "580 615 791",
 }
-"""What JSON made lists or text of, by the numbers of the MBPP+ tasks whose arguments were something else."""
+"""The types that JSON turned into lists or text, by the numbers of the MBPP+ tasks with such arguments."""
 MBPP_CONVERSION_BY_TASK = {
     number: shape for shape, numbers in MBPP_ARGUMENT_CONVERSIONS.items() for number in numbers.split()
 }
@@ -201,7 +201,7 @@ def _human_eval(line: dict[str, Any], stub: str, entry_point: str) -> dict[str, 
 
 
 def _big_code_bench(line: dict[str, Any]) -> dict[str, Any]:
-    """BigCodeBench: a stub with a docstring, and test cases of unittest that stand below the answer."""
+    """BigCodeBench: a stub with a docstring, and test cases of unittest that are below the answer."""
     stub, test, entry_point = (_text(line, key) for key in ("complete_prompt", "test", "entry_point"))
     if not TEST_CASE_CLASS.search(test):
         raise InputError("test has no unittest.TestCase class")
@@ -218,7 +218,7 @@ def _big_code_bench(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _below_answer(test: str, entry_point: str) -> str:
-    """Tests that were written to stand below the answer, as a file of their own."""
+    """Tests that were written to be below the answer, as a file of their own."""
     if not entry_point.isidentifier():
         raise InputError("entry_point is not the name of a function")
     needed = [] if UNITTEST_IMPORT.search(test) else ["import unittest"]

@@ -18,7 +18,7 @@ PLAIN_PICKLE_OPCODES = {
     *("PROTO", "FRAME", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "UNICODE"),
     *("MEMOIZE", "BINPUT", "PUT", "LONG_BINPUT", "STOP"),
 }
-"""What a pickle of one text consists of; anything else could run code."""
+"""The opcodes in a pickle of one text; any other could run code."""
 CODE_CONTESTS_PYTHON = 3
 """The number of Python 3 among the languages of CodeContests."""
 STDIN_PROMPT = (
@@ -106,7 +106,7 @@ def _apps(row: dict[str, Any]) -> dict[str, Any]:
         case["reference"] = solution
     function = tests.get("fn_name")
     if function:
-        # a function's output stands in a list of its own
+        # a function's output is in a list of its own
         pairs = zip(inputs, outputs, strict=True)
         calls = [(given, wanted[0] if isinstance(wanted, list) and wanted else wanted) for given, wanted in pairs]
         return case | _of_calls(text, stub, str(function), calls)

@@ -11,7 +11,7 @@ from steelyard.errors import InputError
 from steelyard.text import short_quote
 
 PROMPT_COLUMNS = ("problem", "query", "instruction")
-"""Further names of the question, where a row has none of the usual ones."""
+"""Other names of the question column, if a row has none of the usual ones."""
 USUAL_PROMPT_COLUMNS = ("prompt", "input", "question", "messages")
 ANSWER_COLUMNS = ("answer", "answers", "expected_output", "expected_answer", "gold", "answerKey")
 VERIFICATION_COLUMNS = ("verify", "checks", "expect", "expected_response", "test", "tests", "entry_point")
@@ -98,7 +98,7 @@ def _with_question(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _right_answer(answer: Any) -> dict[str, Any]:
-    """How a reply is held against the right answer of a row."""
+    """How a reply is compared with the right answer of a row."""
     if isinstance(answer, dict) and isinstance(answer.get("text"), list):
         answer = answer["text"]
     if isinstance(answer, bool):

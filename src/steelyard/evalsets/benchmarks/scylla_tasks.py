@@ -41,7 +41,7 @@ def scylla_task_drafts(
 
 
 def _workspace(source: dict[str, Any], path: str, problems: ProblemCollector) -> dict[str, str]:
-    """The clone of the task's repository that lies beside it, at its commit; nothing is fetched."""
+    """The clone of the task's repository beside it, at its commit; nothing is fetched."""
     repository, commit = source.get("repo"), source.get("hash")
     if not isinstance(repository, str) or not isinstance(commit, str) or not repository or not commit:
         return {}

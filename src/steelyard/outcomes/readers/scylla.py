@@ -76,7 +76,7 @@ class _Task(NamedTuple):
 
 
 class _TreeRun(NamedTuple):
-    """One `run_result.json` with what lies beside it."""
+    """One `run_result.json` with the files beside it."""
 
     folder: Path
     task: _Task
@@ -360,7 +360,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _run_claims(found: ImportedExperiment) -> Iterator[RecordedClaim]:
-    """What is recorded of each run, held against its judges."""
+    """Differences between what is recorded about a run and its judges."""
     of_run: dict[RunIdentity, list[RunRating]] = {}
     for rating in found.ratings:
         if rating.valid:
@@ -402,7 +402,7 @@ def _run_claims(found: ImportedExperiment) -> Iterator[RecordedClaim]:
 
 
 def _tier_claims(folder: Path, found: ImportedExperiment) -> Iterator[RecordedClaim]:
-    """What its reports say of tiers, held against the runs."""
+    """Differences between what its reports say about tiers and the runs."""
     tiers: dict[str, list[TierRun]] = {}
     for run in found.runs:
         tiers.setdefault(run.tier, []).append(run)

@@ -1,4 +1,4 @@
-"""An agent that is contained: its workspace lies in its sandbox, and what it changed is copied out of it afterwards."""
+"""A contained agent: its workspace is inside its sandbox, and its changes are copied out afterwards."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _copy_out(source: Path, target: Path) -> None:
 
 @contextmanager
 def _ignored_long_names() -> Iterator[None]:
-    """Leave out what lies too deep for any program of the user's as well."""
+    """Leave out paths that are too deep for the user's own programs, too."""
     try:
         yield
     except OSError as error:

@@ -23,7 +23,7 @@ class AgentEnd(NamedTuple):
 
     exit_code: int
     limit: ProcessLimit
-    """The limit that ended it; empty when it ended by itself."""
+    """The limit that ended it; empty if it ended normally."""
     seconds: float
 
 

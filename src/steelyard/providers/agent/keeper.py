@@ -36,7 +36,7 @@ AGENT_STDOUT_HALF_BYTES = 1 << 20
 """The same for its standard output alone, where it may report its usage."""
 PIPE_READ_BYTES = 1 << 20
 AGENT_POLL_SECONDS = 0.25
-"""Seconds between looks if nothing else signals the end."""
+"""Seconds between polls if nothing else signals the end."""
 AGENT_KILL_TIMEOUT_SECONDS = 10
 """Seconds after which a process that cannot be killed is left alone."""
 
@@ -95,7 +95,7 @@ def _text(printed: bytes | bytearray) -> str:
 
 
 def kill_descendants() -> None:
-    """End every process below this one, however it hides."""
+    """End every descendant of this process, even detached ones."""
     until = time.monotonic() + AGENT_KILL_TIMEOUT_SECONDS
     while time.monotonic() < until:
         # stopped first, so that what multiplies cannot outrun us
@@ -280,7 +280,7 @@ def _wait_for_agent(
 
 
 def remove_folder(home: Path) -> None:
-    """Remove a folder, however deep and locked what is in it."""
+    """Remove a folder, even with deep or locked content."""
     with contextlib.suppress(OSError, RecursionError):
         shutil.rmtree(home)
     for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
@@ -290,7 +290,7 @@ def remove_folder(home: Path) -> None:
 
 
 def main() -> None:
-    """Carry out the order on standard input, and print the agent's process and what came of it, a line each."""
+    """Carry out the order on standard input, and print the agent's process id and its result, a line each."""
     # Ctrl-C and SIGTERM are for the parent process, which then closes our input; to ignore a signal outright would
     # make the agent ignore it as well
     for sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -73,9 +73,9 @@ class AgentProvider:
     ) -> None:
         """A command line or its words, what to add to our environment and to the workspace, and seconds for one attempt.
 
-        `limits` are those of a `UsageMeter`: an agent that tells that it is over one is ended there.
+        `limits` are those of a `UsageMeter`: an agent that reports more than a limit is ended.
 
-        A program or script with a relative path is looked for in the folder `beside`, else in the current one. An agent
+        A program or script with a relative path is looked for in the folder `beside`, otherwise in the current one. An agent
         that is contained gets nothing of our environment but its keys.
         """
         line = command if isinstance(command, str) else shlex.join(command)
@@ -101,7 +101,7 @@ class AgentProvider:
         self._limits = dict(limits)
 
     def _found(self, words: Sequence[str], folder: Path) -> list[str]:
-        """The words with the paths of the program and of its script made absolute: they do not lie in the workspace."""
+        """The words with the paths of the program and of its script made absolute: they are outside the workspace."""
         name = words[0] if words else ""
         program = str(folder / name) if "/" in name else shutil.which(name)
         if not name or program is None or shutil.which(program) is None:
@@ -226,7 +226,7 @@ async def _run_keeper(order: bytes, home: Path, keeper_output: IO[bytes], compla
             await stdin.drain()
         await keeper.wait()
     finally:
-        # its end tells the keeper that the answer is no longer wanted
+        # closing it signals the keeper that the answer is no longer wanted
         stdin.close()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(keeper.wait(), KEEPER_CLEANUP_TIMEOUT_SECONDS)
@@ -235,7 +235,7 @@ async def _run_keeper(order: bytes, home: Path, keeper_output: IO[bytes], compla
 
 
 async def _clean_up_after_keeper(keeper: asyncio.subprocess.Process, home: Path, keeper_output: IO[bytes]) -> None:
-    """Clean up behind an agent whose keeper was killed, or hangs; who had left the agent's own group goes on."""
+    """Clean up after an agent whose keeper was killed or hangs; processes that had left the agent's group keep running."""
     with contextlib.suppress(ProcessLookupError):
         keeper.kill()
     await keeper.wait()

@@ -1,8 +1,8 @@
 """What an agent reports about its tokens, its turns and its cost, in the formats of several agents.
 
-Only the standard library is used: the process that keeps an agent listens with it. A line that is a JSON object may tell of
-all so far, as Claude Code's `result`, OpenHands' metrics and SWE-agent's `model_stats` do, or of one turn, as Codex'
-`turn.completed` and Claude Code's `assistant` do; turns are added up where nothing tells of all.
+Only the standard library is used: the process that keeps an agent listens with it. A line that is a JSON object may
+report totals, as Claude Code's `result`, OpenHands' metrics and SWE-agent's `model_stats` do, or one turn, as Codex'
+`turn.completed` and Claude Code's `assistant` do; turns are added up if there are no totals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     """Numbers by the names that an answer has for them, and `cost_usd`; what is unknown is left out."""
 
 MAX_USAGE_LINE_BYTES = 4 << 20
-"""A longer line is no report of tokens."""
+"""A longer line is not a report of tokens."""
 TURN_TYPES = frozenset({"turn.completed", "assistant"})
 """What agents call the report of a single turn."""
 LOGGER_KEYS = ("data", "event")
@@ -99,7 +99,7 @@ class UsageMeter:
         return _added_up(list((self._totals or self._turns).values()))
 
     def cost(self, prices: Mapping[str, float] | None) -> float | None:
-        """What it cost so far, by its own word or by prices per million tokens; None if neither is known."""
+        """The cost so far, as reported or by prices per million tokens; None if neither is known."""
         found = self.usage
         if "cost_usd" in found:
             return found["cost_usd"]
@@ -133,7 +133,7 @@ def _is_of_a_part(found: Usage, known: Usage) -> bool:
 
 
 def _added_up(parts: Sequence[Usage]) -> Usage:
-    # what one part does not tell is not known of all
+    # if one part lacks a figure, the total is unknown
     names = [name for name in (parts[0] if parts else ()) if all(name in part for part in parts)]
     return {name: math.fsum(part[name] for part in parts) for name in names}
 

@@ -108,7 +108,7 @@ def _is_in_repository(folder: Path) -> bool:
 
 
 def workspace_files(workspace: str) -> dict[str, GitFile]:
-    """The files of a folder or of FOLDER@COMMIT; an empty name stands for an empty folder."""
+    """The files of a folder or of FOLDER@COMMIT; an empty name means an empty folder."""
     if not workspace:
         return {}
     folder, commit = _split_commit(workspace)
@@ -132,7 +132,7 @@ def workspace_digest(found: WorkspaceFiles) -> str:
 
 
 def _in_folder(folder: Path) -> Iterator[tuple[str, GitFile]]:
-    """What lies in a folder; a link is a link, and what is neither file nor folder is nothing."""
+    """The entries of a folder; links are not followed, and special files are skipped."""
     count = size = 0
     for path in _file_paths(folder):
         file = read_file(folder, path, MAX_WORKSPACE_BYTES - size)
@@ -144,7 +144,7 @@ def _in_folder(folder: Path) -> Iterator[tuple[str, GitFile]]:
 
 
 def _file_paths(folder: Path, below: str = "") -> Iterator[str]:
-    """The paths of everything below a folder that is no folder itself."""
+    """The paths of everything below a folder except folders."""
     waiting = [below]
     while waiting:
         here = waiting.pop()
@@ -383,7 +383,7 @@ def workspace_change(
 
 
 def unlock(folder: Path) -> None:
-    """Let us look into every folder, whatever its rights are by now."""
+    """Make every folder readable for us, even if its permissions were changed."""
     waiting = [folder]
     while waiting:
         here = waiting.pop()
@@ -391,11 +391,11 @@ def unlock(folder: Path) -> None:
             here.chmod(stat.S_IMODE(here.lstat().st_mode) | stat.S_IRWXU)
             waiting += [Path(entry.path) for entry in os.scandir(here) if entry.is_dir(follow_symlinks=False)]
         except OSError:
-            continue  # another user's, or too deep: it is no part of a patch
+            continue  # another user's, or too deep: it is not part of a patch
 
 
 def _new_files(folder: Path, repository: Path) -> tuple[set[str], str]:
-    """The files that git would add, also where they lie in a repository of their own; and what is not among them."""
+    """The files that git would add, including those in nested repositories; and the other files."""
     try:
         listed = git("ls-files", "-z", "--others", "--exclude-standard", within=folder, repository=repository)
     except InputError as error:
@@ -430,7 +430,7 @@ def _is_text(file: GitFile | None) -> bool:
 
 
 def _patch(before: WorkspaceFiles, after: WorkspaceFiles, repository: Path) -> str:
-    """The way from one tree to the other, in characters: what is no UTF-8 is put as git puts binary files."""
+    """The diff between two trees as text: files that are not UTF-8 appear as git's binary patches."""
     as_text = {path for path in (*before, *after) if _is_text(before.get(path)) and _is_text(after.get(path))}
     everything_binary = repository / "binary"
     everything_binary.write_text("* -diff\n")

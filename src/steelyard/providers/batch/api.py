@@ -36,7 +36,7 @@ class BatchState(NamedTuple):
 
 
 class BatchResult(NamedTuple):
-    """What came of one request."""
+    """The result of one request."""
 
     custom_id: str
     body: bytes | None
@@ -70,7 +70,7 @@ class BatchApi(Protocol):
         ...
 
     def results(self, endpoint: HttpEndpoint, state: BatchState) -> AsyncIterator[BatchResult]:
-        """What came of the requests of a batch that has ended."""
+        """The results of the requests of a batch that has ended."""
         ...
 
 
@@ -108,7 +108,7 @@ def response_object(endpoint: HttpEndpoint, exchange: HttpExchange) -> dict[str,
 def listed_batches(
     endpoint: HttpEndpoint, page: dict[str, Any], name: str, *, can_lack: bool = False
 ) -> list[dict[str, Any]]:
-    """The batches on a page of a list; a page that has none by mistake must not let one be submitted again."""
+    """The batches on a page of a list; a malformed page must not cause a second submission."""
     endpoint.check_errors(None, page)
     batches = page.get(name, [] if can_lack else None)
     if not isinstance(batches, list):
@@ -168,7 +168,7 @@ def whole_number(value: Any) -> int:
 
 
 def seconds_since_epoch(value: Any) -> float:
-    """A moment, as a number or in the words of ISO 8601; infinity where it is neither, so that nothing is taken for too old."""
+    """A timestamp from a number or ISO 8601 text; infinity for anything else, so that nothing counts as too old."""
     if isinstance(value, int | float):
         return float(value)
     try:

@@ -30,7 +30,7 @@ ENDED_STATES = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED")
 
 
 class GeminiBatches:
-    """Gemini's batches; requests that stand in the call may come to 20 MB."""
+    """Gemini's batches; requests that are in the call may come to 20 MB."""
 
     max_requests = 10_000
     max_bytes = 18_000_000

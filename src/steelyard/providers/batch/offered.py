@@ -26,5 +26,5 @@ BATCH_API_BY_PROVIDER = {
 
 
 def batch_api_name(model: str) -> str:
-    """The batches that the provider of a model, `provider/model`, has; empty if it has none that we offer."""
+    """The batches that the provider of a model, `provider/model`, has; empty if we support none."""
     return BATCH_API_BY_PROVIDER.get(model.partition("/")[0], "")

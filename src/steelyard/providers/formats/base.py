@@ -65,7 +65,7 @@ class HttpModel:
         raise NotImplementedError
 
     def answer(self, response: dict[str, Any], sent: Any) -> Answer:
-        """What a whole response says; raises Unavailable, Rejected or ValueError where it is no answer."""
+        """What a whole response says; raises Unavailable, Rejected or ValueError where it is not an answer."""
         raise NotImplementedError
 
     def joined(self, events: list[dict[str, Any]]) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class HttpModel:
         raise NotImplementedError
 
     def events(self, body: bytes) -> Iterable[tuple[int, dict[str, Any]]] | None:
-        """The events of a body, each with its end; None if it is no stream."""
+        """The events of a body, each with its end; None if it is not a stream."""
         return stream_events(body)
 
     def is_token(self, event: dict[str, Any]) -> bool:

@@ -24,7 +24,7 @@ def refusal_text(refusal: Any) -> str:
 
 
 def called_tools(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """The calls in a message or in a part of one; raises ValueError where something else could hide one."""
+    """The calls in a message or in a part of one; raises ValueError if a malformed part could hide one."""
     calls = [*strict_list(message.get("tool_calls") or None), message.get("function_call") or None]
     return [call for call in map(strict_dict, calls) if call]
 

@@ -20,7 +20,7 @@ from steelyard.text import verbatim_reply
 MAX_STOP_SEQUENCES = 4
 """OpenAI takes no more; at the others we cut the text ourselves."""
 DEFAULT_COMPLETION_MAX_TOKENS = 512
-"""Sent where nothing else is asked for: servers stop after 16 tokens by themselves."""
+"""Sent if the user gives no maximum: servers stop after 16 tokens by default."""
 FUNCTION_STOPS = {
     "python": ("\nclass", "\ndef", "\n#", "\nif", "\nprint"),
     "rust": ("\nfn", "\npub", "\nmod", "\n#[", "\n//", "\n/*"),

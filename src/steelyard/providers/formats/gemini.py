@@ -196,7 +196,7 @@ def _content(message: Message) -> dict[str, Any]:
 def _result(message: Message, names: Mapping[str, str]) -> dict[str, Any]:
     told = {"error" if message.is_error else "result": message.text}
     name = names.get(message.tool_call_id, message.tool_call_id)
-    # a server that gave the call no id wants none back
+    # a server that gave the call no id expects none back
     known = {} if message.tool_call_id.startswith(UNNAMED_CALL) else {"id": message.tool_call_id}
     return {"functionResponse": {"name": name, "response": told, **known}}
 

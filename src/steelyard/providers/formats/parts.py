@@ -48,12 +48,12 @@ def _file_bytes(part: ContentPart) -> bytes:
 
 
 def file_digest(content: bytes) -> str:
-    """What stands for a file's bytes in a question."""
+    """The placeholder for a file's bytes in a question."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def data_url(part: ContentPart) -> str:
-    """The URL of a part; one that holds its bytes where it has none of its own."""
+    """The URL of a part, or a data URL with its bytes."""
     return part.url or f"data:{media_type(part)};base64,{base64_data(part)}"
 
 

@@ -26,7 +26,7 @@ MAX_HISTORY_NAME_CHARACTERS = 40
 
 
 def history_chart(model: ModelHistory, name: str) -> Chart | None:
-    """One model over time; None where no run has a rate. `name` tells the chart from others of its page."""
+    """One model over time; None where no run has a rate. `name` identifies the chart on its page."""
     known = [(number, run) for number, run in enumerate(model.runs, 1) if run.rate.value is not None]
     if not known:
         return None

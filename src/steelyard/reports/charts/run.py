@@ -71,7 +71,7 @@ class _ChartedRun(NamedTuple):
     groups: Mapping[str, str]
     """Which cases belong together, by case."""
     left_out: str
-    """Which models are not shown, in words; empty when all are."""
+    """A sentence about the models that are not shown; empty if all are."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ def short_name(model: ModelSummary, models: Sequence[ModelSummary]) -> str:
 
 
 def pass_at(run: _ChartedRun) -> Chart | None:
-    """How likely it is that one of k attempts is correct, for every k that there are attempts for."""
+    """How likely it is that one of k attempts is correct, for every k with enough attempts."""
     curves = [
         {k: estimate for k in CHARTED_K_VALUES if (estimate := _pass_at(run, model, k)) is not None}
         for model in run.models

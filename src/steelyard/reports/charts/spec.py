@@ -50,7 +50,7 @@ class Axis(NamedTuple):
         return prefix + format(value, self.format.removeprefix("$").replace("~", ""))
 
     def share(self, value: float) -> float:
-        """Where a value lies between the ends of the axis, which are 0 and 1.
+        """The position of a value on the axis, from 0 to 1.
 
         >>> Axis(low=1, high=100, is_log=True).share(10)
         0.5
@@ -108,7 +108,7 @@ class ChartPanel(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """A chart, the same in words, and the same in a table."""
+    """A chart, its text alternative, and its table."""
 
     name: str
     """No other chart of a page has it; made of letters and hyphens."""
@@ -312,7 +312,7 @@ class IntervalRow(NamedTuple):
     estimate: Estimate
     label: str = ""
     is_open: bool = False
-    """The interval goes on beyond the chart."""
+    """The interval continues beyond the chart."""
     has_dot: bool = True
 
 
@@ -431,7 +431,7 @@ def cost_and_quality_panel(points: Sequence[CostPoint], title: str, y: Axis, *, 
 
 
 def _labels_above(points: Sequence[CostPoint]) -> list[bool]:
-    """Whether each label stands above its dot: away from the nearest other dot."""
+    """Whether each label is above its dot: away from the nearest other dot."""
     places = [(point.cost, point.quality.value or 0.0) for point in points]
     spans = [max(values) - min(values) or 1.0 for values in zip(*places, strict=True)]
 

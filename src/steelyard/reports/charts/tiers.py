@@ -102,7 +102,7 @@ def costs_of_pass(analysis: ExperimentAnalysis, tiers: Sequence[_ChartedTier]) -
     lows = [price.low for price in prices if price.low]
     bottom = min(*values, *lows, max(values)) / 1.5 if is_log else 0.0
     highs = [min(MAX_INTERVAL_RATIO * max(values), price.high) for price in prices if price.high is not None]
-    # open intervals end a little beyond the dearest dot
+    # open intervals end a little beyond the most expensive dot
     top = max(*highs, 1.3 * max(values), 0.0)
     rows = []
     for each, price, value in zip(known, prices, values, strict=True):

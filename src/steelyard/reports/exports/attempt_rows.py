@@ -169,7 +169,7 @@ def _result(run: str, tried: AttemptText, reply: Reply, verdict: Verdict) -> dic
         "output_tokens": answer.output_tokens,
     }
     result |= {name: number for name, number in known.items() if number is not None}
-    # without this a reader could not tell a reply that was cut off, or taken back, from a whole one
+    # without this a reader could not distinguish a truncated or withdrawn reply from a complete one
     return (
         result if answer.finish in ("stop", *ANSWERLESS_FINISH_REASONS) else result | {"finish_reason": answer.finish}
     )

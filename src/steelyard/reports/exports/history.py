@@ -56,7 +56,7 @@ def history_html(watch: HistoryWatch) -> str:
 
 
 def history_charts(watch: HistoryWatch, prefix: str = "history") -> list[Chart]:
-    """A chart for each model; `prefix` tells them from others of the page."""
+    """A chart for each model; `prefix` identifies them on the page."""
     charts = [history_chart(model, f"{prefix}-{_letters(place)}") for place, model in enumerate(watch.models)]
     return [chart for chart in charts if chart is not None]
 
@@ -81,7 +81,7 @@ HISTORY_HEAD = ("run", "name", "started", "pass rate", "p", "evidence")
 
 
 def history_sentences(model: ModelHistory) -> Iterator[str]:
-    """What is to be said about one model."""
+    """The sentences about one model."""
     if len(model.runs) < 2:
         yield "one run so far; the watch begins with the second"
         return

@@ -111,7 +111,7 @@ def _attempt_span(tried: AttemptText, info: RunInfo, trace: str, root: str) -> d
         "endTimeUnixNano": str(max([began, asked, *moments])),
         "attributes": _attributes(attributes),
         "events": [] if is_missing else [_evaluation(tried, max([asked, *moments]))],
-        # a wrong answer is no error of the request
+        # a wrong answer is not an error of the request
         "status": {"code": STATUS_ERROR, "message": _reason(tried)} if is_missing else {"code": STATUS_OK},
     }
 
@@ -145,7 +145,7 @@ def _value(value: Any) -> dict[str, Any]:
         return {"intValue": str(value)}
     if isinstance(value, float):
         return {"doubleValue": value}
-    # half of a surrogate pair is no text
+    # half of a surrogate pair is not text
     return {"stringValue": str(value).encode("utf-8", "replace").decode()}
 
 
@@ -154,7 +154,7 @@ def _digest(text: str, size: int) -> str:
 
 
 def _nanoseconds(moment: str) -> int:
-    """A timestamp in nanoseconds of the epoch; 0 where it is none.
+    """A timestamp in nanoseconds of the epoch; 0 for anything else.
 
     >>> _nanoseconds("2026-11-16T07:00:18.271Z"), _nanoseconds("someday")
     (1794812418271000000, 0)

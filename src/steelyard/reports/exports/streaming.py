@@ -19,7 +19,7 @@ PIECE_CHARACTERS = 1 << 16
 
 
 class StreamedReport:
-    """A report that comes in pieces; called like any other report, it returns them as one text."""
+    """A report that comes in pieces; when called like other reports, it returns them as one text."""
 
     def __init__(self, pieces: Callable[[RunResults], Iterator[str]]) -> None:
         functools.update_wrapper(self, pieces)
@@ -107,7 +107,7 @@ def _members(
 def indented_json(value: Any) -> str:
     """JSON indented by two, in which everything invisible is escaped."""
     laid_out = msgspec.json.format(msgspec.json.encode(value), indent=2)
-    # of ASCII only this one may stand in JSON and is not seen
+    # it is the only invisible ASCII character that JSON allows
     if laid_out.isascii() and b"\x7f" not in laid_out:
         return laid_out.decode()
     return escaped_json(laid_out.decode())

@@ -92,7 +92,7 @@ class ContainedAgent:
         _write_etc(self.folder / AGENT_ETC_FOLDER, 1 if uid is None or self._worker.has_own_users else uid)
         if uid is not None:
             _hand_over(".", self._reached.home, os.geteuid(), (uid, uid))
-        # what a script calls by `env` mostly lies beside it
+        # the programs that a script calls through `env` are usually beside it
         path = f"{Path(argv[0]).parent}:{self._environment['PATH']}"
         given = {**self._environment, "PATH": path, **environment}
         began, out_of_time = time.monotonic(), False
@@ -111,7 +111,7 @@ class ContainedAgent:
         try:
             code, limit = await self._worker.run_agent(argv, stdin, AGENT_LIMITS, given, AGENT_WORKSPACE)
             seconds = time.monotonic() - began
-            # nothing of the agent is left, so nobody holds the other ends
+            # nothing of the agent is left, so the other ends are closed
             await asyncio.gather(*(output.end for output in outputs))
         finally:
             timer.cancel()

@@ -13,7 +13,7 @@ from steelyard.text import printable
 DEFAULT_HOST_PORTS = frozenset({80, 443})
 """The ports of a host that is declared without one."""
 INTERNAL_NETWORKS = tuple(map(ipaddress.ip_network, ("168.63.129.16/32", "192.0.0.0/24", "64:ff9b:1::/48")))
-"""Networks that look public, at least to older Pythons: there clouds tell their machines secrets, and others keep gateways."""
+"""Networks that look public, at least to older Pythons: there clouds have their metadata services, and others have gateways."""
 NAT64_NETWORK = ipaddress.IPv6Network("64:ff9b::/96")
 
 _HOST_PATTERN = re.compile(
@@ -28,7 +28,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 class _AllowedName(NamedTuple):
     name: str
-    """In lower case; `*.` at its beginning stands for one label."""
+    """In lower case; a leading `*.` matches one label."""
     ports: frozenset[int]
 
 

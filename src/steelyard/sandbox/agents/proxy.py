@@ -62,7 +62,7 @@ class AgentProxy:
     def __init__(self, hosts: AllowedHosts, resolve: Resolver = system_addresses) -> None:
         self._hosts = hosts
         self._resolve = resolve
-        # threads of its own: a name server that an agent chose must keep nobody else waiting
+        # threads of its own: a name server that an agent chose must not delay other requests
         self._resolving = ThreadPoolExecutor(MAX_PROXY_RESOLVERS, "agent-names")
         self._room = asyncio.Semaphore(MAX_PROXY_CONNECTIONS)
         self._refused: Counter[str] = Counter()

@@ -48,7 +48,7 @@ class CheckListSettings(VerifierSettings, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class WeightedCheck:
-    """One check of a list, and how much it counts."""
+    """One check of a list, and its weight."""
 
     check: ListedCheck
     name: str
@@ -80,7 +80,7 @@ class CheckList:
 
 
 def declared_check_list(case: Case, sandbox: Sandbox, embedder: Embedder | None = None) -> CheckList:
-    """The checks that a case declares; VerifierError with one sentence, and the path, for anything else."""
+    """The checks that a case declares; raises a VerifierError with one sentence and the path if they are invalid."""
     try:
         settings = CheckListSettings.of(case)
     except msgspec.ValidationError as error:
@@ -137,7 +137,7 @@ def _which(table: CheckTable, keys: list[str]) -> str:
 
 
 def _with_distinct_names(checks: list[WeightedCheck]) -> list[WeightedCheck]:
-    """The checks with a number behind a name that stands there already."""
+    """The checks, with a number appended to duplicate names."""
     seen: Counter[str] = Counter()
     named = []
     for one in checks:

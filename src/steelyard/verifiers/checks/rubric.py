@@ -23,7 +23,7 @@ from steelyard.verifiers.response.judged import CheckTable
 
 RUBRIC_ID = "rubric"
 MIDDLE_SCORE = 0.5
-"""What a judge is told that passes; the check has a limit of its own, so that another limit needs no new judgment."""
+"""The pass threshold in the judge's prompt; the check has its own, so that a new threshold needs no new judgment."""
 SCORE_TOLERANCE = 1e-9
 
 
@@ -31,7 +31,7 @@ class ReplyJudges(Protocol):
     """The judges, as far as they are asked about one reply."""
 
     async def score(self, judge: str, rubric: Rubric, task: str, text: str) -> RubricScore:
-        """What a judge says of the reply; VerifierError where there is no judgment that can be used."""
+        """What a judge says about the reply; raises a VerifierError without a usable judgment."""
         ...
 
 

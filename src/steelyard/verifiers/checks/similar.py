@@ -33,7 +33,7 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True)
 class SimilarCheck:
-    """The reply means the same as one of the texts, as far as an embedding model can tell."""
+    """The reply means the same as one of the texts, according to an embedding model."""
 
     name: str
     texts: tuple[str, ...]

@@ -20,7 +20,7 @@ MAX_NAMED_TOOLS = 20
 
 @dataclass(frozen=True)
 class CountCheck:
-    """The way to the answer had at most so many turns, calls or errors of tools."""
+    """The trace of the answer has at most this many turns, tool calls or tool errors."""
 
     name: str
     what: str

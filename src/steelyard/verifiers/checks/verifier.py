@@ -21,7 +21,7 @@ SCORE_TOLERANCE = 1e-9
 """How far a mean of weights may be below the threshold because of rounding."""
 
 MAX_WAITING_ANSWERS = 32
-"""Answers at once whose checks are no code: what takes time is waiting for judges and embeddings."""
+"""Concurrent answers whose checks run no code: their time is spent on waiting for judges and embeddings."""
 
 
 class ChecksVerifier:

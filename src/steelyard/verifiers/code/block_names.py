@@ -79,7 +79,7 @@ def block_names(code: str, language: str) -> BlockNames:
                 defined.add(words[-1])
     imported: set[str] = set()
     for found in IMPORT_PATTERN.finditer(code):
-        # `std` in `std::fmt` is on everyone's lips; `fmt` is what the line brings
+        # `std` in `std::fmt` is common; `fmt` is the name that the line imports
         imported.update(re.findall(r"\b\w+\b(?!::)", found[1]))
         if "*" in found[1]:
             imported.add(found[0])

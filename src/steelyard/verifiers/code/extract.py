@@ -6,8 +6,7 @@ bare code with the prose around it left out. Code is handed on as written: only 
 plain newlines, and a block whose fence is indented (a list item) loses its common indentation.
 
 Of several blocks, those labelled with the wanted language count; if none is, those without a
-label; if there are none, whatever there is. Sessions (`>>>`, `$`), shell commands and output count
-only when nothing else is there. Among the blocks that count:
+label; if there are none, any block. Sessions (`>>>`, `$`), shell commands and output count only without other code. Among the blocks that count:
 
 1. The last block that defines all names in `defines` is the answer: corrections follow drafts.
 2. If no one block does, the last block that defines each name is taken, joined in order.
@@ -40,7 +39,7 @@ class ExtractedCode(NamedTuple):
 
 
 def extract(reply: str, language: str = "", *, defines: Sequence[str] = ()) -> ExtractedCode:
-    """The code in `reply`; `defines` names the functions and types that the answer must bring."""
+    """The code in `reply`; `defines` names the functions and types that the answer must define."""
     wanted = canonical_language(language)
     reply = reply.removeprefix("\ufeff").replace("\r\n", "\n")
     if wanted == "python":  # other compilers take the mark as it is
@@ -126,7 +125,7 @@ def without_thinking(reply: str) -> str:
     for line in reply.split("\n"):
         tags = [tag for tag in THINK_TAG_PATTERN.finditer(line) if not is_quoted(line, tag)]
         if fence and not depth and tags:
-            # a draft can break off inside its fence, but a tag in a string is no tag
+            # a draft can break off inside its fence, but a tag in a string is not a tag
             lone = tags[0][1] and tags[0][0] == line.strip()
             if opened >= 0 or tags_are_code or not lone:
                 tags_are_code, tags = True, []
@@ -235,7 +234,7 @@ def fenced_blocks(text: str) -> list[ReplyCodeBlock]:
 
 
 def block_body(lines: list[str], fence: OpeningFence) -> str:
-    """The code between two fences, out of the list item it may stand in."""
+    """The code between two fences, out of the list item it may be in."""
     if fence.indentation:
         indentations = [line[: len(line) - len(line.lstrip())] for line in lines if line.strip()]
         low, high = min(indentations, default=""), max(indentations, default="")
@@ -245,7 +244,7 @@ def block_body(lines: list[str], fence: OpeningFence) -> str:
 
 
 def nested_blocks(block: ReplyCodeBlock, wanted: str) -> list[ReplyCodeBlock]:
-    """The blocks inside a block of Markdown, else the block itself."""
+    """The blocks inside a block of Markdown, otherwise the block itself."""
     is_markdown = block.label == "markdown" or (not block.label and opening_fence(block.code.lstrip("\n")))
     return (is_markdown and wanted != "markdown" and fenced_blocks(block.code)) or [block]
 
@@ -325,7 +324,7 @@ DEFAULT_CODE_LINE_PATTERN = (
 
 
 def bare_code(text: str, wanted: str) -> ExtractedCode:
-    """Code that stands in the reply without fence or tag."""
+    """Code that is in the reply without fence or tag."""
     code = bare_python(text) if wanted in ("python", "") else None
     if code is None and wanted != "python":
         code = bare_other_code(text, wanted)
@@ -411,7 +410,7 @@ def select_answer(blocks: list[ReplyCodeBlock], wanted: str, defines: Sequence[s
     """The answer among blocks none of which is empty."""
     pool = candidate_blocks(blocks, wanted)
     language = wanted or pool[0].label
-    # of one block there is nothing to choose, whatever it defines
+    # a single block is taken without looking at its definitions
     names = [block_names(block.code, language) for block in pool] if len(pool) > 1 else []
     taken, why = chosen_block_numbers(names, language, defines) if names else ([0], "")
     parts = [pool[number] for number in taken]

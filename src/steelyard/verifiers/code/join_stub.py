@@ -1,4 +1,4 @@
-"""One program out of the stub of a problem and what a reply brings of it."""
+"""One program from the stub of a problem and the code of a reply."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RUST_USE_PATTERN = re.compile(r"^[ \t]*(?:pub[ \t]+)?use\b", re.MULTILINE)
 
 
 def code_from_reply(case: Case, text: str) -> ExtractedCode:
-    """The program that a reply to this case offers: as it stands where it is marked so, else found and stitched."""
+    """The program in a reply to this case: verbatim if it is marked so, otherwise extracted and joined with the stub."""
     verbatim = verbatim_code(text)
     if verbatim is not None:
         return ExtractedCode(verbatim, "as it stands") if verbatim.strip() else ExtractedCode(None, "empty reply")
@@ -88,7 +88,7 @@ def _defines(code: str, name: str) -> bool:
 
 
 def _indented_body(stub: str, entry_point: str, text: str) -> str | None:
-    """The text indented as the stub needs it; None when it is no body of its function."""
+    """The text indented as the stub needs it; None if it is not a body of its function."""
     head = _function_head(stub, entry_point)
     if head is None or not text.strip():
         return None
@@ -132,7 +132,7 @@ def _returns_outside_function(code: str) -> bool:
 
 
 def _with_preamble(preamble: str, code: str) -> str:
-    """The code behind what stood in front of its function, unless it brings all of that itself."""
+    """The code with the lines before its function in the stub, unless it contains all of them itself."""
     if not preamble.strip():
         return code
     tree, needed = _parsed(code), _preamble_names(preamble)

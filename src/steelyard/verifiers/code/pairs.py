@@ -73,7 +73,7 @@ def _problem(outcome: ProcessResult, wanted: str, tolerance: float) -> tuple[str
 
 
 def output_difference(got: str, wanted: str, tolerance: float = 0) -> str:
-    r"""How an output differs from what was wanted, besides blanks at the ends of its lines; empty when it does not.
+    r"""How an output differs from the expected one, ignoring blanks at the ends of lines; empty if it does not.
 
     >>> output_difference("2.0000001 m\n", "2 m", tolerance=1e-6)
     ''

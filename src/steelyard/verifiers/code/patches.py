@@ -14,7 +14,7 @@ PATCH_LANGUAGES = ("diff", "patch", "udiff")
 
 
 def patch_in(text: str) -> str:
-    r"""The patch that a reply is, or that stands in it between fences; empty when there is none.
+    r"""The patch in a reply, with or without fences; empty if there is none.
 
     >>> patch_in("Here it is:\n```diff\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n```\n")
     '--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n'
@@ -44,7 +44,7 @@ def _labelled_blocks(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _with_final_newline(patch: str) -> str:
-    """The patch with the line end that git wants after its last line."""
+    """The patch with the final line break that git requires."""
     return patch if patch.endswith("\n") or not patch.strip() else f"{patch}\n"
 
 

@@ -1,4 +1,4 @@
-"""Whether code does the same every time it is run, as far as its words tell."""
+"""Whether code is deterministic, judged by its words."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ RUST_CHANCE_PATTERN = re.compile(
     # the order of a hash map is another in every process
     r"rand|[Hh]ash|\b(?:time|Instant|SystemTime|thread|sync|process|env|fs|io|net|unsafe)\b|[Aa]tomic|as\s*\*|:p\}|uninit"
 )
-"""Words that bring in chance, time, other processes or addresses; where they mean something harmless, nothing is lost but time."""
+"""Words for chance, time, other processes or addresses; a harmless use only costs time."""
 
 
 def is_repeatable_code(pattern: re.Pattern[str], case: Case, text: str) -> bool:
-    """Whether neither a reply nor the tests of its case have a word that could mean something else the next time.
+    """Whether a reply and the tests of its case have no word that could make a result differ between runs.
 
     >>> case = Case(id="a", prompt="?", language="python")
     >>> texts = "def double(x): return 2 * x", "from random import choice", "print(id(double))"

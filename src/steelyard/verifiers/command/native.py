@@ -72,7 +72,7 @@ ENDING_FUNCTIONS = frozenset(
 OWN_MACHINE_CODE_PATTERN = re.compile(
     r"\b(?:__)?asm(?:__)?\b|##|#\s*embed\b|\b(?:ifunc|destructor|fini_array|__executable_start|_end|_edata|_etext|__bss_start|__data_start)\b"
 )
-"""What in an answer can do the same without such a function, or name one so that it cannot be read."""
+"""Other ways of an answer to do the same, or to name such a function indirectly."""
 NATIVE_COMPILERS = frozenset(("cc", "gcc", "clang", "c99", "c11", "c17", "tcc", "g++", "c++", "clang++"))
 EXTRA_INITIALIZERS_PATTERN = re.compile(
     r"-static\b|-fsanitize|-pg\b|--coverage|-fprofile|\+\+|\.so\b|-l(?!m\b|pthread\b)"
@@ -154,7 +154,7 @@ def _may_end_tests(answer: str, imported: set[str], case: Case) -> bool:
 
 
 def redefined_by_macro(case: Case, code: str) -> str:
-    """A word of the tests to which an answer that they include gives another meaning; empty for none."""
+    """A word of the tests that an included answer redefines; empty if there is none."""
     said = CommandSettings.of(case)
     name = re.escape(said.answer)
     including = [text for text in said.files.values() if re.search(rf'#\s*include\s*"(?:\./)?{name}"', text)]

@@ -18,7 +18,7 @@ from steelyard.verifiers.trouble import trouble_sign
 MAX_COMMAND_OUTPUT_CHARS = 64 << 10
 """Characters of output that are kept."""
 MAX_DIAGNOSTIC_LINES = 10_000
-"""Lines of a compiler or linter that are looked at."""
+"""The maximum number of lines of a compiler or linter that are read."""
 OUT_OF_MEMORY_PATTERN = re.compile(
     r"out of memory|cannot allocate memory|bad_alloc|memory exhausted|memory allocation of|OutOfMemoryError|MemoryError",
     re.IGNORECASE,
@@ -41,12 +41,12 @@ def process_limit(outcome: ProcessResult) -> ProcessLimit:
 
 
 def is_plain_end(outcome: ProcessResult) -> bool:
-    """Whether it ended by itself; an assertion of C ends by a signal, but is a plain end."""
+    """Whether it ended normally; a failed assertion in C ends by a signal, and counts as normal."""
     return not process_limit(outcome) and _signal(outcome) in (0, signal.SIGABRT)
 
 
 def bad_end_text(outcome: ProcessResult) -> str:
-    """How it ended, when it did not end well."""
+    """How it ended, if it failed."""
     limit = process_limit(outcome)
     if limit:
         return f"stopped at the {limit}"
@@ -125,7 +125,7 @@ def build_failure(built: ProcessResult, case: Case) -> Finding:
 
 
 def lint_warnings(linted: ProcessResult, case: Case) -> list[Diagnostic]:
-    """What the linter holds against the answer; of the eval set's own files nothing counts."""
+    """The linter's findings about the answer; those about the eval set's own files do not count."""
     printed = combined_output(linted)
     ended = bad_end_text(linted)
     if not is_plain_end(linted) or (ended and not printed):
@@ -137,7 +137,7 @@ def lint_warnings(linted: ProcessResult, case: Case) -> list[Diagnostic]:
     return [
         diagnostic
         for diagnostic in found
-        # a name that we never gave to a file was made up by the answer, with #line for example
+        # an unknown file name was invented by the answer, for example with #line
         if diagnostic.level in (DiagnosticLevel.WARNING, DiagnosticLevel.ERROR)
         and diagnostic.spans[0].file not in CommandSettings.of(case).files
     ]
@@ -178,10 +178,10 @@ DID_NOT_BUILD_BEFORE = "it did not build before either"
 
 
 def subtract_baseline(before: Finding, after: Finding, fixes: Sequence[str], *, replaced: bool) -> Finding:
-    """What was found after a change, without what was so before it.
+    """The findings after a change, without those from before it.
 
-    A test that failed before and fails now is ignored, unless it is one of those that the change was to fix; one that passed
-    before has to be there and to pass, unless its file was `replaced`, so that it is unknown where the test went.
+    A test that failed before and fails now is ignored, unless it is one that the change should fix; one that passed
+    before must run and pass, unless its file was `replaced`, so that the test may have been removed.
     """
     if after.tampered:
         return after
@@ -230,7 +230,7 @@ def _vanished_tests(before: Finding, after: Finding, *, replaced: bool) -> Itera
 
 
 def _fixes_not_run(meant: Mapping[str, Sequence[str]], ran: Sequence[str]) -> Iterator[Test]:
-    """The tests that were to be fixed and did not run."""
+    """The tests that should have been fixed and did not run."""
     for name, names in meant.items():
         if not names:
             alike = [test for test in ran if _share_ending(test, name)]
@@ -243,7 +243,7 @@ def _fixes_not_run(meant: Mapping[str, Sequence[str]], ran: Sequence[str]) -> It
 
 
 def _tests_meant(name: str, ran: Sequence[str]) -> list[str]:
-    """The tests that a name in `fixes` means: those of that name in any suite, else the only one that ends alike."""
+    """The tests that a name in `fixes` means: those of that name in any suite, otherwise the only one that ends alike."""
     same = [test for test in ran if test == name or test.endswith(f"{SUITE_SEPARATOR}{name}")]
     alike = [] if same else [test for test in ran if _share_ending(test, name)]
     return same or (alike if len(alike) == 1 else [])

@@ -17,23 +17,23 @@ from steelyard.verifiers.code.extract import canonical_language
 from steelyard.verifiers.command.settings import CommandSettings
 
 END_PLACEHOLDER = "STEELYARD_END_OF_TESTS"
-"""Stands in a file of a case for the secret that its tests print last."""
+"""The placeholder for the secret that tests print last, in a file of a case."""
 SUBSTITUTING_SHELL_PATTERN = re.compile(r"\b(?:bash|zsh|ksh)\b")
 PROCESS_SUBSTITUTION_PATTERN = re.compile(r"[<>]\(|/dev/fd\b")
 SCRIPT_COMMAND_PATTERN = re.compile(r"(?:node|python3?|sh|dash|bash|perl)(?: -[^-\s]\S*)* (?P<script>[\w./-]+)")
-"""A test command that does nothing but run a script."""
+"""A test command that only runs a script."""
 SCRIPT_ENDS = {
     ".js": ';process.once("beforeExit", () => console.log("{secret}"));',
     ".py": 'print("{secret}")',
     ".sh": "[ $? -eq 0 ] && echo {secret}",
     ".pl": 'print "\\n{secret}\\n";',
 }
-"""By the ending of a script's name: what we write below its last line. Node says it when nothing is left to do."""
+"""By the ending of a script's name: the code that we append. Node says it when nothing is left to do."""
 SCRIPT_ENDS |= {".mjs": SCRIPT_ENDS[".js"], ".cjs": SCRIPT_ENDS[".js"]}
 OWN_END_PATTERN = re.compile(
     r"\bexit\b|\b_exit\b|\bquit\b|\bexec\b|\babort\b|__END__|__DATA__|\bunittest\b|\batexit\b|\btrap\b"
 )
-"""Words of a script that may end it by itself, so that a last line of ours may never be reached."""
+"""Words of a script that may end it early, so that our last line may not be reached."""
 
 
 class EndProof(NamedTuple):
@@ -55,7 +55,7 @@ class EndProof(NamedTuple):
 
 
 def end_proof(case: Case) -> EndProof | None:
-    """The proof that a case offers where only an exit code is looked at; None when it has none."""
+    """The proof for a case that only looks at an exit code; None if there is none."""
     said = CommandSettings.of(case)
     files = said.files
     secret = secrets.token_hex(16)

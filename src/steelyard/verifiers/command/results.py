@@ -270,7 +270,7 @@ class _JUnitHandler:
         elif suite.stated_wrong and not suite.wrong:
             problem = f"{counted(suite.stated_wrong, 'failure')} stated, none reported"
         if problem:
-            # two suites may have the same name, and this is no test that could be there twice
+            # two suites may have the same name, and this is not a test that could be there twice
             name = f"suite {suite.name} ({len(self.tests) + 1})"
             self.tests.append(Test(name=name, outcome="failed", message=problem))
 

@@ -22,7 +22,7 @@ MAX_SUITE_DEPTH = 40
 MAX_TEST_NAME_CHARS = 300
 MAX_TEST_MESSAGE_CHARS = 2000
 MAX_DETAIL_LINES = 100
-"""Lines of details that are looked at."""
+"""The maximum number of lines of details that are read."""
 SUITE_SEPARATOR = " > "
 """Between the name of a suite and that of a test in it."""
 
@@ -238,7 +238,7 @@ class _LibtestSuite:
         self.tests[name] = Test(name=name, outcome=outcome, message=message, seconds=seconds)
 
     def close(self, counts: dict[str, int] | None) -> list[Test]:
-        """Its tests, with a failed one when the counts at its end are others."""
+        """Its tests, with a failed one added if the final counts differ."""
         real: Counter[str] = Counter(test.outcome for test in self.tests.values())
         problem = ""
         if counts is None:

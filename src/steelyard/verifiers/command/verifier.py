@@ -52,7 +52,7 @@ MAX_CACHED_WORKSPACES = 4
 """Workspaces that are kept for further answers."""
 GIT_APPLY_COMMAND = ("git", "apply", "--whitespace=nowarn", "-")
 GIT_APPLY_ENVIRONMENT = {**workspaces.GIT_ENVIRONMENT, "GIT_DIR": "/nonexistent"}
-"""The environment in which a patch is applied: no repository, and none of the settings that a workspace may bring along."""
+"""The environment in which a patch is applied: no repository, and none of the settings in the workspace."""
 
 NODE_GUARD_FILE = ".steelyard-guard.cjs"
 NODE_GUARD_COMMAND = f'export NODE_OPTIONS="--require=$PWD/{NODE_GUARD_FILE}"; '
@@ -78,7 +78,7 @@ for name; do
     esac || exit 1
 done
 """
-"""Makes a way and room for files: whatever stands in their place goes, a link for example, and a full disk is noticed."""
+"""Makes room for files: anything in their place, such as a link, is removed, and a full disk is noticed."""
 
 
 class PackedWorkspace(NamedTuple):
@@ -86,13 +86,13 @@ class PackedWorkspace(NamedTuple):
 
     archive: bytes
     is_replaced: bool
-    """Whether a file of the case stands in the place of one of the workspace's, and says something else."""
+    """Whether a file of the case replaces one of the workspace with different content."""
 
 
 class CommandVerifier:
     """Writes an answer beside the eval set's files into a sandbox, and builds, lints and tests it there.
 
-    The answer to a case with a workspace is a patch of it: that is applied to a copy, and held against the workspace as it was.
+    The answer to a case with a workspace is a patch of it: that is applied to a copy, which is compared with the original.
     """
 
     settings = CommandSettings
@@ -158,7 +158,7 @@ class CommandVerifier:
         )
 
     async def close(self) -> None:
-        """Nothing is kept that would have to be ended."""
+        """Nothing to release."""
 
     async def _change(self, case: Case, answer: Answer) -> Finding:
         """What the patch in an answer makes of the workspace."""
@@ -182,7 +182,7 @@ class CommandVerifier:
         )
 
     async def _untouched(self, case: Case) -> tuple[PackedWorkspace, Finding]:
-        """A workspace, and what its own tests say of it: found out once, however many answers wait for it."""
+        """A workspace and the results of its own tests, which are run once for all waiting answers."""
         key = f"{case.tests_digest} {case.workspace}"
         async with self._turns.setdefault(key, asyncio.Lock()):
             packed = self._packed.pop(key) if key in self._packed else await asyncio.to_thread(_pack, case)
@@ -195,7 +195,7 @@ class CommandVerifier:
             return packed, self._before[key]
 
     async def _need(self, tools: Iterable[str]) -> None:
-        """Raise when a tool is not there: looked up before an answer runs, so that none can feign an outage."""
+        """Raises if a tool is missing: checked before an answer runs, so that no answer can fake an outage."""
         needed = dict.fromkeys(tools)
         unknown = [tool for tool in needed if tool not in self._is_there]
         if unknown:
@@ -327,7 +327,7 @@ def _tools(command: str) -> Iterator[str]:
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.wordchars += "+"
     words = list(lexer)
-    # behind a function or a text of its own stands no plain list of commands, and before it stands its name
+    # a script with a function or a here-document is not a plain list of commands
     special = next((number - 1 for number, word in enumerate(words) if "(" in word or "<<" in word), len(words))
     is_first = True
     for word in words[: max(0, special)]:
@@ -390,7 +390,7 @@ async def _unpack(place: Workspace, packed: PackedWorkspace) -> None:
 
 
 def _unjudgeable_finding(label: str, reason: str) -> Finding:
-    """An answer that left nothing to judge: it scores as one that does not build, whatever else may speak for it."""
+    """An answer that left nothing to judge: it scores like one that does not build."""
     return Finding(compiled=False, label=label, reason=reason)
 
 
@@ -474,7 +474,7 @@ def _forged_finding(finding: Finding, case: Case, forgery: str, prefix: str = ""
 
 
 def _end_proof(case: Case) -> EndProof | None:
-    """What proves that the tests came to their end, where no report of theirs does."""
+    """The proof that the tests finished, if they have no report."""
     return end_proof(case) if _is_tested(case) and _is_by_exit_code(case) and not CommandSettings.of(case).run else None
 
 
@@ -499,7 +499,7 @@ async def _run(place: Workspace, command: str, case: Case, stdin: bytes = b"") -
 
 
 async def _rewrite_files(place: Workspace, files: Mapping[str, str], after: str) -> str:
-    """Write files again, whatever is in their place by now; returns what the answer did to prevent it."""
+    """Write files again, replacing anything in their place; returns what the answer did to prevent it."""
     folders = {f"{above}/": None for name in files for above in reversed(PurePosixPath(name).parents[:-1])}
     sizes = [f"{len(content.encode())} {name}" for name, content in files.items()]
     # a sandbox that cannot write is our failure, so a full disk must show before
@@ -511,7 +511,7 @@ async def _rewrite_files(place: Workspace, files: Mapping[str, str], after: str)
 
 
 def _tests(printed: bytes | None, outcome: ProcessResult, case: Case) -> list[Test]:
-    """The tests as their runner reports them, with a failed one for whatever else went wrong."""
+    """The tests as their runner reports them, with a failed one for every other error."""
     said = CommandSettings.of(case)
     command = said.test
     kind = said.results.partition(":")[0] or EXIT_CODE_RESULTS

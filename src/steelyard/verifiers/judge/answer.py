@@ -1,4 +1,4 @@
-"""What a judge's reply means, about one answer or about two held against each other: a judgment, or why it is unusable.
+"""What a judge's reply means, about one answer or about a pair: a judgment, or why it is unusable.
 
 A reply is read to the letter and never completed by a default: what is missing, out of range or of another type makes it
 unusable, and the reason can be sent to the judge, who may try again.
@@ -97,7 +97,7 @@ def repair_request(reason: str) -> Message:
 
 
 def single_json_object(text: str, keys: tuple[str, ...]) -> dict[str, Any] | UnusableJudgeReply:
-    """The one JSON object of a reply; what stands in braces around it is ignored unless it has one of the keys."""
+    """The one JSON object of a reply; what is in braces around it is ignored unless it has one of the keys."""
     if len(text) > MAX_JUDGE_REPLY_CHARACTERS:
         return UnusableJudgeReply(reason=f"the reply has more than {MAX_JUDGE_REPLY_CHARACTERS} characters")
     body = _without_thoughts(text)
@@ -154,7 +154,7 @@ def _closing_brace_end(text: str, start: int) -> int:
 
 @dataclass
 class _JudgeReplyReader:
-    """A reply being held against its rubric."""
+    """A judge's reply while it is checked against the rubric."""
 
     rubric: Rubric
     problems: list[str] = field(default_factory=list)
@@ -261,7 +261,7 @@ class _JudgeReplyReader:
         return ItemScore(achieved=achieved, reason=self._reason(entry, where))
 
     def _reason(self, entry: dict[str, Any], where: str) -> str:
-        """The words beside a mark; a form that was sent back as it came is no judgment, whatever numbers are in it."""
+        """The words beside a mark; a form that was sent back unchanged is not a judgment, even with numbers in it."""
         words = _first_text(entry, "reason", "notes", "reasoning")
         if words.strip() in PLACEHOLDER_REASONS:
             self.wrong(f"{where}: the reason is the form's own; give one in your words")
@@ -345,7 +345,7 @@ def _is_not_applicable(value: Any) -> bool:
 
 
 def _claim(table: dict[str, Any]) -> ClaimedScore:
-    """What the judge says of the whole; what is of another type is no claim."""
+    """What the judge says of the whole; a value of another type is ignored."""
     score = next((table[key] for key in ("weighted_score", "score") if key in table), None)
     is_number = isinstance(score, int | float) and not isinstance(score, bool)
     grade = next((table[key] for key in ("letter_grade", "grade") if isinstance(table.get(key), str)), "")
@@ -394,7 +394,7 @@ class PairwiseJudgment(Record, frozen=True, kw_only=True):
     """Which of two answers is better, by one judge asked in both orders."""
 
     winner: Literal["a", "b", "tie"]
-    """An answer wins that is preferred in both orders; all else is a tie."""
+    """The answer that is preferred in both orders wins; everything else is a tie."""
     swayed: bool
     """Whether the two orders came out differently: a tie that only the order of the answers made."""
     favoured: Literal["", "first", "second"] = ""
@@ -448,7 +448,7 @@ def preference(text: str) -> Preference | UnusableJudgeReply:
 
 
 def combined_preference(a_first: Preference, b_first: Preference) -> PairwiseJudgment:
-    """What both orders together say: the answer that wins in both, else a tie.
+    """The result of both orders: the answer that wins in both, otherwise a tie.
 
     >>> combined_preference(Preference(winner="first"), Preference(winner="second")).winner
     'a'

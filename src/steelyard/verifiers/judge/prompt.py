@@ -43,14 +43,14 @@ JUDGE_SYSTEM_PROMPT = (
 )
 
 REASON_PLACEHOLDER = "<why, in one sentence>"
-"""Where the form wants a reason."""
+"""The placeholder for a reason in the form."""
 REPLY_INSTRUCTION = "Reply with one JSON object of this form and nothing else."
 
 
 def messages(rubric: Rubric, case_prompt: str, answer: str, nonce: str) -> tuple[Message, ...]:
     """One question to a judge about all categories of a rubric; the nonce must be new and unguessable each time.
 
-    The same arguments give the same messages. Where the nonce stands in what is quoted, one that is derived from it is
+    The same arguments give the same messages. Where the nonce is in what is quoted, one that is derived from it is
     used instead.
     """
     mark = unused_nonce(nonce, (case_prompt, answer))
@@ -71,7 +71,7 @@ def messages(rubric: Rubric, case_prompt: str, answer: str, nonce: str) -> tuple
 
 
 def quoted_length(question: Message) -> int:
-    """How many characters of a question to a judge are the same whatever the rubric: all that is quoted."""
+    """The number of characters of a judge's prompt that do not depend on the rubric: the quoted texts."""
     # every quoted line is marked, so no answer can begin a line with these words
     return question.text.index(f"\n\n{INJECTION_WARNING}") + 2
 
@@ -100,7 +100,7 @@ def closed_object_schema(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def unused_nonce(nonce: str, texts: Iterable[str]) -> str:
-    """The nonce, or one derived from it where it stands in a text; ValueError where it could be guessed.
+    """The nonce, or one derived from it where it is in a text; ValueError where it could be guessed.
 
     >>> unused_nonce("0123456789abcdef", ["an answer"])
     '0123456789abcdef'
@@ -179,7 +179,7 @@ def rubric_text(rubric: Rubric) -> str:
 
 
 def _category_lines(category: RubricCategory) -> Iterator[str]:
-    """The lines that tell a judge what a category is about."""
+    """The lines that describe a category to a judge."""
     head = f"- {_key(category.name)}, weight {_number(category.weight)}"
     alone = category.requirement
     if alone is not None:

@@ -156,7 +156,7 @@ class GuestChannel:
 
 
 async def compiled_together(host: GuestHost, codes: Sequence[str], limits: ResourceLimits) -> list[bool]:
-    """Which of these programs compile, found out in one process; none where that did not come to its end."""
+    """Which of these programs compile, checked in one process; none if that process did not finish."""
     ours, theirs = socket.socketpair()
     with ours:
         running = asyncio.ensure_future(host.call([theirs], limits))
@@ -211,7 +211,7 @@ class RefereeProcess:
             raise VerifierError(f"its tests could not be taken up: {why}")
 
     def introduce(self) -> socket.socket:
-        """A new connection to the referee, for an answer; VerifierError when the referee was ended meanwhile."""
+        """A new connection to the referee, for an answer; raises a VerifierError if the referee has ended."""
         referees, candidates = socket.socketpair()
         try:
             with referees:

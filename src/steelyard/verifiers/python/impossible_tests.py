@@ -59,7 +59,7 @@ def _check_names(case: Case) -> None:
 def check_defined(case: Case, names: Iterable[str]) -> None:
     """Raise where tests used a name that they should have defined themselves; an answer may have missed one as well."""
     if ">>>" in case.tests and not _is_python(case.tests):
-        return  # examples are no file; what they use and nobody has told is found by `validate`
+        return  # examples are not a file; `validate` finds names in them that are not defined
     for name in names:
         if name in _free_names(symtable.symtable(case.tests, "tests.py", "exec")) and not _is_asked(case, name):
             raise VerifierError(f"its tests use {name}, which they neither import nor define")
@@ -82,12 +82,12 @@ def _is_asked(case: Case, name: str) -> bool:
         return False  # such a file says itself what it takes from the answer
     if case.reference or _is_told(case, name):
         return _is_told(case, name)
-    # where a model is told no name at all, it may miss the one that the tests use
+    # if the prompt has no name at all, a model may miss the one that the tests use
     return not told_names(case)
 
 
 def told_names(case: Case) -> list[str]:
-    """The names that the tests take for granted, as far as a model is told of them."""
+    """The names that the tests assume and that the prompt mentions."""
     wanted = _free_names(symtable.symtable(case.tests, "tests.py", "exec")) - set(dir(builtins)) - MODULE_ATTRIBUTES
     wanted |= {case.verify.entry_point} - {""}
     for node in (node for each in ast.parse(case.tests).body for node in ast.walk(each)):
@@ -97,7 +97,7 @@ def told_names(case: Case) -> list[str]:
 
 
 def _is_told(case: Case, name: str) -> bool:
-    """Whether the case names something that its answer is to define."""
+    """Whether the case names something that its answer must define."""
     texts = (*(message.text for message in case.messages), case.verify.stub or "", case.reference or "")
     expected = (*case.expectations.expected_functions, *case.expectations.expected_types, case.verify.entry_point)
     # a prompt that speaks of math does not ask for the module
@@ -107,7 +107,7 @@ def _is_told(case: Case, name: str) -> bool:
 
 
 def _imported_packages(body: list[ast.stmt]) -> Iterator[str]:
-    """Packages that the tests import whatever happens; what stands in `try`, `if` or a function may not be needed."""
+    """Packages that the tests always import; imports in `try`, `if` or a function may not be needed."""
     for node in body:
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)

@@ -63,9 +63,9 @@ class InProcessReport(NamedTuple):
     tampered: str
     is_finished: bool
     is_complete: bool
-    """Whether a session came to its end by itself."""
+    """Whether a session ended normally."""
     undefined: list[str]
-    """Names that the tests use and nobody has defined."""
+    """Undefined names that the tests use."""
     compile_error: tuple[str, int | None] | None
     result: ProcessResult
 
@@ -75,13 +75,13 @@ class Rehearsal(NamedTuple):
 
     names: tuple[str, ...]
     skipped: frozenset[tuple[str, str]]
-    """Tests that skip themselves, or expect to fail, whatever the answer is: their names, each with `skipped` or `expected`."""
+    """Tests that skip themselves or expect to fail for every answer: their names, each with `skipped` or `expected`."""
     is_whole: bool
-    """Whether the file could be run: else the names are those of its functions."""
+    """Whether the file could be run; otherwise the names are those of its functions."""
 
 
 class InProcessJudge:
-    """Runs tests beside an answer; what they are is known before."""
+    """Runs tests beside an answer; the list of tests is known in advance."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
@@ -242,7 +242,7 @@ def _accounted_steps(report: InProcessReport, tests: PythonTestPlan) -> list[tup
 
 
 def accounted_tests(tests: dict[str, TestFact], rehearsal: Rehearsal) -> list[tuple[str, TestFact | None]]:
-    """Every test of a file that must have run, with how it went, and those that ran besides."""
+    """Every test of a file that must have run, with how it went, and the additional tests that ran."""
     missing: list[tuple[str, TestFact | None]] = []
     for name in rehearsal.names:
         # one test of a file may be run with other arguments

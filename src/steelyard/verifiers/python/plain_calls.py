@@ -1,7 +1,7 @@
 """Tests that call a function with plain data and compare what it returns with plain data: most tests of most sets.
 
 They need no process of their own: all calls are sent to the answer at once, and what it returned is compared here when it
-has ended. Nothing of the tests is run, and nothing that the answer sends is more than data. As soon as something else than
+has ended. Nothing of the tests is run, and nothing that the answer sends is more than data. As soon as anything but
 plain data is returned, the referee judges the answer instead.
 """
 
@@ -77,7 +77,7 @@ def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[Plai
     except (_NotPlainError, SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
         return ()
     called = {call.function for call in found}
-    # beside an entry point, other functions of the answer's have a word in the verdict
+    # besides the entry point, other functions of the answer influence the verdict
     is_tested = called == {entry_point} if entry_point else not any(hasattr(builtins, name) for name in called)
     return tuple(found) if is_tested and bound.isdisjoint(called | set(functions)) else ()
 
@@ -98,7 +98,7 @@ def is_renaming(statement: ast.stmt, entry_point: str) -> bool:
 
 
 def _prepared_names(statement: ast.stmt) -> Iterator[str]:
-    """What a statement gives names to that does nothing else; raises if it may do more."""
+    """The assignments of a statement that does nothing else; raises if it may do more."""
     if isinstance(statement, ast.FunctionDef) and not statement.decorator_list:
         parameters = statement.args
         for default in (*parameters.defaults, *filter(None, parameters.kw_defaults)):
@@ -231,7 +231,7 @@ async def answered_calls(
     is_reading = False
 
     def read() -> None:
-        """Take what is there; no more than a bound is kept, and no one has to wait for us."""
+        """Read what is available; at most a bound is kept, and the writer never has to wait."""
         try:
             while piece := ours.recv(1 << 16):
                 if len(received) <= MAX_PLAIN_REPLY_BYTES:
@@ -274,7 +274,7 @@ async def _send_rest(channel: socket.socket, rest: bytes) -> None:
 def plain_report(
     calls: Sequence[PlainCall], entry_point: str, outcome: ProcessResult, received: bytes
 ) -> dict[str, Any] | None:
-    """What the referee would have said of an answer that sent this; None if only the referee can tell."""
+    """What the referee would have said of an answer that sent this; None if only the referee can decide."""
     report: dict[str, Any] = {"tests": [], "output": []}
     try:
         if len(received) > MAX_PLAIN_REPLY_BYTES:
@@ -315,7 +315,7 @@ def plain_report(
 
 
 def _what_is_wrong(call: PlainCall, result: str, held: Any) -> TestFailure:
-    """What is wrong with what came of a call; raises if that is not plain."""
+    """The problem with the result of a call; raises if the result is not plain data."""
     if result == "raised":
         kind, _, _, text, *_ = held["x"]
         raised = getattr(builtins, kind["X"], Exception)
@@ -327,7 +327,7 @@ def _what_is_wrong(call: PlainCall, result: str, held: Any) -> TestFailure:
 
 
 def _is_function(held: Any) -> bool:
-    """Whether a name of the answer's stands for a function, or for what the standard library makes of one."""
+    """Whether a name of the answer is a function, or one wrapped by the standard library."""
     _, _, kind, is_standard, *_ = held["h"]
     return kind in FUNCTION_KINDS or is_standard is True
 

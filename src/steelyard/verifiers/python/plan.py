@@ -1,4 +1,4 @@
-"""The tests of a Python case, taken apart into steps that a referee can run one by one."""
+"""The tests of a Python case, split into steps that a referee can run one by one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ IMPLICIT_TEST_MODULES = {
     "re",
     "statistics",
 }
-"""Modules whose names are not given to anything else."""
+"""Modules whose names are not reassigned."""
 SHARED_PROCESS_NAMES = frozenset(
     {
         *("Path", "Thread", "ThreadPoolExecutor", "__import__", "breakpoint", "builtins", "chdir"),
@@ -72,7 +72,7 @@ HARMLESS_ATTRIBUTES = frozenset(
         *("sys.version", "sys.version_info"),
     }
 )
-"""What modules that speak of the process hold that is the same for an answer elsewhere, or is brought from there."""
+"""Attributes of process-related modules that are the same for the answer's process, or are fetched from it."""
 PRINT_CAPTURE_NAMES = frozenset({"capsys", "capsysbinary", "redirect_stdout", "stdout"})
 """Names in tests that look at what was printed, which crosses in most cases."""
 RAISING_ASSERTIONS = frozenset({"assertRaises", "assertRaisesRegex", "raises"})
@@ -102,7 +102,7 @@ class PythonTestPlan(NamedTuple):
     file: dict[str, Any] = {}
     """What the referee of a whole file of tests must know of it; empty if the file can only be run beside the answer."""
     source: str = ""
-    """The file of tests, with the imports that it leaves to whoever runs it."""
+    """The file of tests, with the imports that it leaves to its runner."""
     calls: tuple[PlainCall, ...] = ()
     """The tests as calls with plain data, where all of them are: no referee is needed for these."""
     is_program: bool = False
@@ -195,7 +195,7 @@ def _check(case: Case, check: ast.FunctionDef, *, asserts: bool) -> PythonTestPl
         isinstance(node, ast.Return | ast.Yield | ast.YieldFrom | ast.Await | ast.Nonlocal | ast.Global)
         for node in inner
     )
-    # the asserts may stand in a function that check() calls
+    # the asserts may be in a function that check() calls
     helped = asserts and not any(map(_asserts, check.body)) and any(isinstance(node, ast.Call) for node in inner)
     if whole or helped:
         call = f"check({entry_point})"
@@ -224,7 +224,7 @@ def _imports(tests: ast.stmt) -> Iterator[dict[str, Any]]:
 
 
 def _helpers(stub: str, entry_point: str) -> Iterator[dict[str, Any]]:
-    """What a stub defines besides the function asked for: tests that use it mean this, not what an answer makes of it."""
+    """What a stub defines in addition to the requested function: tests mean these definitions, not the answer's."""
     try:
         body = ast.parse(stub).body
     except (SyntaxError, ValueError):

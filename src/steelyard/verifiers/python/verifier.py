@@ -57,7 +57,7 @@ PYTHON_BINDING_PATTERN = re.compile(
 )
 """A line that gives a name to a function, a class or a value."""
 MAX_CACHED_TEST_PLANS = 1000
-"""Cases whose tests are kept taken apart."""
+"""The number of cases whose parsed tests are cached."""
 
 
 class RefereedFinding(NamedTuple):
@@ -101,7 +101,7 @@ class PythonVerifier:
         return (f"pytest {metadata.version('pytest')}",) if case.verify.style == "pytest" else ()
 
     def stub(self, case: Case) -> str:
-        """What a case names, without anything behind it: enough to find what its tests take for granted besides."""
+        """Empty definitions of the names in a case: enough to find what else its tests assume."""
         tests = self._plan(case)
         if tests.is_program or not case.tests or tests.style == "doctest":
             return ""
@@ -114,7 +114,7 @@ class PythonVerifier:
         return python_witness(case, self._plan(case).style)
 
     async def compiling(self, replies: Sequence[tuple[Case, str]]) -> list[bool]:
-        """Which replies to cases with one environment and one limit bring code that compiles, tried in one process."""
+        """Which replies to cases with one environment and one limit have code that compiles, tried in one process."""
         first, _ = replies[0]
         found = [code_from_reply(case, text).code for case, text in replies]
         guest = python_guest("candidate", PythonSettings.of(first).python_env, self._plan(first).style)
@@ -123,7 +123,7 @@ class PythonVerifier:
         return [code is not None and is_compiled for code, is_compiled in zip(found, compiled, strict=True)]
 
     def _plan(self, case: Case) -> PythonTestPlan:
-        """The case's tests, taken apart once for all its attempts."""
+        """The case's tests, parsed once for all its attempts."""
         if case.tests_digest not in self._plans:
             if len(self._plans) >= MAX_CACHED_TEST_PLANS:
                 self._plans.pop(next(iter(self._plans)))
@@ -352,7 +352,7 @@ def _refereed_file_finding(report: dict[str, Any], rehearsal: Rehearsal, answere
 
 
 def _inseparable_finding(names: tuple[str, ...]) -> RefereedFinding:
-    """The finding about tests that cannot be run apart from this answer, or say nothing there."""
+    """The finding if tests cannot be run separately from this answer, or are inconclusive there."""
     reason = "cannot be judged apart from the answer"
     failed = tuple(Test(name=name, outcome="failed", message=reason) for name in names)
     return RefereedFinding(Finding(compiled=True, tests=failed, label=FailureLabel.EXCEPTION, reason=reason), names)

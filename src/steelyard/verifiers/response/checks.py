@@ -151,7 +151,7 @@ CHECK_TYPES = (*LEAF_CHECKS, "all", "any", "not")
 
 
 def declared_check(data: object, path: str = "expect") -> ResponseCheck:
-    """The check that a table declares; VerifierError with one sentence, and the path, for anything else."""
+    """The check that a table declares; raises a VerifierError with one sentence and the path if it is invalid."""
     return _check(CheckTable(data, path), 1, [MAX_CHECKS_PER_CASE])
 
 

@@ -24,7 +24,7 @@ from steelyard.verifiers.response.text import fenced_texts
 from steelyard.verifiers.response.unicode import printable_excerpt
 
 MAX_CSV_ROWS = 200_000
-"""Rows that are read; a longer table is refused, so that a reply of nothing but line breaks cannot fill the memory."""
+"""Rows that are read; a longer table is refused, so that a reply of line breaks cannot fill the memory."""
 TOO_MANY_CSV_ROWS = f"more than {MAX_CSV_ROWS} rows"
 MARKDOWN_TABLE = re.compile(
     r"^ {0,3}(?:\|[ \t]*+)?:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)++\|?[ \t]*+\r?$|^ {0,3}\|[ \t]*+:?-++:?[ \t]*+\|[ \t]*+\r?$",
@@ -41,7 +41,7 @@ class CsvRow(NamedTuple):
     start: int
     fields: list[str]
     fault: str = ""
-    """Why the text is no CSV from here on; empty if it is."""
+    """Why the text is not CSV from here on; empty if it is."""
 
 
 def csv_rows(text: str, delimiter: str = ",") -> list[CsvRow]:
@@ -150,7 +150,7 @@ class CsvCheck:
         return self._compared(text, start, table)
 
     def _other_format(self, body: str) -> str:
-        """What a text is instead of CSV, as far as its beginning tells; empty if that is not known."""
+        """What a text is instead of CSV, judged by its beginning; empty if that is not known."""
         if MARKDOWN_TABLE.search(body):
             return "a Markdown table"
         if len(self.columns) < 2:
@@ -166,7 +166,7 @@ class CsvCheck:
         return "" if self.delimiter in first else "the first line has only one field"
 
     def _compared(self, text: str, start: int, table: list[CsvRow]) -> ResponseCheckResult:
-        """A table in the right format, held against what was asked for: field by field, blanks included."""
+        """A table in the right format, compared with the expected one field by field, including blanks."""
         header = table[0].fields
         if header != list(self.columns):
             if other := self._other_format(text[start:]):
@@ -198,7 +198,7 @@ class CsvCheck:
     def _unequal(
         self, text: str, place: int, what: str, given: Sequence[str], wanted: Sequence[str]
     ) -> ResponseCheckResult:
-        """A row that is not the one that was asked for; blanks, which nobody sees, are named."""
+        """A row that differs from the expected one; invisible blanks are named."""
         is_blank = [field.strip() for field in given] == list(wanted)
         detail = evidence(self.rule, what, text, place, place + 100)
         if is_blank:

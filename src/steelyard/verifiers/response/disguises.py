@@ -1,4 +1,4 @@
-"""Ways to tell a text without writing it: character codes, other spellings, spelled letters, parts. The tables are data: `leaks.toml`."""
+"""Ways to reveal a text without writing it: character codes, other spellings, spelled letters, parts. The tables are data: `leaks.toml`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_DISGUISE_CHARACTERS = 1_000_000
 MIN_CODED_CHARACTERS = 5
 """Letters and digits from which a text is looked for in these disguises: shorter ones turn up by chance."""
 MIN_TRANSLATED_WORDS = 2
-"""Words for letters or digits that a reply must have before its words are looked at."""
+"""The minimum number of words for letters or digits before a reply's words are decoded."""
 MIN_PART_CHARACTERS = 3
 MIN_PART_LETTERS = 6
 """Letters of a part without a digit: shorter words stand near each other by chance."""
@@ -26,7 +26,7 @@ MAX_PARTS_SPAN = 400
 """Characters within which all parts must stand."""
 MAX_FRAGMENT_CHARACTERS = 40
 MAX_FUZZY_CANDIDATES = 200
-"""Places that are looked at more closely before a text is taken to have none."""
+"""The maximum number of places that are examined closely."""
 MIN_FUZZY_LETTERS = 10
 MIN_FUZZY_CODE = 8
 """Letters and digits from which a text with a digit may have a character missing."""
@@ -43,7 +43,7 @@ class DisguiseFinding(NamedTuple):
 
 
 class DisguiseTables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What signs and words stand for."""
+    """The letters that signs and words represent."""
 
     leet: dict[str, str] = {}
     """Signs for each letter."""
@@ -65,7 +65,7 @@ class _Symbols(NamedTuple):
 
 @cache
 def disguise_symbols() -> _Symbols:
-    """What signs and words stand for, in our tables and those of users."""
+    """The letters that signs and words represent, in our tables and those of users."""
     own = msgspec.toml.decode(Path(__file__).with_name("leaks.toml").read_bytes(), type=DisguiseTables)
     leet, words, morse = dict[str, str](), dict[str, str](), dict[str, str]()
     spellings: list[tuple[str, str]] = []
@@ -149,12 +149,12 @@ def _found(symbols: list[_Symbol], key: str) -> tuple[int, int, bool] | None:
 
 @dataclass(frozen=True)
 class DisguisedReply:
-    """A reply, as these disguises see it; each way of seeing it is worked out once, however many texts are looked for."""
+    """A reply in the forms that these disguises need; each form is computed once for all texts."""
 
     text: str
 
     def find(self, secret: str, asked: frozenset[str] = frozenset()) -> DisguiseFinding | None:
-        """The first disguise in which a secret is told."""
+        """The first disguise in which a secret appears."""
         key = _secret_key(secret)
         if len(key) < MIN_CODED_CHARACTERS:
             return None
@@ -203,7 +203,7 @@ class DisguisedReply:
 
     @cached_property
     def _said(self) -> list[_Symbol]:
-        """The words, those that stand for a letter or digit translated."""
+        """The words, with those that represent a letter or digit translated."""
         words = disguise_symbols().words
         if sum(map(words.__contains__, self._small.translate(_PUNCTUATION).split())) < MIN_TRANSLATED_WORDS:
             return []
@@ -320,14 +320,14 @@ def _parts_pattern(secret: str) -> tuple[list[str], re.Pattern[str] | None]:
 
 
 def missing_allowed(key: str) -> int:
-    """How many characters of a text may be missing or wrong in a reply that tells it all the same."""
+    """How many characters of a text may be missing or wrong in a reply that still reveals it."""
     if key.isalpha():
         return min(len(key) // 6, 3) if len(key) >= MIN_FUZZY_LETTERS else 0
     return max(1, min(len(key) // 6, 3)) if len(key) >= MIN_FUZZY_CODE else 0
 
 
 def nearly(letters: str, key: str) -> Iterator[tuple[int, int]]:
-    """Places of a text, letters and digits alone, where all but a few characters of a key stand in order."""
+    """Places of a text, letters and digits alone, where all but a few characters of a key occur in order."""
     allowed = missing_allowed(key)
     if not allowed:
         return

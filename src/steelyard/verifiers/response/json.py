@@ -45,7 +45,7 @@ JSON_LITERAL_SPELLINGS = {"True": "true", "False": "false", "None": "null", "und
 
 
 class JsonParseFault(NamedTuple):
-    """Where and why a text is no JSON."""
+    """Where and why a text is not JSON."""
 
     position: int
     what: str
@@ -56,7 +56,7 @@ class _DuplicateKeyError(ValueError):
 
 
 class _JsonNumberError(ValueError):
-    """A number, or what stands for one, that JSON does not have or we do not read."""
+    """A number, or a word for one, that JSON does not have or we do not read."""
 
 
 def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

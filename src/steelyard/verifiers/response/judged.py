@@ -29,7 +29,7 @@ class ResponseCheckResult(Record, frozen=True, kw_only=True):
     primary: ResponseClass
     """A check alone says `pass`, `fail`, `wrong_format` or `policy_violation`."""
     score: float
-    """From 0 to 1: how much of the check is met, by the weights of its parts."""
+    """From 0 to 1: the weighted share of its parts that are met."""
     details: tuple[Evidence, ...] = ()
 
     @property
@@ -47,7 +47,7 @@ class ResponseCheck(Protocol):
         ...
 
     def judge(self, text: str) -> ResponseCheckResult:
-        """What the check says of any text whatever: it never raises, and takes time bounded by the text's length."""
+        """The judgement of any text: it never raises, and takes time bounded by the text's length."""
         ...
 
 
@@ -68,7 +68,7 @@ def evidence(rule: str, what: str, text: str, start: int, end: int) -> Evidence:
 
 
 def check_result(primary: ResponseClass, *details: Evidence) -> ResponseCheckResult:
-    """A judgement without degrees: 1 for a pass, 0 for anything else."""
+    """A judgement without partial credit: 1 for a pass, 0 for anything else."""
     return ResponseCheckResult(primary=primary, score=1.0 if primary == PASS else 0.0, details=details)
 
 
@@ -176,7 +176,7 @@ class CheckTable:
         return value
 
     def rest(self) -> dict[Any, Any]:
-        """All keys that nobody has read; they count as read now."""
+        """All keys that were not read yet; they count as read now."""
         left = {key: value for key, value in self._data.items() if key not in self._taken or key == "type"}
         self._taken |= left.keys()
         return left

@@ -17,7 +17,7 @@ from steelyard.verifiers.response.text import fenced_texts
 from steelyard.verifiers.response.unicode import normalized_unicode
 
 MAX_LANGUAGE_SAMPLE_CHARACTERS = 20_000
-"""Characters that are looked at; more would not make the result surer."""
+"""The maximum number of characters that are read; more would not make the result more certain."""
 MIN_SCRIPT_SHARE = 0.6
 """The part of the letters that one script must have."""
 MIN_LANGUAGE_LEAD = 1.15
@@ -60,7 +60,7 @@ def language_tables() -> LanguageTables:
 
 @cache
 def _weights(script: str) -> dict[str, tuple[tuple[str, float], ...]]:
-    """Each common word with its languages; a word of many languages tells little for each."""
+    """Each common word with its languages; a word of many languages says little about each."""
     tables = language_tables()
     owners: dict[str, list[str]] = {}
     for language in tables.scripts[script].languages:

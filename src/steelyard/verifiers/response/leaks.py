@@ -1,4 +1,4 @@
-"""Texts that must not be in a response, in whatever disguise."""
+"""Texts that must not be in a response, in any disguise."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ MIN_DISGUISED_CHARACTERS = 4
 MIN_ENCODED_BYTES = 5
 """Bytes below which base64 and hexadecimal are not looked for, for the same reason."""
 MIN_TRANSFORMED_CHARACTERS = 5
-"""Letters and digits below which a text is not looked for reversed or rotated: "live" is no leak of "evil"."""
+"""Letters and digits below which a text is not looked for reversed or rotated: "live" does not leak "evil"."""
 MIN_UNAMBIGUOUS_CHARACTERS = 12
-"""Letters and digits from which prose does not hold a text by chance, wherever its words begin and end."""
+"""The minimum number of letters and digits of a text that prose does not contain by chance across word boundaries."""
 
 TAG_BLOCK_START = 0xE0000
 TAG_CHARACTER = re.compile("[\U000e0020-\U000e007e]")
 """Invisible doubles of the printable signs of ASCII (Unicode Standard, section 23.9)."""
 INVISIBLE_SENTINEL = "\x01"
-"""Stands in folded text for what cannot be seen."""
+"""The placeholder for invisible characters in folded text."""
 
 
 @cache
@@ -85,7 +85,7 @@ def _folded_code_point(point: int) -> int:
 
 
 class _AlphanumericTable(dict[int, int | None]):
-    """The letters and digits, everything else left out."""
+    """The letters and digits, without everything else."""
 
     def __missing__(self, point: int) -> int | None:
         letter = chr(point)
@@ -94,7 +94,7 @@ class _AlphanumericTable(dict[int, int | None]):
 
 
 class _EncodingAlphabet(dict[int, int | None]):
-    """The signs of an encoding, everything else left out."""
+    """The signs of an encoding, without everything else."""
 
     def __missing__(self, point: int) -> None:
         return None
@@ -150,7 +150,7 @@ class ForbiddenText:
 
     @cached_property
     def base64(self) -> tuple[str, ...]:
-        """The signs that belong to it alone, wherever it begins within three bytes."""
+        """The signs that belong to it alone, for each of the three byte offsets."""
         found = []
         for value in self._bytes:
             for before in range(3):
@@ -254,7 +254,7 @@ class NoneOfCheck:
         return None
 
     def _told_otherwise(self, text: str, folded: str, letters: str) -> ResponseCheckResult | None:
-        """What is told in codes, by spelling it, in parts, or but for a few characters."""
+        """Secrets in codes, spelled out, in parts, or with a few characters missing."""
         reply = DisguisedReply(text)
         places: array[int] | None = None
         for number, secret in enumerate(self.secrets):
@@ -279,7 +279,7 @@ def _places(folded: str) -> array[int]:
 
 
 def _is_on_word_boundaries(folded: str, start: int, end: int) -> bool:
-    """Whether a find is in one piece, or made of whole words: "read minutes" does not tell "admin"."""
+    """Whether a find is in one piece, or made of whole words: "read minutes" does not reveal "admin"."""
     inner = folded[start:end].replace(INVISIBLE_SENTINEL, "")
     if inner.translate(ALPHANUMERIC_ONLY) == inner:
         return True
@@ -315,7 +315,7 @@ def _disguise(secret: str, text: str, folded: str, start: int, end: int) -> str:
 
 
 def _span(token: re.Pattern[str], text: str, at: int, length: int) -> tuple[int, int]:
-    """Where the signs of an encoding, counted without what lies between them, begin and end."""
+    """Where the signs of an encoding, counted without the characters between them, begin and end."""
     start, seen = 0, 0
     for match in token.finditer(text):
         if match[1]:

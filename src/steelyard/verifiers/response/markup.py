@@ -49,14 +49,14 @@ class _XmlDeclarationError(Exception):
 
 
 class HtmlElements(NamedTuple):
-    """What stands in a text that may be HTML."""
+    """The parts of a text that may be HTML."""
 
     opened: dict[str, int]
     """The tags that are opened, in small letters, each with the place where it is first opened."""
     complete: frozenset[str]
     """Those that are elements: closed, or without a need to be."""
     outside: int | None
-    """Where text begins that is in no element; None if there is none."""
+    """Where text outside all elements begins; None if there is none."""
 
 
 def html_elements(text: str) -> HtmlElements:
@@ -88,7 +88,7 @@ def html_elements(text: str) -> HtmlElements:
                 within.append(name)
                 counts[name] += 1
             if match["raw"]:
-                # what stands in these elements is text, whatever it looks like
+                # the content of these elements is always text
                 closing = re.compile(f"</{name}", re.IGNORECASE).search(text, position)
                 position = closing.start() if closing else len(text)
         elif match["closes"] and counts[name := match["closes"].lower()]:
@@ -106,7 +106,7 @@ def html_elements(text: str) -> HtmlElements:
 
 
 def xml_tags(text: str) -> dict[str, int] | Evidence:
-    """The tags of well-formed XML, with and without their prefix; else where and why it is not."""
+    """The tags of well-formed XML, with and without their prefix; otherwise where and why it is not well-formed."""
     if bad := XML_FORBIDDEN_CHARACTER.search(text):
         return evidence("", f"U+{ord(bad[0]):04X}, which XML cannot hold", text, *bad.span())
     tags: dict[str, int] = {}

@@ -1,7 +1,7 @@
 """Replies that refuse: the answerer says, in its own voice, that it will not or cannot do what was asked.
 
 A refusal is a speech act about the request. It is looked for where such acts stand: at the beginning of a reply, after
-whatever politeness comes first, and not inside quotations, code, data, letters or dialogue. Only the first
+any polite words, and not inside quotations, code, data, letters or dialogue. Only the first
 `REFUSAL_WINDOW_CHARACTERS` characters are read, so the time does not grow with the reply. The rules are data: `refusals.toml` beside this module.
 """
 
@@ -27,9 +27,9 @@ from steelyard.verifiers.response.rule_files import extra_tables
 REFUSAL_WINDOW_CHARACTERS = 1000
 """Characters of a reply, from its first visible one; a refusal that comes later follows an answer."""
 MAX_SENTENCE_CHARACTERS = 300
-"""Characters of a sentence that are looked at."""
+"""The maximum number of characters of a sentence that are read."""
 MAX_CLAUSES_PER_SENTENCE = 4
-"""Clauses of a sentence that are looked at."""
+"""The maximum number of clauses of a sentence that are read."""
 ANSWER_SEARCH_CHARACTERS = 500
 """Characters after a refusal in which an answer all the same is looked for."""
 MAX_DATA_CHARACTERS = 10_000
@@ -48,7 +48,7 @@ class RefusalMatch(NamedTuple):
     rule: str
     """The id of the rule, such as `en-inability`."""
     text: str
-    """The words that matched, as they stand in the reply."""
+    """The matched words of the reply."""
     start: int
     """Where they begin in the reply, counted in characters from 0."""
     passage: int
@@ -116,7 +116,7 @@ class RefusalRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: str
     """Language and way, such as `en-inability`."""
     pattern: str
-    """A regular expression in which `{role}` stands for the part of that role."""
+    """A regular expression in which `{role}` is replaced by the part of that role."""
     example: str
     """A refusal that no other rule recognises."""
     whole: bool = False

@@ -130,7 +130,7 @@ _steps: ContextVar[list[int]] = ContextVar("_steps")
 
 
 class SchemaTooCostlyError(Exception):
-    """A schema that branches so much that holding this value against it would take too long."""
+    """A schema with so many branches that validating this value would take too long."""
 
 
 class SchemaViolation(NamedTuple):
@@ -147,7 +147,7 @@ class CompiledJsonSchema:
 
     validator: Any
     deepest: int
-    """Levels of nesting of a value that can be held against it."""
+    """The maximum nesting of a value that can be validated."""
     quick: SchemaPredicate | None
     """A faster way to see that a value meets it, where there is one."""
 
@@ -251,7 +251,7 @@ def _subschemas(node: dict[str, Any], path: str) -> Iterator[tuple[Any, str]]:
 
 
 def _in_place_schemas(node: dict[str, Any]) -> list[Any]:
-    """The schemas that the same value is held against."""
+    """The schemas that the same value is validated against."""
     found: list[Any] = []
     for key in IN_PLACE_KEYWORDS:
         inner = node.get(key)

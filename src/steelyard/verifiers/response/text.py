@@ -37,7 +37,7 @@ class FencedText(NamedTuple):
 
 
 def fenced_texts(text: str) -> list[FencedText]:
-    r"""The closed blocks of a reply, in order; a fence closes when it is no shorter than the one that opened.
+    r"""The closed blocks of a reply, in order; a fence closes when it is at least as long as the one that opened.
 
     >>> fenced_texts("Here:\n```json\n{}\n```\n")
     [FencedText(start=14, body='{}\n')]
@@ -312,7 +312,7 @@ def _last_number(text: str) -> re.Match[str]:
     """The last number of a text that has one."""
     size = 256
     while True:
-        # from the end: no number goes on over a blank, so what begins after one is read as it would be in the whole
+        # from the end: no number continues across a blank, so the part after one is read as in the whole
         start = max(text.rfind(blank, 0, max(0, len(text) - size)) for blank in " \n") + 1
         found = deque(NUMBER_CANDIDATE.finditer(text, start), maxlen=1)
         if found or not start:

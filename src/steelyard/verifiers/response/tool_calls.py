@@ -1,4 +1,4 @@
-"""Checks of the tools that a model wants to be called."""
+"""Checks of the tool calls that a model requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unicode as version 14 defines it, whatever version the interpreter knows."""
+"""Unicode as version 14 defines it, independent of the interpreter's version."""
 
 from __future__ import annotations
 

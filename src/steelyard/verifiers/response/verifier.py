@@ -32,7 +32,7 @@ REFUSAL: Final = "refusal"
 RESPONSE_CLASS_ORDER: tuple[ResponseClass, ...] = get_args(ResponseClass)
 """The first class that fits is the one.
 
-Without an answer there is nothing to look at. A policy is violated whatever else a reply does. A reply that was cut off is
+Without an answer there is nothing to check. A policy is violated whatever else a reply does. A reply that was cut off is
 not the whole answer, so it cannot be called right. A refusal is right where the checks of its case only forbid, or ask for
 the refusing words themselves; a check that asks for an answer is not met by one that refuses and names it. Of the others
 a refusal is not a failed attempt at the format.
@@ -49,7 +49,7 @@ THINKING_END = re.compile(r"</(think|thinking)>\s*", re.IGNORECASE)
 
 
 def answer_start(text: str) -> int | None:
-    """Where a reply begins after what some models think aloud first, which is no part of it; None if the thinking never ends.
+    """The start of the answer after a model's thinking, which is not part of it; None if the thinking never ends.
 
     Some servers leave out the tag that opens it.
 
@@ -131,7 +131,7 @@ def _reclassified(found: ResponseCheckResult, primary: ResponseClass, why: Evide
 
 TARGET_STYLES = ("contains", "exact", "regex")
 THREADED_REPLY_CHARACTERS = 100_000
-"""Characters from which on a reply is looked at in a thread, so that asking others goes on meanwhile."""
+"""The length from which a reply is checked in a thread, so that other requests continue."""
 
 
 class ResponseSettings(VerifierSettings, frozen=True, kw_only=True):
@@ -173,7 +173,7 @@ class ResponseVerifier:
         )
 
     async def close(self) -> None:
-        """Nothing is kept that would have to be let go."""
+        """Nothing to release."""
 
     def _check(self, case: Case) -> ResponseCheck:
         key = case.tests_digest

@@ -76,7 +76,7 @@ def author_names(prompt: str, known: str, tested: str) -> AuthorNames:
 
 
 def _types_with_operators(asked: str, types: set[str]) -> Iterator[str]:
-    """The types that stand in a sentence about operators, or in the one before it."""
+    """The types that are in a sentence about operators, or in the one before it."""
     sentences = ["", *SENTENCE_END_PATTERN.split(re.sub(r"->|=>", " ", asked))]
     for before, sentence in pairwise(sentences):
         if OPERATORS_ASKED_PATTERN.search(sentence):
@@ -84,7 +84,7 @@ def _types_with_operators(asked: str, types: set[str]) -> Iterator[str]:
 
 
 def _is_type_name(name: str) -> bool:
-    """Whether a word is written as types are, and constants are not."""
+    """Whether a word is capitalized like a type, and not like a constant."""
     return name[:1].isupper() and (len(name) == 1 or not name.isupper())
 
 

@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 class BatchItem(Generic[Item, Result]):
-    """An item of a batch, whose result is told as soon as it is known."""
+    """An item of a batch; its result is delivered as soon as it is known."""
 
     def __init__(self, item: Item) -> None:
         self.item = item
@@ -22,17 +22,17 @@ class BatchItem(Generic[Item, Result]):
 
     @property
     def is_done(self) -> bool:
-        """Whether its result was told, or nobody waits for it any more."""
+        """Whether its result was delivered, or is no longer wanted."""
         return self.future.done()
 
     def tell(self, result: Result | Exception) -> None:
-        """Hand the result to whoever waits for it."""
+        """Deliver the result to the waiting caller."""
         if not self.future.done():
             self.future.set_exception(result) if isinstance(result, Exception) else self.future.set_result(result)
 
 
 class BatchQueue(Generic[Item, Result]):
-    """Hands items of a kind to `work` in batches, which tells the result of each; an item that waits alone is a batch of one."""
+    """Hands items of a kind to `work` in batches, which reports the result of each; an item that waits alone is a batch of one."""
 
     def __init__(
         self, work: Callable[[Sequence[BatchItem[Item, Result]]], Awaitable[None]], *, most: int, at_once: int
@@ -45,7 +45,7 @@ class BatchQueue(Generic[Item, Result]):
         self._workers: set[asyncio.Task[None]] = set()
 
     async def done(self, kind: Hashable, item: Item) -> Result:
-        """What came of this item, which may share its batch only with items of its kind."""
+        """The result of this item, which may share its batch only with items of its kind."""
         waiting: BatchItem[Item, Result] = BatchItem(item)
         self._waiting.setdefault(kind, []).append(waiting)
         if len(self._workers) < self._at_once:
@@ -58,7 +58,7 @@ class BatchQueue(Generic[Item, Result]):
             while self._waiting:
                 await self._work_off_one()
         finally:
-            # at once: whoever was told a result may hand in the next item before a callback of this task runs
+            # at once: a caller with a result may submit the next item before a callback of this task runs
             self._workers.discard(asyncio.current_task())
 
     async def _work_off_one(self) -> None:

@@ -29,7 +29,7 @@ class RustTest(NamedTuple):
     """The text that its panic must hold, if it must panic."""
     ignored: bool = False
     tells_its_end: bool = False
-    """Whether its last statement tells the harness so: a macro of the answer's in it could return before."""
+    """Whether its last statement reports that to the harness: a macro of the answer's in it could return before."""
     runtime: str = ""
     """For an async test: what runs it to its end, with CALL_PLACEHOLDER for the call."""
 
@@ -50,7 +50,7 @@ class RustTests(NamedTuple):
     def within(self, module: str, macros_module: str, stub: str = "") -> str:
         """The file for an answer in this module, whose macros are in another one, if there are any.
 
-        A stub is a function that stands for one of the answer's.
+        A stub is a function that replaces one of the answer.
         """
         macros = f"crate::{module}::{macros_module}" if macros_module else ""
         text = self.source.replace(MACROS_PLACEHOLDER, f"#[allow(unused_imports)] use {macros}::*;" if macros else "")
@@ -65,7 +65,7 @@ ASYNC_TEST_RUNTIMES = {
     "tokio::test": f"::tokio::runtime::Builder::__flavor__.enable_all().build().unwrap().block_on({CALL_PLACEHOLDER})",
     "async_std::test": f"::async_std::task::block_on({CALL_PLACEHOLDER})",
 }
-"""What these attributes make of a test."""
+"""The kind of test that these attributes declare."""
 MODULE_PLACEHOLDER = "__the_module_of_the_answer__"
 STUB_PLACEHOLDER = "__the_stub__"
 MACROS_PLACEHOLDER = "__the_macros_of_the_answer__"
@@ -104,12 +104,12 @@ PRELUDE_PATHS = {
     "Ord": "cmp::Ord",
     "drop": "mem::drop",
 }
-"""What tests take for granted and `use super::*` could bring in another meaning for."""
+"""Names that tests assume and that `use super::*` could redefine."""
 COLLECTION_NAMES = ("HashMap", "HashSet", "BTreeMap", "BTreeSet", "BinaryHeap", "VecDeque")
 
 
 def parse_rust_tests(source: str, expected: Collection[str]) -> RustTests:
-    """The tests in a source; names in `expected` are the answer's to define, whatever else they mean."""
+    """The tests in a source; the answer must define the names in `expected`, even if they have another meaning."""
     code = rust_tokens(source)
     texts = [token.text for token in code]
     called = frozenset(word for word, mark in pairwise(texts) if mark == "!")
@@ -280,7 +280,7 @@ def _expected_panic(code: Sequence[RustToken], attribute: tuple[int, int] | None
 
 
 def _names_bound_by_tests(code: Sequence[RustToken]) -> set[str]:
-    """The names that the tests bring in or define for themselves."""
+    """The names that the tests import or define themselves."""
     names: set[str] = set()
     bringing_in = False
     for number, token in enumerate(code):
@@ -299,7 +299,7 @@ def _names_bound_by_tests(code: Sequence[RustToken]) -> set[str]:
 
 
 def _standard_imports(texts: Sequence[str], called: Collection[str], taken: Collection[str]) -> str:
-    """Imports that keep the usual meaning of the usual names, which beat whatever `use super::*` brings in."""
+    """Imports that keep the usual meaning of common names; they take precedence over `use super::*`."""
     used = set(texts)
     # a type and the module of its constants have the same name, and the module leads to both
     modules = {name for name, _, last in zip(texts, texts[1:], texts[2:], strict=False) if last == "consts"}

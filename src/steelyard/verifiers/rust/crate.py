@@ -3,7 +3,7 @@
 Every answer is the file of a module with a random name, so it cannot know whether it is alone, and what the
 compiler says about it is the same in both cases. First the answers are checked as a library, without any tests, by
 clippy where it is installed: what compiles and what the linter minds. Then they are built with their tests and the
-harness into one program. Both see the same `cfg`, and the compiler tells which types the tests see and which files it read.
+harness into one program. Both see the same `cfg`, and the compiler reports which types the tests see and which files it read.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_PROGRAM_BYTES = 256 << 20
 """The largest program that is fetched from the folder where it was built."""
 COMPILER_MEMORY_BYTES = 4 << 30
 UNSTABLE_REFUSED_PATTERN = re.compile(rb"\Aerror: the option `Z` is only accepted")
-"""What a compiler says, before anything else, that takes no options that are not stable."""
+"""The beginning of the message of a compiler that accepts no unstable options."""
 OWN_ERROR_PREFIXES = (
     "extern location",
     "can't find crate",
@@ -57,14 +57,14 @@ UNCOUNTED_LINTS = {
 }
 """Lints about who uses an answer, which here are the tests, and about attributes of a crate that it does not have."""
 VALUE_LINTS = ("overflowing_literals", "arithmetic_overflow", "unconditional_panic")
-"""Lints about values that the compiler takes for errors unless it is told otherwise, in the tests as well."""
+"""Lints about values that the compiler takes for errors unless configured otherwise, in the tests as well."""
 SHARED_CONFIGURATION = ("--crate-name=attempt", "--cfg", "clippy", "-Ztrim-diagnostic-paths=no")
-"""What an answer could tell apart whether it is checked or built by is the same for both; types are printed in full."""
+"""Options by which an answer could distinguish checking from building are the same for both; types are printed in full."""
 MAX_MIR_BYTES = 256 << 20
 TESTS_FILE = "tests.rs"
 """What the file of the tests is called in messages."""
 NOT_A_METHOD_CODE = "E0615"
-"""The compiler's code for a method that is used like a field, which proves that there is such a method."""
+"""The compiler's code for a method that is used like a field, which proves that the method exists."""
 FORCED_LINT_ARGUMENTS = ("--force-warn", "clippy::all", "--force-warn", "unused", "--force-warn", "nonstandard-style")
 """Lints that no attribute of an answer can silence or turn into errors."""
 
@@ -146,7 +146,7 @@ class CompilationResult(NamedTuple):
     functions: dict[str, list[mir.MirFunction]] = {}
     """By module: its functions, with the types that they see."""
     other_files: tuple[str, ...] = ()
-    """Files that were read and are none of ours."""
+    """Files that were read and are not ours."""
 
     @property
     def failed(self) -> set[str]:
@@ -193,7 +193,7 @@ class RustCompiler(NamedTuple):
             compiled = await self._compile(place, texts, (self.tools.clippy, *FORCED_LINT_ARGUMENTS, *wanted), seconds)
             if compiled.outcome.limit or not compiled.broke:
                 return compiled._replace(linted=True)
-        # a linter that crashes or is missing is no proof that the answer does not compile
+        # a linter that crashes or is missing is not proof that the answer does not compile
         return await self._compile(place, texts, (self.tools.rustc, *wanted), seconds)
 
     async def build(self, place: Workspace, pieces: Sequence[CrateModule], seconds: float) -> CompilationResult:
@@ -357,7 +357,7 @@ def _message(line: bytes) -> dict[str, Any] | None:
 
 
 def _owning_module(span: dict[str, Any] | None, texts: Texts) -> tuple[str, dict[str, Any]] | None:
-    """The piece in whose file a span lies, or the macro call that led there, with the span in that file."""
+    """The piece whose file contains a span, or the macro call that led there, with the span in that file."""
     while span is not None:
         module, _, file = span["file_name"].partition("/")
         if module in texts and file in ("answer.rs", f"{texts[module][0].tests_module}.rs"):

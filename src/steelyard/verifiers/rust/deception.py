@@ -31,12 +31,12 @@ DECIDING_METHODS = COMPARING_METHODS | word_set(
     "is_ok is_err is_some is_none is_ok_and is_err_and is_some_and is_none_or eq_ignore_ascii_case is_empty "
     "contains_key is_nan is_positive is_negative"
 )
-"""Methods of standard types that say whether a test passes; a type that nobody asked for has no need of them."""
+"""Methods of standard types that say whether a test passes; a type that was not asked for does not need them."""
 STANDARD_ROOTS = ("std::", "core::", "alloc::")
 
 
 class LentMethod(NamedTuple):
-    """A method of the answer's that the tests call on a type of somebody else."""
+    """A method of the answer that the tests call on a foreign type."""
 
     type: str
     method: str
@@ -116,7 +116,7 @@ class AnswerTypes:
         return call.path.startswith(self._tests_path)
 
     def _method_deception(self, call: MirCall) -> str:
-        """How a method of the answer's own decides a test on a type that nobody asked for."""
+        """How a method of the answer decides a test on a type that was not asked for."""
         if call.name not in DECIDING_METHODS or call.name in self._author.words:
             return ""
         names = path_names(call.path)

@@ -2,9 +2,9 @@
 
 Its main process never runs a line of an answer. It takes a secret from standard input, which begins every line that it
 prints, and forks a child that forgets the secret, loses standard input and output, and runs the tests one after
-the other, each in a thread. How a test went stands in memory that both share: while a test runs, the child cannot touch
+the other, each in a thread. The result of a test is in memory that both share: while a test runs, the child cannot touch
 that memory, and only code behind the test's end opens it again. A test in which the child ends has reported nothing and so
-has failed; another child goes on with the next one.
+has failed; another child continues with the next one.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class HarnessReport(NamedTuple):
 
 
 def harness_report(outcome: ProcessResult, secret: bytes) -> HarnessReport:
-    """What stands in the lines that begin with the secret; all other lines are ignored."""
+    """What is in the lines that begin with the secret; all other lines are ignored."""
     began = finished = False
     tests: dict[int, HarnessTestResult] = {}
     for line in outcome.stdout.splitlines():

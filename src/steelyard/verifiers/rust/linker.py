@@ -35,7 +35,7 @@ LINK_ERROR_PREFIX = "linking with"
 
 
 class Linker(NamedTuple):
-    """A linker, and how the compiler is told to use it."""
+    """A linker, and the compiler's options for it."""
 
     name: str
     arguments: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class Linker(NamedTuple):
 
 
 class LinkerFinder:
-    """Finds the first linker that works in a sandbox, once; the caller sees to it that nobody else looks meanwhile."""
+    """Finds the first linker that works in a sandbox, once; the caller makes sure that there is only one search at a time."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox

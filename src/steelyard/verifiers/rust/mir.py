@@ -1,7 +1,7 @@
 """What the compiler says about the types that tests see, read from the MIR that it prints.
 
 In MIR every alias, macro and projection is resolved, hidden return types are shown, and each operator on something that
-is no primitive is the call of a trait's method that names both types. The format is not promised to stay as it is, so
+is not a primitive is the call of a trait's method that names both types. The format is not promised to stay as it is, so
 every crate holds a module of ours whose calls must be found again (`PROBE_MODULE`).
 """
 
@@ -32,11 +32,11 @@ class MirCall(NamedTuple):
     """A function that another one calls."""
 
     receiver: str
-    """The type whose method it is, where the method is a trait's; else empty."""
+    """The type whose method it is, where the method is a trait's; otherwise empty."""
     trait: str
     """The path of that trait, without its parameters."""
     operand: str
-    """The first parameter of that trait, such as the type on the right of an operator; else empty."""
+    """The first parameter of that trait, such as the type on the right of an operator; otherwise empty."""
     path: str
     """The path of the function, or the name of the trait's method; with its parameters."""
     result: str

@@ -14,7 +14,7 @@ class RustRefusal(NamedTuple):
     """Why an answer is not even compiled."""
 
     tampered: bool
-    """It can serve nothing but a forged result."""
+    """Its only use is to forge a result."""
     reason: str
 
 
@@ -40,7 +40,7 @@ TAMPERING_WORDS = {
     "export_name": "replaces functions of the system",
 }
 MACRO_ONLY_WORDS = {"asm", "global_asm", "naked_asm", "include"}
-"""Words that mean something only when they are called as a macro, brought in or renamed."""
+"""Words that matter only when they are called as a macro, imported or renamed."""
 ESCAPE_FUNCTIONS = word_set(
     "mprotect mmap mmap64 mremap munmap pkey_mprotect ptrace syscall dlsym dlopen dlvsym fork vfork clone clone3 "
     "longjmp siglongjmp _longjmp setcontext swapcontext makecontext sigaction signal process_vm_readv "

@@ -37,10 +37,10 @@ ITEM_QUALIFIERS = {"async", "const", "unsafe", "extern"}
 
 
 class RustToken(NamedTuple):
-    """A word, a mark or a literal, and where it stands."""
+    """A word, a mark or a literal, and its position."""
 
     kind: str
-    """`word`, `mark`, `text`, `number`, `lifetime`, or `inner` for a comment that documents what it stands in."""
+    """`word`, `mark`, `text`, `number`, `lifetime`, or `inner` for a comment that documents what it is in."""
     text: str
     """A word without its `r#`, as the compiler compares it."""
     start: int
@@ -93,7 +93,7 @@ class EditedSource(NamedTuple):
     """By line: the columns where something was put in, in the edited text, and how long it is."""
 
     def column(self, line: int, column: int) -> int:
-        """The column of the original that stands at this place; lines are the same in both."""
+        """The column of the original that is at this place; lines are the same in both."""
         shift = 0
         for place, length in self.columns.get(line, ()):
             if column >= place + length:
@@ -124,7 +124,7 @@ def edited_source(
 
 
 def in_attribute(code: Sequence[RustToken], number: int) -> bool:
-    """Whether a token stands between `#[` and its `]`, as far as the hundred tokens before it tell."""
+    """Whether a token is between `#[` and its `]`, judged by the hundred tokens before it."""
     depth = 0
     for place in range(number - 1, max(-1, number - 100), -1):
         text = code[place].text
@@ -204,11 +204,11 @@ class DefinedNames(NamedTuple):
     types: frozenset[str]
     macros: frozenset[str]
     exported_macros: frozenset[str]
-    """Those that belong to the root of the crate, wherever they are written."""
+    """Those that belong to the root of the crate, wherever they are in the source."""
 
 
 def defined_names(code: Sequence[RustToken]) -> DefinedNames:
-    """What the answer defines, wherever in it."""
+    """All definitions in the answer."""
     functions, types, macros, exported = set(), set(), set(), set()
     is_exported = False
     for word, name in pairwise(code):

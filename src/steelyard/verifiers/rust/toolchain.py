@@ -20,7 +20,7 @@ class Toolchain(NamedTuple):
     sysroot: str
     rustc: str
     clippy: str | None
-    """None when it is not installed: then nothing is known about warnings."""
+    """None if it is not installed: then warnings are unknown."""
     cargo: str | None
     libraries: str
     """The folder of the standard library that programs are linked with."""
@@ -93,6 +93,6 @@ def cache_folder(name: str) -> Path:
 
 
 def let_everyone_read(*paths: Path) -> None:
-    """Open files and folders to the user that attempts run as, whatever our user's umask is."""
+    """Make files and folders readable for the user that attempts run as, independent of our umask."""
     for path in paths:
         path.chmod(0o755)

@@ -17,7 +17,7 @@ OPENING_MARKS = {"<": ">", "(": ")", "[": "]"}
 
 
 class TypeTree(NamedTuple):
-    """A type: its head, without a path, and what stands in its brackets."""
+    """A type: its head, without a path, and what is in its brackets."""
 
     head: str
     """A name, `&`, `&mut`, `()` for tuples, `[]` for slices and arrays, and `_` for what cannot be compared."""
@@ -28,7 +28,7 @@ UNKNOWN_TYPE = TypeTree("_")
 
 
 def type_tree(text: str) -> TypeTree:
-    """A type by its text; whatever is more than names, references, tuples and slices cannot be compared."""
+    """A type by its text; anything but names, references, tuples and slices cannot be compared."""
     tokens = [token for token in TYPE_TOKEN_PATTERN.findall(text) if not token.startswith("'")]
     tree, end = _parsed(tokens, 0)
     return tree if end == len(tokens) else UNKNOWN_TYPE

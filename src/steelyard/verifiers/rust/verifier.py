@@ -125,9 +125,9 @@ class RustVerifier:
         return rust_witness(case)
 
     async def compiling(self, replies: Sequence[tuple[Case, str]]) -> list[bool]:
-        """Which replies to cases with the same dependencies bring code that compiles by itself, tried in one crate.
+        """Which replies to cases with the same dependencies have code that compiles by itself, tried in one crate.
 
-        Where the crate leaves a doubt none is said to compile.
+        If the result of the crate is unclear, none counts as compiling.
         """
         pieces: list[CrateModule | None] = []
         for case, text in replies:
@@ -174,10 +174,10 @@ class RustVerifier:
         )
 
     async def close(self) -> None:
-        """Nothing is kept."""
+        """Nothing to release."""
 
     async def _together(self, batch: Sequence[BatchItem[RustJob, Finding]]) -> None:
-        """Judge several answers in one crate, and alone those about which the crate leaves a doubt; each is told at once."""
+        """Judge several answers in one crate, and separately those with unclear results; each result is delivered at once."""
         if len(batch) > 1:
             broke = False
             # what could not be found out together is tried alone, where it fails by itself
@@ -206,7 +206,7 @@ class RustVerifier:
         return RustCompiler(tools, linker, tuple(libraries))
 
     async def _batched(self, batch: Sequence[BatchItem[RustJob, Finding]]) -> bool:
-        """Tell what is beyond doubt about answers compiled together; returns whether the compiler broke."""
+        """Report the certain results of answers compiled together; returns whether the compiler broke."""
         compiler = await self._compiler(batch[0].item.case)
         seconds = min(BATCH_COMPILE_CPU_SECONDS, max(each.item.case.timeout_secs for each in batch))
         async with self._sandbox.workspace({}, readable=compiler.readable) as place:
@@ -235,7 +235,7 @@ class RustVerifier:
                 if is_complete:
                     each.tell(finding)
 
-        # one that never ends keeps nobody waiting but itself
+        # an answer that never ends delays only itself
         telling = [tell(each) for each in batch if each.item.piece in accepted]
         for error in await asyncio.gather(*telling, return_exceptions=True):
             if error is not None and not isinstance(error, VerifierError):
@@ -444,7 +444,7 @@ def _compiler_label_and_reason(compiled: CompilationResult, errors: Sequence[Dia
             # about what it names a place for, the compiler is at work
             "trouble": "" if errors else trouble_sign(compiled.outcome),
         }
-    # what an answer can say stands in the messages, which are JSON objects; the rest are words of the compiler's own
+    # an answer can influence the messages, which are JSON objects; the other lines are the compiler's own
     lines = [line for line in compiled.outcome.stdout.splitlines() if not line.startswith(b"{")]
     if any(b"memory allocation of" in line or b"out of memory" in line for line in lines):
         return {"label": FailureLabel.MEMORY_LIMIT, "reason": "the compiler was stopped at the memory limit"}
@@ -455,7 +455,7 @@ def _compiler_label_and_reason(compiled: CompilationResult, errors: Sequence[Dia
 def _outcomes_of_tests(
     tests: Sequence[case_tests.RustTest], report: HarnessReport, outcome: ProcessResult
 ) -> list[Test]:
-    """Every test in the source, whatever tests the program claims to have."""
+    """Every test in the source; tests that the program claims do not count."""
     judged: list[Test] = []
     number = 0
     for test in tests:

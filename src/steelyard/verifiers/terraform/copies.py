@@ -1,8 +1,8 @@
 """Versions of one module, each validated once, in private copies that stay warm in between.
 
 `init` is run only where providers are installed from a folder of plugins, and then once in each copy for all versions that
-need the same providers. For local modules it is not needed: where they lie can be read in the sources, and is written
-down as `init` would do it. So a module whose very error keeps `init` from working can be validated all the same.
+need the same providers. For local modules it is not needed: their places are read from the sources, and are written
+to a manifest as `init` would do it. So a module whose very error keeps `init` from working can be validated all the same.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 COPY_REPOSITORY_FOLDER = "tree"
 """The folder in a workspace that holds the repository."""
 COPY_BATCH_FILES = 500
-"""Files that are written in one go."""
+"""Files that are written together."""
 LINK_PACKAGES_SCRIPT = 'while [ "$#" -gt 1 ]; do mkdir -p "$(dirname "$1")" && ln -s "$2" "$1" || exit 1; shift 2; done'
 RESET_INIT_SCRIPT = f'cd -- "$1" && rm -rf .terraform/providers .terraform/plugins {DEPENDENCY_LOCK_FILE}'
 """Takes back what an `init` for another version installed."""
@@ -52,7 +52,7 @@ MISSING_PLUGIN_SUMMARIES = frozenset(
         "Required plugins are not installed",
     }
 )
-"""What validate says when it could not look, because of a provider: none of these speaks of the configuration."""
+"""Messages of validate when a provider kept it from checking: none of these is about the configuration."""
 PROVIDER_LINE = re.compile(r'^.*?\bprovider "?(?P<address>(?:[^\s"/]+/)?[\w-]+/[\w-]+).*?$', re.MULTILINE)
 """A line that names a provider by its address."""
 MISSING_FILE_DETAIL = re.compile(r"no (?:such )?file ")

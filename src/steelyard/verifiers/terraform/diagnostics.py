@@ -29,11 +29,11 @@ class TerraformDiagnostic(Record, frozen=True, kw_only=True):
     """One thing that Terraform says about a module."""
 
     severity: Literal["", "error", "warning"]
-    """Empty where a place stands for a diagnostic that nobody gave."""
+    """Empty if only the place of a diagnostic was given."""
     summary: str
     detail: str = ""
     address: str = ""
-    """The resource that a provider speaks of; Terraform's own diagnostics have none, nor do those before 0.15."""
+    """The resource that a provider names; Terraform's own diagnostics have none, nor do those before 0.15."""
     file: str = ""
     """Relative to the folder that was validated; empty if no file can be named, as for a cycle."""
     line_start: int | None = None
@@ -86,7 +86,7 @@ class _ValidateJson(msgspec.Struct):
 
 
 def parse_validate_output(stdout: bytes) -> ValidateOutput:
-    """The answer that a validation printed, in a fixed order; raises UnreadableValidateOutput for anything else."""
+    """The answer that a validation printed, in a fixed order; raises UnreadableValidateOutput if there is none."""
     if len(stdout) > MAX_VALIDATE_OUTPUT_BYTES:
         raise UnreadableValidateOutput(f"more than {MAX_VALIDATE_OUTPUT_BYTES >> 20} MB of output")
     try:
@@ -113,7 +113,7 @@ def parse_validate_output(stdout: bytes) -> ValidateOutput:
 
 
 def canonical_summary(summary: str) -> str:
-    """A summary in which nothing is left to chance: Terraform begins a cycle at any of its members.
+    """A summary in a fixed order: Terraform begins a cycle at any of its members.
 
     >>> canonical_summary("Cycle: local.b (expand), local.a (expand)")
     'Cycle: local.a (expand), local.b (expand)'

@@ -50,7 +50,7 @@ def module_digest(tree: ModuleSnapshot, program: TerraformProgram) -> str:
 
 
 def path_in_module(tree: ModuleSnapshot, filename: str) -> str | None:
-    """The name that Terraform has for a file named from the module, or else from the repository; None if there is no such file."""
+    """Terraform's name for a file that is named relative to the module or to the repository; None if there is no such file."""
     candidates = (posixpath.normpath(posixpath.join(tree.folder, filename)), posixpath.normpath(filename))
     path = next((path for path in candidates if path in tree.files), None)
     return None if path is None else posixpath.relpath(path, tree.folder)

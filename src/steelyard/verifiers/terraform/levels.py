@@ -2,14 +2,14 @@
 
 A repair is *plausible* when the module validates. It has *fixed* its target when four things hold:
 
-- The target is no longer reported. A diagnostic is the same as an earlier one when it stands in the same block (or local
+- The target is no longer reported. A diagnostic is the same as an earlier one when it is in the same block (or local
   value, or file outside of blocks) with the same summary; the lines do not matter. Of several such in one block the
   details, and then the lines' texts, tell which is which; where these do not, all of them must be gone.
 - No error may hide it: the absence of a diagnostic proves something only if Terraform came to look (stages.py). Where the
-  repair made that error, it has masked its target, which is no fix. Where the error was there before, nothing is known,
+  repair made that error, it has masked its target, which is not a fix. Where the error was there before, nothing is known,
   unless a smaller module proves it (reduction.py).
 - The block is still there, in some file of the same folder and under the same address, and so is the local value, and the
-  module that they stand in is still called. A block that is deleted, renamed, commented out or put into a string was not
+  module that they are in is still called. A block that is deleted, renamed, commented out or put into a string was not
   repaired. Only where the target is about the name itself (an unsupported block type, an invalid name) may it change, but
   no block may be lost; and where a header was so broken that no block could be made out, there must be one more now.
 - The block was not emptied: if it held more than the lines that the target points at, something must be left in it.
@@ -94,7 +94,7 @@ class RepairLevels(Record, frozen=True, kw_only=True):
     module_fix_introduced_errors: int
     """Those of all errors that it does not have."""
     block_total_errors: int | None = None
-    """The errors in the target's block; None when it stands in none."""
+    """The errors in the target's block; None when it is in none."""
     block_original_errors_remaining: int | None = None
     """Those of them that the original has as well."""
     block_fix_introduced_errors: int | None = None
@@ -254,9 +254,9 @@ def _is_header(target: TerraformDiagnostic, home: TerraformLocation, module: Mod
 def _diagnostics_on_target_lines(
     target: TerraformDiagnostic, name: str, after: ValidateOutput, old: ModuleSources, new: ModuleSources
 ) -> list[TerraformDiagnostic]:
-    """The diagnostics of the lines that took the place of the target's, as far as they belong to what bears its name now.
+    """The diagnostics of the lines that took the place of the target's, if they belong to the object that now has its name.
 
-    For a target without lines this is what has none either.
+    For a target without lines these are the diagnostics without lines.
     """
     file = target.file
     if target.line_start is None or target.line_end is None:
@@ -298,7 +298,7 @@ def _key(diagnosis: TerraformDiagnostic, module: ModuleSources) -> tuple[str, ..
 
 
 def _diagnostics_of_target(target: Target, output: ValidateOutput) -> list[TerraformDiagnostic]:
-    """The diagnostics that a target speaks of: those on its very lines, else those on some of them."""
+    """The diagnostics that a target means: those on exactly its lines, otherwise those on some of them."""
     file = posixpath.normpath(target.file) if target.file else ""
     found = [
         diagnosis

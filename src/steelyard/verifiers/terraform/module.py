@@ -37,7 +37,7 @@ class TerraformLocation(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the module calls this: a local value is a thing of its own, whatever block it is written in."""
+        """Its name in the module: a local value has its own, independent of the block it is in."""
         return f"local.{self.item}" if self.block == "locals" and self.item else self.block
 
 

@@ -68,7 +68,7 @@ class ValidateStoppedError(VerifierError):
     def __init__(self, message: str, label: str, trouble: str = "") -> None:
         super().__init__(message)
         self.label = label
-        """What an answer is called that is to blame."""
+        """The label if the answer is to blame."""
         self.trouble = trouble
         """A sign that the machine is to blame; empty for none."""
 

@@ -29,7 +29,7 @@ REST_OF_REFERENCE = re.compile(r"(?:\s*\.\s*(?:[^\W\d][\w-]*|\d+|\*)|\[[^\[\]\n]
 
 
 def reducible_block(sources: Mapping[str, str], target: Target) -> str:
-    """The address of the block that a target stands in; empty if a smaller module would prove nothing about it."""
+    """The address of the block that a target is in; empty if a smaller module would prove nothing about it."""
     module = ModuleSources(sources)
     place = TerraformDiagnostic(
         severity="", summary="", file=posixpath.normpath(target.file or ""), line_start=target.line_start
@@ -68,7 +68,7 @@ def _reduced_file(module: ModuleSources, file: str, address: str) -> str:
 
 
 def _without_references(module: ModuleSources, text: str) -> str:
-    """The lines of a block in which an unknown value stands for everything that other blocks say."""
+    """The lines of a block with an unknown value in place of every reference to other blocks."""
     known = module.definitions("")
     parts, position = [], 0
     for chain in REFERENCE_CHAIN.finditer(text):

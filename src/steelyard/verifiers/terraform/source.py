@@ -2,8 +2,8 @@
 
 Nothing here parses HCL. A repair is hostile and may not even be Terraform, so everything is decided on tokens, in one pass
 that respects comments, strings, templates in strings and heredocs, and takes time in proportion to the source. What is
-never closed runs to its end, except that a string ends with its line, and that a header which can only stand at the top
-of a file ends whatever was left open above it, if it begins its line.
+never closed runs to its end, except that a string ends with its line, and that a header which can only be at the top
+of a file closes everything that was left open above it, if it begins its line.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class TerraformBlock(NamedTuple):
 
 
 def terraform_blocks(source: str) -> tuple[TerraformBlock, ...]:
-    r"""The blocks at the top of a Terraform file, in order; whatever the source is, this comes to an end.
+    r"""The blocks at the top of a Terraform file, in order; this ends for every source.
 
     >>> terraform_blocks('variable "a" {}\n\nlocals {\n  b = var.a\n}\n')[1]
     TerraformBlock(address='locals', line_start=3, line_end=5, items=(TerraformBlockItem(name='b', line_start=4, line_end=4, is_block=False),))
@@ -153,12 +153,12 @@ TOP_LEVEL_BLOCK_HEADER = re.compile(
     r'|(?:module|variable|output|provider)[ \t]+"[^"\n]*"|locals|terraform)[ \t]*\{'
 )
 BLOCK_BODY = "body"
-"""A brace that opened a block; any other open bracket stands for itself."""
+"""A brace that opened a block; any other open bracket is itself."""
 CLOSING_BRACKETS = {"(": ")", "[": "]"}
 
 
 def _parse_blocks(source: str, *, only_terraform: bool = False) -> _BlockParser:
-    """What is in a source, or in the part of it before the first thing that is no Terraform."""
+    """What is in a source, or in the part of it before the first text that is not Terraform."""
     reader = _BlockParser()
     position, line = 0, 1
     while position < len(source) and (reader.is_terraform or not only_terraform):
@@ -192,7 +192,7 @@ def _parse_blocks(source: str, *, only_terraform: bool = False) -> _BlockParser:
 
 
 def _is_terraform(source: str) -> bool:
-    """Whether nothing but whole blocks, arguments and comments stands at the top."""
+    """Whether the top level has only complete blocks, arguments and comments."""
     return _parse_blocks(source, only_terraform=True).is_terraform
 
 
@@ -208,7 +208,7 @@ class _BlockParser:
         self.depth = 0
         """How many of these are blocks."""
         self.is_expression = False
-        """Whether words mean nothing here: in brackets, behind an equals sign, in a line that is no Terraform."""
+        """Whether words mean nothing here: in brackets, behind an equals sign, in a line that is not Terraform."""
         self.words: list[str] = []
         """The words of the statement so far."""
         self.is_argument = False
@@ -274,7 +274,7 @@ class _BlockParser:
             self._begin()
 
     def close_all(self, line: int) -> None:
-        """End whatever is open."""
+        """Close everything that is open."""
         while self.open:
             if self.open.pop() == BLOCK_BODY:
                 self._close_block(line)
@@ -292,7 +292,7 @@ class _BlockParser:
         self.is_argument = self.is_above = self.is_expression = False
 
     def _stray(self) -> None:
-        """Something that is no Terraform, to the end of the line."""
+        """Text that is not Terraform, to the end of the line."""
         self.is_expression = True
         self.is_terraform = self.is_terraform and bool(self.depth)
 
@@ -358,7 +358,7 @@ def with_block_replaced(source: str, line_start: int, line_end: int, text: str) 
 MAX_WRAPPER_LAYERS = 4
 """How deep a repair may be wrapped: tags around a fence around CDATA are three."""
 MAX_WRAPPER_TAGS = 16
-"""How many pairs of tags are looked at."""
+"""The maximum number of pairs of tags that are examined."""
 REPAIR_FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[^`\n]*(?:\n|\Z)", re.MULTILINE)
 WRAPPER_TAG = re.compile(r"<!\[CDATA\[|\]\]>|</?(?P<name>[A-Za-z_][\w.-]*)(?:[ \t][^<>\n]*)?>")
 CLOSING_WRAPPER_TAG = re.compile(r"(?:</[A-Za-z_][\w.-]*>|\]\]>)\Z")
@@ -404,7 +404,7 @@ class _UnwrappedLayer(NamedTuple):
 
 
 def _unwrap_layer(text: str) -> _UnwrappedLayer | None:
-    """What is in the outermost wrapping, of which only the beginning or the end may be there; None if there is none."""
+    """The content of the outermost wrapper, of which only the beginning or the end may be present; None if there is none."""
     text = text.strip()
     tag = WRAPPER_TAG.match(text)
     if tag and tag[0][1] != "/" and tag[0] != "]]>":

@@ -5,8 +5,8 @@ not found in a module with a syntax error. So a diagnostic that is no longer rep
 and what hides what within one, were read off Terraform 0.13.5 and 1.0.3 (`internal/command/validate.go`, `configs`,
 `terraform/context.go`, `lang/eval.go` of its source) and seen in their answers:
 
-1. Reading: the parser, and the headers of blocks. It goes on behind an error as well as it can, but what it skips is
-   skipped by Terraform.
+1. Reading: the parser, and the headers of blocks. It continues after an error as well as it can, and skips what
+   Terraform skips.
 2. Loading: what is in the blocks of the module's own files, and duplicates. All of it is reported together.
 3. Modules: the same in the modules it calls, and modules that are not there.
 4. Plugins: providers that are not there, and versions.
@@ -141,7 +141,7 @@ def possible_stages(diagnosis: TerraformDiagnostic, module: ModuleSources) -> Va
 
 
 def _is_about_header(diagnosis: TerraformDiagnostic, home: TerraformLocation) -> bool:
-    """Whether a whole block is skipped, since nothing of its type can stand at the top of a file."""
+    """Whether a whole block is skipped, since nothing of its type can be at the top of a file."""
     return diagnosis.summary == "Unsupported block type" and home.block != "" and not home.item
 
 
@@ -230,7 +230,7 @@ class _HidingErrorSearch:
             return is_new and stage < self.stage
         is_same_block = home.block != "" and (home.directory, home.block) == (self.home.directory, self.home.block)
         if stage == ValidationStage.INPUTS:
-            # the first call that is looked at is the only one that is spoken of, and any may be the first
+            # only the first call is reported, and any may be the first
             return not is_same_block
         if stage == ValidationStage.READING:
             return is_new and home.file == self.home.file

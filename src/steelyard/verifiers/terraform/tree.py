@@ -1,7 +1,7 @@
-"""All that `validate` may read of a Terraform module, read once and never touched.
+"""Everything that `validate` may read of a Terraform module, read once and never touched.
 
-That is the module's folder with what lies below it, and what its files name elsewhere, but nothing outside of the
-repository, and no link that leads out of it. Not read are state, tests, settings of the program, and programs.
+That is the module's folder with everything below it, and files that it refers to elsewhere, but nothing outside of
+the repository, and no link that leads out of it. Not read are state, tests, settings of the program, and programs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RELATIVE_SOURCE_PATH = re.compile(
 MAX_MODULE_FILES, MAX_MODULE_BYTES, MAX_MODULE_FILE_BYTES = 4_000, 64 << 20, 4 << 20
 """The most that is copied: files, bytes, and bytes of one file."""
 MAX_VISITED_MODULE_PATHS = 50_000
-"""Files and folders that are looked at."""
+"""The maximum number of files and folders that are examined."""
 MAX_MODULE_NESTING = 16
 """Modules within modules."""
 DEFAULT_PROVIDER_REGISTRIES = ("registry.terraform.io", "registry.opentofu.org")
@@ -54,7 +54,7 @@ class ModuleSnapshot(NamedTuple):
     left_out: tuple[str, ...] = ()
     """Files that were not copied: too large, too many, or links to elsewhere."""
     root: Path | None = None
-    """Where the repository lies; None for a module that was never on a disk."""
+    """The path of the repository; None for a module that was never on a disk."""
     is_complete: bool = True
     """Whether it names all that an answer may need: then a provider that only the answer names is the answer's mistake."""
 
@@ -107,7 +107,7 @@ def version_files(tree: ModuleSnapshot, changed: Mapping[str, str]) -> dict[str,
 
 
 class _ModuleFileCollector:
-    """Files on their way into memory, the configuration first, so that what is too much is something else."""
+    """Files on their way into memory, the configuration first, so that a limit drops other files."""
 
     def __init__(self, root: Path, start: str, known: Mapping[str, bytes] = {}) -> None:
         self.root = root
@@ -143,7 +143,7 @@ class _ModuleFileCollector:
                 self._others.append(path)
 
     def take_all_named(self, by: Iterable[str]) -> None:
-        """Take what these files name elsewhere, and then everything else, as far as there is room."""
+        """Read the files that these refer to elsewhere, and then all others, up to the limit."""
         waiting = list(by)
         while waiting:
             path = waiting.pop()
@@ -185,7 +185,7 @@ def _is_configuration(path: str) -> bool:
 
 
 def _is_needed(path: str) -> bool:
-    """Whether there is no validating without it."""
+    """Whether validation needs it."""
     kept = (DEPENDENCY_LOCK_FILE, "modules.json", "selections.json")
     return _is_configuration(path) or posixpath.basename(path) in kept
 
@@ -252,7 +252,7 @@ def install_requirements(tree: ModuleSnapshot, own: Mapping[str, bytes] = {}) ->
 
 
 def _manifest_entries(manifest: bytes) -> Iterator[dict[str, str]]:
-    """The entries of a manifest that `init` wrote; one that cannot be read has none."""
+    """The entries of a manifest that `init` wrote; empty if it cannot be read."""
     try:
         entries = json.loads(manifest)["Modules"]
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -353,7 +353,7 @@ def _dependencies_in_json(text: str) -> _FileDependencies:
 
 
 def _members(table: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """What stands below a key, which JSON may spread over several objects."""
+    """What is below a key, which JSON may spread over several objects."""
     for part in _tables(table):
         for inner in _tables(part.get(name)):
             yield from inner.items()

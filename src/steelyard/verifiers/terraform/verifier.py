@@ -1,6 +1,6 @@
 """Terraform answers, judged by what `validate` says of the module they are part of.
 
-The answer to a case with a workspace is a repair of a module on this disk: it is held against that module as it is.
+The answer to a case with a workspace is a repair of a module on this disk: it is compared with the unchanged module.
 Nothing is planned or applied, no provisioner, data source or backend is called, and nothing is fetched: what an answer
 names elsewhere is not there. An answer cannot reach what decides about it, so `trust` is `isolated`.
 """
@@ -203,7 +203,7 @@ def _target(case: Case) -> Target | None:
 
 
 def _tree(case: Case) -> ModuleSnapshot:
-    """The module without the answer: with the file to be repaired, or else with the reference in its place."""
+    """The module without the answer: with the file to repair, or with the reference in its place."""
     files = dict(TerraformSettings.of(case).files)
     if _original(case) is None and case.reference:
         files[_answer_file(case)] = _code(case, case.reference).code or ""
@@ -228,7 +228,7 @@ def _code(case: Case, text: str) -> ExtractedCode:
         return ExtractedCode(code, "Terraform")
     found = extract(text, "hcl")
     if found.code is None and TerraformSettings.of(case).lines and not all(map(_is_prose, code.splitlines())):
-        # lines of a block are no block, and look like nothing in particular
+        # some lines of a block are not a block, and cannot be recognised
         return ExtractedCode(code, "some lines")
     return found
 
@@ -244,7 +244,7 @@ def _file_with_answer(case: Case, code: str) -> str:
 
 
 def is_unchanged(code: str, original: str) -> bool:
-    """Whether two files differ in nothing but blanks at the ends of lines and blank lines around them."""
+    """Whether two files differ only in blanks at the ends of lines and blank lines around them."""
     lines, others = ([line.rstrip() for line in text.strip().splitlines()] for text in (code, original))
     return lines == others
 
@@ -286,7 +286,7 @@ async def _repair_finding(case: Case, answer: Answer, module: DiskModule) -> Fin
 
 
 def _repaired_file(case: Case, answer: Answer, module: DiskModule) -> tuple[str, str]:
-    """The file with the repair in it, and why there is nothing to validate, if there is nothing."""
+    """The file with the repair in it, and the reason if there is nothing to validate."""
     name = _answer_file(case)
     content = module.tree.files.get(module.tree.path(name))
     if content is None:
@@ -302,7 +302,7 @@ def _repaired_file(case: Case, answer: Answer, module: DiskModule) -> tuple[str,
 
 
 def _figures(reached: RepairLevels) -> dict[str, bool | int | str]:
-    """What is counted of a repair, as tables of outcomes have it; what is not known is left out."""
+    """The counts of a repair, as in tables of outcomes; unknown ones are left out."""
     introduced = dict.fromkeys(f"{new.scope}: {new.diagnosis.summary}" for new in reached.introduced)
     figures = {name: getattr(reached, name) for name in REPAIR_FIGURES}
     figures["introduced_errors"] = "; ".join(list(introduced)[:MAX_INTRODUCED_ERRORS_LISTED])

@@ -30,7 +30,7 @@ class TextDiffSegment(NamedTuple):
 
     text: str
     is_changed: bool
-    """Whether the line beside it, which is else like this one, has something else here."""
+    """Whether the line beside it, which is otherwise like this one, differs here."""
 
 
 class TextDiffLine(NamedTuple):

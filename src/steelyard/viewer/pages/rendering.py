@@ -126,7 +126,7 @@ MAX_SHOWN_TEXT_CHARACTERS = 200_000
 
 
 class PageUrl:
-    """Where a reader is, and what the address would be with something else in it."""
+    """The current address, and addresses with changed parameters."""
 
     def __init__(self, path: Sequence[str], values: Mapping[str, Any]) -> None:
         self._path = path
@@ -180,12 +180,12 @@ def _static(name: str) -> str:
 
 
 def _counted_option(entry: tuple[str, int]) -> tuple[str, str]:
-    """A word that can be chosen, with how often it occurs."""
+    """A value that can be chosen, with its count."""
     return entry[0], f"{line(entry[0], 40)} ({entry[1]:,})"
 
 
 def _breakable(name: str) -> Markup:
-    """A long name that is parted after its slashes before it is parted anywhere else."""
+    """A long name that breaks after its slashes first."""
     return escape(name).replace("/", Markup("/<wbr>"))
 
 
@@ -241,7 +241,7 @@ _IS_EXPORTED: ContextVar[bool] = ContextVar("is_exported", default=False)
 
 @contextmanager
 def exported_pages() -> Iterator[None]:
-    """Pages that are made meanwhile are files: without forms, scripts and what only a server can answer."""
+    """Pages made within the block are files: without forms, scripts and what only a server can answer."""
     before = _IS_EXPORTED.set(True)
     try:
         yield
@@ -252,5 +252,5 @@ def exported_pages() -> Iterator[None]:
 def rendered(template: str, **context: Any) -> str:
     """A page from its template."""
     page = _environment().get_template(template).render(exported=_IS_EXPORTED.get(), **context)
-    # half of a surrogate pair is no text, and a name on disk may hold one
+    # half of a surrogate pair is not text, and a name on disk may hold one
     return page.encode("utf-8", "replace").decode()

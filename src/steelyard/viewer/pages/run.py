@@ -68,7 +68,7 @@ class SiblingCell(NamedTuple):
 
 
 class ReadingPane(NamedTuple):
-    """One attempt in the reading pane, and what lies around it."""
+    """One attempt in the reading pane, and its neighbours."""
 
     case: Case
     name: str
@@ -168,7 +168,7 @@ def _line(opened: RunView, table: CaseMatrix, place: int, columns: Sequence[int]
 
 
 def _reading_pane(opened: RunView, table: CaseMatrix, query: MatrixQuery, asked: QueryParameters) -> ReadingPane | None:
-    """The attempt that the address names; where it names none, nothing is read."""
+    """The attempt that the address names; if it names none, nothing is read."""
     if not asked.text("case"):
         return None
     case_id, model, tier = asked.text("case"), asked.text("model"), asked.text("tier")

@@ -10,7 +10,7 @@ from steelyard.errors import InputError
 from steelyard.evalsets.benchmarks.hub.splits import chosen, files_by_split, table_files
 
 MAX_CACHED_FILES = 100_000
-"""Files of a cache that are looked at."""
+"""The maximum number of files of a cache that are examined."""
 
 
 def hub_home(environment: Mapping[str, str]) -> Path:
@@ -54,7 +54,7 @@ def cached_files(repository: str, parts: Sequence[str], environment: Mapping[str
 
 
 def _newest(folder: Path, reference: Path | None = None) -> Path | None:
-    """The commit that a reference names, else the one that was fetched last."""
+    """The commit that a reference names, otherwise the one that was fetched last."""
     try:
         if reference is not None and reference.is_file():
             named = folder / reference.read_text("utf-8").strip()[:64].replace("/", "")

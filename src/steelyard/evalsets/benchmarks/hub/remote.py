@@ -197,7 +197,7 @@ def _listing(answer: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
 
 
 def _configuration(name: HubName, listing: dict[str, dict[str, list[str]]]) -> tuple[str, dict[str, list[str]]]:
-    """The configuration that is meant; with only one, a name may go on with the split."""
+    """The selected configuration; if there is only one, the split may follow the name directly."""
     given = name.parts[0] if name.parts else ""
     if len(listing) == 1 and len(name.parts) == 1 and given not in listing:
         # then it is a split, or there is no such part, which the choice of the split says

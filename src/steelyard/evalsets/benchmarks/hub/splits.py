@@ -32,7 +32,7 @@ Files = TypeVar("Files")
 
 
 def table_files(names: Iterable[str]) -> list[str]:
-    """The files with rows among some, of the preferred kind that there is."""
+    """The files with rows, of the most preferred kind present."""
     listed = [name for name in names if not DERIVED_FILE.fullmatch(PurePath(name).name)]
     for suffix in TABLE_SUFFIXES:
         if found := [name for name in listed if name.lower().endswith(suffix)]:
@@ -62,7 +62,7 @@ def files_by_split(names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def chosen(kind: str, given: str, found: Mapping[str, Files], preferred: Sequence[str]) -> tuple[str, Files]:
-    """The part that is meant: the one that is named, the only one, or the first preferred one that there is."""
+    """The selected split: the named one, the only one, or the most preferred one present."""
     if given:
         if given not in found:
             raise InputError(f"no {kind} {short_quote(given)} ({did_you_mean(given[:80], found)})")

@@ -1,4 +1,4 @@
-"""The answer's end of the connection: it does what the tests ask, and says what came of it."""
+"""The answer's end of the connection: it does what the tests ask, and returns the results."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class BoundedPrintBuffer(io.BytesIO):
         if self.tell() < MAX_PRINT_BUFFER_BYTES:
             super().write(bytes(text)[: MAX_PRINT_BUFFER_BYTES - self.tell()])
             if self.tell() == MAX_PRINT_BUFFER_BYTES:
-                os.write(1, self.getvalue())  # who prints without end may never come to hand it over
+                os.write(1, self.getvalue())  # a program that prints forever may never hand it over
         return len(text)
 
 
@@ -74,7 +74,7 @@ def leave(thing: Any, error: BaseException | None) -> Any:
 
 
 def awaited(thing: Any) -> Any:
-    """What comes of something that can be awaited, in an event loop of the answer's own."""
+    """The result of an awaitable, in the answer's own event loop."""
     asyncio = importlib.import_module("asyncio")  # heavy, and rarely needed
     if not _LOOPS:
         _LOOPS.append(asyncio.new_event_loop())
@@ -166,7 +166,7 @@ class CandidatePeer(ObjectPeer):
         self._stdout = io.TextIOWrapper(self._printed, "utf-8", "replace", write_through=True)
         self._callbacks: dict[int, Any] = {}
         self._homes: dict[int, int] = {}
-        """The functions of the tests that functions here stand for."""
+        """The test functions that are represented by functions here."""
         self._thrown: dict[int, tuple[BaseException, int]] = {}
         """Exceptions of the tests, by address."""
 
@@ -277,7 +277,7 @@ class CandidatePeer(ObjectPeer):
         return text
 
     def load(self, code: str, names: list[str]) -> dict[str, Any] | None:
-        """Run the answer, and tell what it gave these names to; None when there is nothing to be called."""
+        """Run the answer, and return the objects under these names; None if there is nothing to call."""
         began = time.perf_counter()
         try:
             compiled = compiled_answer(code)
@@ -310,7 +310,7 @@ class CandidatePeer(ObjectPeer):
             del found[max(found, key=lambda name: len(str(found[name])))]
 
     def do_calls(self, names: list[str], calls: list[Any]) -> None:
-        """Call functions of the answer's one after the other, until something comes of one that is more than plain data."""
+        """Call functions of the answer one after the other, until one returns more than plain data."""
         module = vars(sys.modules["answer"])
         if not all(name in module for name in names):
             return
@@ -322,7 +322,7 @@ class CandidatePeer(ObjectPeer):
             began = time.perf_counter()
             try:
                 outcome, value = "ok", functions[place](*positional, **named)
-            except BaseException as error:  # whatever it raises is what it has to say
+            except BaseException as error:  # every exception is the answer's result
                 outcome, value = "raised", error
             seconds = time.perf_counter() - began
             encoder = FlatEncoder(self.lend)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has a dict there unless it is the first
-"""What our functions find as builtins, whatever an answer makes of them for a moment."""
+"""The builtins of our functions, safe from temporary changes by an answer."""
 PLAIN_SCALAR_TYPES = (bool, int, float, complex, str, bytes, type(None))
 PLAIN_CONTAINER_TYPES = (list, tuple, set, frozenset, collections.deque, bytearray, range, array.array)
 PLAIN_LIBRARY_TYPES = (
@@ -80,15 +80,15 @@ COMPARISON_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 _LIBRARY_PATHS = [os.path.dirname(os.__file__), *filter(os.path.isabs, sys.path)]
 LIBRARY_FOLDERS = tuple({path + os.sep for known in _LIBRARY_PATHS for path in (known, os.path.realpath(known))})
-"""Where code lies that no answer has written; names are not resolved later, because an answer can make links."""
+"""The folders of code that no answer wrote; names are not resolved later, because an answer can make links."""
 SKIPPING_FILES = (os.path.join("unittest", "case.py"), os.path.join("_pytest", "outcomes.py"))
 """Where the functions are by which a test skips itself."""
 
 
 def all_types() -> dict[int, tuple[type, object]]:
-    """The classes that there are now, by their addresses, each with the `__eq__` that it defines, if it does.
+    """The classes that exist now, by their addresses, each with its own `__eq__`, if any.
 
-    They are held, so that no class of the answer's can come to have the address of one that is gone.
+    They are kept alive, so that no class of the answer can get the address of a deleted one.
     """
     found: dict[int, type] = {id(object): object}
     waiting: list[type] = [object]
@@ -135,7 +135,7 @@ class ComparisonJudge:
         self._getprofile, self._setprofile = sys.getprofile, sys.setprofile
 
     def functions(self) -> dict[str, Any]:
-        """Our functions by the constants that stand for them."""
+        """Our functions by the constants that represent them."""
         return {
             CHAIN: bare(_chain, self),
             COMPARE: bare(_compare, self),
@@ -156,7 +156,7 @@ class ComparisonJudge:
             self._exit(0)
 
     def enter(self, name: str) -> None:
-        """End where the answer, not a runner, has called a test: what the test compares would tell it what is expected."""
+        """End where the answer, not a runner, has called a test: the comparison would reveal the expected value."""
         self.stay()
         frame: types.FrameType | None = self._getframe(3)
         while frame is not None:
@@ -175,7 +175,7 @@ class ComparisonJudge:
         self._open_tests -= 1
 
     def fail(self, message: str) -> None:
-        """Fail an assertion, and remember that it failed, whatever becomes of the exception."""
+        """Fail an assertion, and remember that it failed, even if the exception is caught."""
         self._failure = self._failure or message
         raise AssertionError(message)
 
@@ -301,7 +301,7 @@ class ComparisonJudge:
         return owner is not object and (not self._is_known(owner) or self._equals_anything(value, owner))
 
     def _equals_anything(self, value: Any, owner: type) -> bool:
-        """Whether an object of the library's is no value at all, such as those that its own tests are made with."""
+        """Whether an object of the library is not an ordinary value, such as the helpers of its own tests."""
         is_python = type(_class_attributes(owner).get("__eq__")) is types.FunctionType
         if not is_python or not self._test_words.isdisjoint((_class_name(type(value)).strip("_"), "ANY")):
             return False
@@ -311,7 +311,7 @@ class ComparisonJudge:
             return False
 
     def _is_known(self, kind: type) -> bool:
-        """Whether a class is no answer's, and has the `__eq__` that it was made with."""
+        """Whether a class is not the answer's, and has its original `__eq__`."""
         module = str(_class_module(kind))
         if module.startswith(self._foreign) and self._foreign:
             return False
@@ -326,7 +326,7 @@ class ComparisonJudge:
 
     @staticmethod
     def _is_of_library(kind: type) -> bool:
-        """Whether a class is found in a module of the library; one that only says so is not found there."""
+        """Whether a class is really in a module of the library; one that only claims to be is not."""
         home = sys.modules.get(str(_class_module(kind)))
         file = getattr(home, "__file__", None)
         is_there = getattr(home, kind.__qualname__, None) is kind
@@ -432,7 +432,7 @@ def _is_plain_container(value: Any) -> bool:
 
 
 _class_attributes: Callable[[type], Any] = type.__dict__["__dict__"].__get__
-"""What a class itself defines, whatever its metaclass says that it does."""
+"""The class's own dictionary, independent of its metaclass."""
 _class_module: Callable[[type], Any] = type.__dict__["__module__"].__get__
 """The module of a class; one that is written in C may have it in its name alone."""
 _class_name: Callable[[type], str] = type.__dict__["__name__"].__get__
@@ -444,7 +444,7 @@ def equality_owner(kind: type) -> type:
 
 
 _ancestors: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
-"""The classes in which attributes are really looked up, whatever its metaclass says that they are."""
+"""The real method resolution order, independent of the metaclass."""
 
 
 def _some(values: Iterable[Any]) -> list[Any]:

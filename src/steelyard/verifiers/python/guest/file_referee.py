@@ -1,6 +1,6 @@
 """A file of tests for unittest or pytest, run by its own runner in a process that runs no line of the answer.
 
-What the file imports as the answer is a module that stands for it: its functions and classes are asked over a socket. Runs
+The file imports a proxy module as the answer: its functions and classes are asked over a socket. Runs
 in a contained child of a zygote of its own, like the referee of single statements.
 """
 
@@ -67,7 +67,7 @@ class FileRefereePeer(RefereePeer):
 
 
 class AnswerModule(types.ModuleType):
-    """Stands for the answer: functions and classes are handles, and plain data is fetched whenever tests look at it."""
+    """A proxy of the answer: functions and classes are handles, and plain data is fetched whenever tests read it."""
 
     def __init__(self, peer: RefereePeer, found: dict[str, Any], own_names: set[str]) -> None:
         super().__init__("answer")
@@ -210,7 +210,7 @@ class RefereedFile:
         return module
 
     def _is_inseparable(self, found: dict[str, Any]) -> bool:
-        """Whether the tests take names as the answer's that mean something else here, or data that would not stay the same."""
+        """Whether the tests use names of the answer that mean something else here, or data that would not stay the same."""
         public = {name: value for name, value in found.items() if not name.startswith("_")}
         taken = [name for name, value in public.items() if not isinstance(value, types.ModuleType)]
         if self._job["has_star_import"] and not self._own_names.isdisjoint(taken):
@@ -289,7 +289,7 @@ class RefereedFile:
         self._cause = self._cause or failure_cause(error, is_answers=self.is_answers(error))
 
     def _run_unittest(self, module: types.ModuleType) -> None:
-        """Run what unittest finds in a module, and functions test_* besides."""
+        """Run the tests that unittest finds in a module, and also functions test_*."""
         unittest.TestLoader().loadTestsFromModule(module).run(RefereedResult(self))
         functions = {name: one for name, one in vars(module).items() if isinstance(one, types.FunctionType)}
         for name, function in functions.items():

@@ -1,7 +1,7 @@
-"""Code that says it lies in a file of the library's, of the tests or of ours: whether it does.
+"""Whether code that claims to be in a file of the library, of the tests or of ours really is.
 
-What code an exception or a comparison came through is known by the names of files, so an answer must not be able to make
-code with such a name: compiled, unmarshalled, renamed, or loaded from a file that it wrote.
+The code that an exception or a comparison came through is known by the names of files, so an answer must not be able
+to make code with such a name: compiled, unmarshalled, renamed, or loaded from a file that it wrote.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _open, _loads, _realpath = io.FileIO, marshal.loads, os.path.realpath
 
 
 def is_trusted_name(file: object) -> bool:
-    """Whether code with this file name is taken for the library's, the tests' or ours; a text that is not plain could say so later."""
+    """Whether code with this file name counts as the library's, the tests' or ours; a subclass of str could claim that later."""
     if type(file) is not str:
         return True
     return file == TESTS_FILE or file.startswith(("steelyard.", "<frozen ", *LIBRARY_FOLDERS))
 
 
 def is_library_file(path: object) -> bool:
-    """Whether a file lies in the library, whatever its name says."""
+    """Whether a file is really in the library, whatever its name says."""
     return type(path) is str and _realpath(path).startswith(LIBRARY_FOLDERS)
 
 
@@ -53,7 +53,7 @@ def is_forged_source(source: object, file: object, caller: Any) -> bool:
 
 
 def compiled_trees(compile_source: Callable[..., Any]) -> Generator[Any, Any, None]:
-    """Compiles syntax trees under names that are no one else's: of a tree an audit hook is not told the name."""
+    """Compiles syntax trees under reserved names: audit hooks do not get the file name of a tree."""
     given = yield
     while True:
         source, file, mode, *numbers = given
@@ -70,7 +70,7 @@ def compiled_trees(compile_source: Callable[..., Any]) -> Generator[Any, Any, No
 
 
 def checking_compile(compile_source: Any, compile_tree: Any, see: Any, decoded: Any) -> Any:
-    """What answers and tests find as `compile`: it hands trees to whoever may compile them, and texts to the original."""
+    """The `compile` of answers and tests: it passes trees to our checked compiler, and texts to the original."""
     tree_kind, future_flags = ast.AST, FUTURE_FLAGS
 
     def compile(  # noqa: A001  answers know it by this name

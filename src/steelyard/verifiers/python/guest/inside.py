@@ -2,7 +2,7 @@
 
 The process that is called here holds the tests and the results. It forks a session, which loads the answer and runs the
 tests, each in a fork of its own; what comes back carries a secret that only the frames of the session hold, and no answer
-sees those. Tests are compiled from memory before the answer is loaded and lie in no file. Runs in a contained child of
+sees those. Tests are compiled from memory before the answer is loaded and are in no file. Runs in a contained child of
 a zygote.
 """
 
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has a dict there unless it is the first
-"""What our functions find as builtins, whatever an answer makes of them for a moment."""
+"""The builtins of our functions, safe from temporary changes by an answer."""
 fork_by_default()
 ANSWER_FILE = "answer.py"
 ANSWER_NAMES = ("answer", "solution", "candidate", "main")
 """The names by which tests import an answer."""
 SESSION_FD = 3
-"""Where a session tells its results."""
+"""The stream of a session's results."""
 FIELD_SEPARATOR = "\x1f"
 MAX_RESULT_BYTES = 64 << 10
 FORGED_RESULT = "wrote to the channel of its results"
@@ -65,7 +65,7 @@ WATCHED_MODULES = (
 )
 """Modules by whose functions and classes tests compare, and which no test replaces for its own ends."""
 MODULES_OF_CHANCE = ("datetime", "random", "time")
-"""Modules in which tests put something else for their own ends, but no answer while it is loaded."""
+"""Modules that tests may patch, but no answer while it is loaded."""
 WATCHED_BUILTINS = (
     *(
         "abs",
@@ -89,7 +89,7 @@ SESSION_EXIT_SECONDS = 0.005
 
 
 def main(fds: list[int]) -> None:
-    """Take an answer with its tests from a socket, run them, and tell how each test went."""
+    """Take an answer with its tests from a socket, run them, and report the result of each test."""
     engine, job = received_job(fds[0])
     began = time.perf_counter()
     answer = None
@@ -120,10 +120,10 @@ class SessionHost:
         self._seconds = float(job["seconds"])
         self.has_failures = False
         self.is_over = False
-        """Whether nothing more is to be found out: a limit was hit, or the answer was caught."""
+        """Whether to stop: a limit was hit, or the answer was caught cheating."""
 
     def run(self, *, is_apart: bool) -> None:
-        """Run the tests in a session of their own and pass on what it tells."""
+        """Run the tests in a separate session and pass on its results."""
         folder = os.path.join(os.getcwd(), os.urandom(4).hex())
         os.mkdir(folder)
         reader, writer = os.pipe()
@@ -168,7 +168,7 @@ class SessionHost:
         is_alive = True
         while is_alive and not self.is_over:
             waiting.poll(None if ended is not None else SESSION_EXIT_SECONDS * 1000)
-            # looked at first: what it has written before its end is read after it
+            # checked first: its last output is read after its end
             is_alive = not os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             rest += _available(reader)
             rest = self._take(rest, secret)
@@ -218,7 +218,7 @@ def _available(reader: int) -> bytes:
 
 
 def limit_cpu(seconds: float) -> None:
-    """Give this process so much CPU time and no more."""
+    """Limit the CPU time of this process."""
     most = resource.getrlimit(resource.RLIMIT_CPU)[1]
     whole = max(1, math.ceil(seconds))
     if most == resource.RLIM_INFINITY or whole < most:
@@ -268,7 +268,7 @@ class AnswerSession:
         end(0)
 
     def _load(self) -> types.ModuleType:
-        """The answer, or what stands for one, under every name that tests use for it."""
+        """The answer, or its proxy, under every name that tests use for it."""
         if self._answer is None:
             module: types.ModuleType = StandIn("answer")
             for name in ANSWER_NAMES:
@@ -342,7 +342,7 @@ class AnswerSession:
             os._exit(0)
 
     def tell(self, *fields: str) -> None:
-        """Tell the host something, with the secret."""
+        """Send a message to the host, with the secret."""
         clean = [field.replace(FIELD_SEPARATOR, " ") for field in fields]
         body = FIELD_SEPARATOR.join([self._secret, *clean]).encode("utf-8", "replace")
         frame = struct.pack("I", len(body)) + body
@@ -367,7 +367,7 @@ class Machinery:
         self._watched.append(("builtins", builtins, kept))
 
     def remember(self, name: str, thing: Any) -> None:
-        """From now on a module and its classes are what they are."""
+        """Freeze a module and its classes."""
         self._watched.append((name, thing, _callables(thing)))
         for inner in list(vars(thing).values()):
             if isinstance(inner, type) and inner.__module__ == thing.__name__:
@@ -383,7 +383,7 @@ class Machinery:
             for key, value in before.items():
                 if now.get(key) is not value:
                     yield f"changed {name}.{key}"
-            # nothing may come to stand in front of what a test case inherits; pytest completes its own classes as it runs
+            # nothing may shadow what a test case inherits; pytest completes its own classes as it runs
             if isinstance(thing, type) and name.startswith(("unittest", "the tests")) and len(now) > len(before):
                 yield from (
                     f"added {name}.{key}" for key, value in list(now.items()) if key not in before and callable(value)
@@ -409,7 +409,7 @@ def _callables(thing: Any) -> dict[str, Any]:
 KNOWN_TYPES = all_types()
 CHANCE = Machinery(MODULES_OF_CHANCE, ())
 MACHINERY = Machinery()
-"""What there is when this module is loaded: no answer has run yet in this process or in one that it was forked from."""
+"""The state when this module is loaded: no answer has run yet in this process or in one that it was forked from."""
 
 
 class StandIn(types.ModuleType):

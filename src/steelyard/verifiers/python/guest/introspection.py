@@ -1,8 +1,8 @@
 """What an answer can see of the interpreter that it shares with its tests: itself and the library, no test and nothing of ours.
 
-Real frames lead from a function to whoever called it, so an answer gets views of them that end where the tests begin. What
+Real frames lead from a function to its caller, so an answer gets views of them that end where the tests begin. What
 leads to every object there is, or to the memory itself, is refused. The way back cannot be patched: refusals are made by
-an audit hook, which the interpreter never removes, and what we hand out holds nothing but the handle of a generator.
+an audit hook, which the interpreter never removes, and what we hand out holds only the handle of a generator.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FORBIDDEN_EVENTS = {
 }
 """What shows an answer other code than its own, or makes some; none of it has a use in an answer."""
 EVENT_NAMES = {"code.__new__": ("CodeType", "__code__"), "marshal.load": ("marshal",)}
-"""What tests say that want this, where it is not the name of the event."""
+"""The words in tests that need this, if they are not the name of the event."""
 BUILTIN_COMPILE_PATTERN = re.compile(r"(?<![\w.])compile\(")
 FRAME_ATTRIBUTES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
 CODE_ATTRIBUTES = ("__code__", "__defaults__", "__kwdefaults__")
@@ -97,14 +97,14 @@ def __getattr__(name):
         raise AttributeError(name)
     return globals().setdefault(name, type(name, (NoMemory,), {}))
 """
-"""What libraries and answers find as ctypes: numbers that wrap around as in C, and names of what reads memory.
+"""The ctypes of libraries and answers: numbers that wrap around as in C, and names of what reads memory.
 
-It is compiled as code of a stranger, so that nothing of ours is reached through it, and nothing is allowed because of it.
+It is compiled as foreign code, so that it gives no access to ours and gets no privileges.
 """
 
 
 def ctypes_without_memory() -> types.ModuleType:
-    """A module that stands for ctypes."""
+    """A replacement module for ctypes."""
     module = types.ModuleType("ctypes")
     exec(compile(CTYPES_SOURCE, "ctypes.py", "exec", dont_inherit=True), module.__dict__)
     return module
@@ -291,13 +291,13 @@ _WATCHED_EVENTS = frozenset(
 
 
 def _started(generator: Generator[Any, Any, None]) -> Callable[[Any], Any]:
-    """The way to ask a generator: whoever holds it reaches nothing in it, because its frame is not available."""
+    """A handle to ask a generator: its holder cannot reach into it, because its frame is not available."""
     next(generator)
     return generator.send
 
 
 def _frame_source(getframe: Callable[[int], Any]) -> Generator[Any, Any, None]:
-    """Views of frames: by depth below whoever asks, or of a frame or traceback."""
+    """Views of frames: by depth below the caller, or of a frame or traceback."""
     asked = yield
     while True:
         try:
@@ -354,7 +354,7 @@ def _is_hidden(file: str) -> bool:
 
 
 def _handed_out(function: Any, *asking: Any) -> Any:
-    """A function for the answer's hands: from it nothing of ours can be reached."""
+    """A function that is safe to give to the answer: it does not lead to our objects."""
     inner = function(*asking)
     scope = {"__name__": "sys", "__builtins__": vars(builtins)}
     code = _renamed(inner.__code__)

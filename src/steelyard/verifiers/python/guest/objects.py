@@ -46,14 +46,14 @@ GENERATED_CLASS_NAMES = frozenset(
         *("__weakref__", "_asdict", "_field_defaults", "_fields", "_make", "_replace", "__classcell__"),
     }
 )
-"""What stands in every class of named tuples, whoever wrote it."""
+"""The attributes of every class of named tuples."""
 FURTHER_STATE: tuple[tuple[type[BaseException], tuple[str, ...]], ...] = (
     (OSError, ("filename", "filename2")),
     (ImportError, ("name", "path")),
     (NameError, ("name",)),
     (AttributeError, ("name",)),
 )
-"""What exceptions of the language hold besides their arguments."""
+"""The attributes of built-in exceptions in addition to their arguments."""
 ENUM_KINDS: tuple[type[enum.Enum], ...] = (enum.IntFlag, enum.Flag, enum.StrEnum, enum.IntEnum, enum.Enum)
 
 
@@ -85,7 +85,7 @@ class ObjectPeer(RpcPeer):
         """Take what came with a reply: what was printed, and the containers that are going to change."""
 
     def printed(self) -> str:
-        """What was printed since we last said so."""
+        """The output since the last report."""
         return ""
 
     def number(self, thing: Any) -> int:
@@ -105,7 +105,7 @@ class ObjectPeer(RpcPeer):
                 self._numbers.pop(id(self._kept.pop(number, None)), None)
 
     def request(self, deed: str, positional: Iterable[Any], named: dict[str, Any], *more: Any) -> Any:
-        """Have the other side do something; the value that comes of it, or its exception."""
+        """Have the other side do something; returns its value, or raises its exception."""
         encoder = ValueEncoder(self.lend)
         given = [encoder.encode(value) for value in positional]
         by_name = [[name, encoder.encode(value)] for name, value in named.items()]
@@ -143,7 +143,7 @@ class ObjectPeer(RpcPeer):
             outcome, value = "ok", operation(*positional, **named)
         except PeerGone:
             raise
-        except BaseException as error:  # whatever it raises is what it has to say
+        except BaseException as error:  # every exception is the result
             outcome, value = "raised", error
         encoder = ValueEncoder(self.lend, decoder.containers)
         try:
@@ -179,7 +179,7 @@ class ObjectPeer(RpcPeer):
         return {"k": [number, *description]}
 
     def twin(self, held: list[Any], make: Callable[..., Any], kinds: tuple[type, ...]) -> Any:
-        """Our class for one of the other side's; a number that stands for a class of another kind is no value."""
+        """Our class for one of the other side's; the number of another kind of class is not a value."""
         number, *description = held
         if number not in self._twins:
             self._twins[number] = made = make(*description)
@@ -269,7 +269,7 @@ class ObjectPeer(RpcPeer):
         kind = type(value)
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
             encoder.narrowed |= not is_plain_named_tuple(kind)
-            # the class first: what stands in a message is numbered in the order in which it is read
+            # the class first: what is in a message is numbered in the order in which it is read
             named = self.lent_record_class(kind, encoder)
             return {"N": [named, [encoder.encode(item, depth) for item in tuple.__iter__(value)]]}
         if (
@@ -331,7 +331,7 @@ class ObjectPeer(RpcPeer):
 
 
 _TWIN_NUMBERS: dict[int, int] = {}
-"""The classes of the other side that classes here stand for, by the addresses of these, which are never collected."""
+"""The classes of the other side that classes here represent, by the addresses of the latter, which are never collected."""
 
 
 def class_of_kind(found: Any, kinds: tuple[type, ...]) -> Any:
@@ -342,7 +342,7 @@ def class_of_kind(found: Any, kinds: tuple[type, ...]) -> Any:
 
 
 def is_twin(kind: type) -> bool:
-    """Whether a class stands for one of the other side's."""
+    """Whether a class represents one of the other side."""
     return id(kind) in _TWIN_NUMBERS
 
 
@@ -363,13 +363,13 @@ def made_exception(kind: type[BaseException], arguments: list[Any]) -> BaseExcep
 
 
 def is_plain_named_tuple(kind: Any) -> bool:
-    """Whether a class of named tuples has nothing but its fields."""
+    """Whether a class of named tuples has only its fields."""
     own = {name for above in kind.__mro__ if above not in (tuple, object) for name in above.__dict__}
     return own <= {*GENERATED_CLASS_NAMES, *kind._fields}
 
 
 def is_plain_enum(kind: type[enum.Enum]) -> bool:
-    """Whether an enumeration has nothing but members with plain values."""
+    """Whether an enumeration has only members with plain values."""
     above = [one for one in kind.__mro__ if one not in (object, int, str, float, enum.ReprEnum, *ENUM_KINDS)]
     if above != [kind] or not kind.__members__:
         return False

@@ -38,7 +38,7 @@ INTERRUPTED_STATUS, FLUSH_FAILED_STATUS = 130, 120
 
 
 def main(fds: list[int]) -> None:
-    """Compile the answer that comes over the socket, tell how that went, and run it with nothing of ours left open."""
+    """Compile the answer that comes over the socket, report the result, and run it with all our descriptors closed."""
     random.seed(0)
     gc.enable()  # an answer may make circles, as anywhere else
     (channel,) = fds
@@ -124,7 +124,7 @@ def _status_of(run: Callable[[], object]) -> int:
 def _finish(status: int) -> int:
     """What an interpreter does at its end, in its order; the final exit code.
 
-    It does not take apart the modules of the zygote: nobody can tell, and it would take longer than most programs.
+    It does not tear down the zygote's modules: that is not observable, and would take longer than most programs.
     """
     threading = sys.modules.get("threading")
     if threading is not None:

@@ -52,7 +52,7 @@ load_random()
 fork_by_default()
 COMPARISON_NAME = "__steelyard_is_equal__"
 RESERVED_TEST_NAMES = {"__builtins__", "__name__", COMPARISON_NAME}
-"""Names that are the tests' own, whatever an answer gives them to."""
+"""Names that belong to the tests, even if an answer defines them."""
 ANSWER_MODULE_NAMES = ("answer", "solution", "candidate", "main")
 """What tests may call the module of the answer."""
 MAX_FORK_TRIES, FORK_RETRY_SECONDS = 100, 0.05
@@ -63,11 +63,11 @@ THREAD_NAMES = frozenset({"Thread", "ThreadPoolExecutor", "Timer", "threading", 
 
 
 class UnusableTestsError(Exception):
-    """The tests cannot run here, whatever the answer."""
+    """The tests cannot run here for any answer."""
 
 
 class StepTrace(NamedTuple):
-    """What is known of the way to a result, besides the result."""
+    """What is known about how a result was reached."""
 
     crossed: bool
     """Whether everything that was looked at is what it would be in one process with the answer."""
@@ -236,14 +236,14 @@ class RefereeTests:
 
 
 def cpu_limit(seconds: float) -> tuple[int, int]:
-    """The limit of a process for as many seconds of CPU time, as far as we may set one."""
+    """The CPU limit of a process for this many seconds, if we may set one."""
     most = resource.getrlimit(resource.RLIMIT_CPU)[1]
     whole = int(seconds) + 1
     return whole if most == resource.RLIM_INFINITY else min(whole, most), most
 
 
 def judge(referee: RefereePeer, code: str, tests: RefereeTests) -> dict[str, Any]:
-    """What came of one answer."""
+    """The results of one answer."""
     steps, entry_point = tests.steps, tests.entry_point
     result: dict[str, Any] = {"tests": [], "output": referee.output}
     found = load_candidate(referee, code, tests.names, result)
@@ -350,7 +350,7 @@ def load_candidate(referee: RefereePeer, code: str, names: list[str], result: di
         if reply[0] != "loaded":
             result["raised"] = str(reply[1]) or "nothing that has words"
             return None
-        # nothing but what was asked for: a name of the language would mean what the answer wants it to mean
+        # only the requested names: otherwise an answer could redefine built-in names
         decoder = ValueDecoder(referee.borrow)
         found = {name: decoder.decode(reply[1][name]) for name in names if name in reply[1]}
         referee.too_large.update(map(str, reply[3]))

@@ -49,13 +49,13 @@ class RefereePeer(ObjectPeer):
         self.own_word = False
         """Whether an object of the answer's had a say."""
         self.crossed = True
-        """Whether every value so far arrived as what it was, and nothing was asked of an object that did not."""
+        """Whether every value so far crossed as plain data, and no other object was asked for anything."""
         self.stopped = False
         """Whether a function of the answer's raised StopIteration, which looks as if there were no more to test."""
         self.has_met_objects = False
         """Whether an object of the answer's, other than a function or a class, was ever in the tests' hands."""
         self.keeps_arguments = False
-        """Whether the answer may go on to change data that it was given in an earlier call, such as a list of the tests'."""
+        """Whether the answer may still change data from an earlier call, such as a list of the tests."""
         self._may_keep = False
         """Whether a call neither changed nor returned anything: what it was given may be kept for a later one."""
         self.requests = 0
@@ -146,7 +146,7 @@ class RefereePeer(ObjectPeer):
         raise ValueError("an unknown mark")
 
     def handle(self, held: list[Any]) -> RemoteObject:
-        """What stands for an object of the answer's: always the same for the same object."""
+        """The handle of an object of the answer: always the same for the same object."""
         number, *kind = held
         self.crossed = False
         known = self._handles.get(number)
@@ -175,7 +175,7 @@ class RefereePeer(ObjectPeer):
         return super().refused(why)
 
     def do(self, deed: str, /, *operands: Any, **named: Any) -> Any:
-        """Have the answer's side do something, and take what comes of it."""
+        """Have the answer's side do something, and return the result."""
         self.requests += 1
         self.keeps_arguments |= self._may_keep
         if deed != "call":
@@ -237,7 +237,7 @@ class RefereePeer(ObjectPeer):
             put(value, "_reckoned", about(value, "_reckoned") or reckoned)
 
     def own(self, deed: str, *operands: Any) -> bool:
-        """The answer's own yes or no about something of its own."""
+        """The answer's own yes or no about one of its objects."""
         claim: bool = self.do(deed, *operands) is True
         return claim
 
@@ -248,7 +248,7 @@ def is_mixed(operands: tuple[Any, ...]) -> bool:
 
 
 about = object.__getattribute__
-"""How to look at a handle itself: any other way asks the object that it stands for."""
+"""How to inspect a handle itself: any other way asks the object that it represents."""
 put = object.__setattr__
 
 
@@ -367,7 +367,7 @@ class RemoteCoroutine(RemoteObject):
 
 
 def _awaited(thing: RemoteObject) -> Any:
-    """What `await` runs: it comes to its end without ever waiting here."""
+    """The coroutine that `await` runs: it ends without waiting here."""
     yield from ()
     return about(thing, "_peer").do("await", thing)
 

@@ -36,10 +36,10 @@ try:
     _RAISED = pytest.StashKey[list[BaseException]]()
     for _plugin in metadata.entry_points(group="pytest11"):
         if _plugin.name != "steelyard":
-            # loaded before the answer is: some change pytest when they are, and what they bring along is not the answer's
+            # loaded before the answer is: some of them change pytest, and their changes are not the answer's
             with contextlib.suppress(Exception):
                 _plugin.load()
-    # for good: what this plug-in undoes at the end would look like a change of the answer's
+    # permanently: undoing this at the end would look like a change by the answer
     with contextlib.suppress(Exception):
         keeps_nothing: Any = types.SimpleNamespace(add_cleanup=id)
         legacypath.pytest_load_initial_conftests(keeps_nothing)
@@ -47,12 +47,12 @@ except ImportError:  # only files in pytest's style need it
     HAS_PYTEST = False
 
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has a dict there unless it is the first
-"""What our functions find as builtins, whatever an answer makes of them for a moment."""
+"""The builtins of our functions, safe from temporary changes by an answer."""
 TESTS_MODULE = "test_answer"
 NEEDS_TESTS_MODULE_PATTERN = re.compile(
     r"pickle|shelve|test_answer|sys\.modules|multiprocessing|ProcessPool|\{__name__\}|__name__ ?[+%]"
 )
-"""Tests that must be found by the name of their module; others are found by nobody."""
+"""Tests that must be found by the name of their module; the others are not found."""
 PYTEST_OPTIONS = (
     *("-s", "--noconftest", "-c", "pytest.ini", "--assert=plain", "-p", "no:terminal"),
     *("-p", "no:legacypath", "-p", "no:faulthandler"),
@@ -66,7 +66,7 @@ OUTPUT_OPTIONS_PATTERN = re.compile(r"config\b")
 
 
 def received_job(fd: int) -> tuple[MessageSocket, dict[str, Any]]:
-    """The socket of a guest that runs tests, and what it is to do; a guest that lacks what the tests need ends here."""
+    """The socket of a guest that runs tests, and its job; a guest that lacks what the tests need ends here."""
     engine = MessageSocket(fd, lenient=True)
     job = engine.receive()[0]
     if job["style"] == "pytest" and not HAS_PYTEST:
@@ -86,14 +86,14 @@ class TestResultLine(NamedTuple):
     seconds: float
     cause: TestFailureCause = ""
     undefined: str = ""
-    """A name that the tests use and nobody has defined."""
+    """An undefined name that the tests use."""
 
 
 class TestRunner(Protocol):
     """Runs the tests that pytest finds."""
 
     def run(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
-        """Run one test and tell how it went."""
+        """Run one test and report its result."""
 
     def is_answers(self, error: BaseException) -> bool:
         """Whether an exception came out of the answer."""
@@ -119,7 +119,7 @@ class StyleRunner:
         """What failed the test that runs."""
 
     def run(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
-        """Run one test and tell how it went."""
+        """Run one test and report its result."""
         if not self._is_apart:
             self._run_here(name, test)
             return
@@ -140,7 +140,7 @@ class StyleRunner:
         return self.judge.has_foreign_code(error.__traceback__)
 
     def note_error(self, error: BaseException) -> None:
-        """Remember what failed a test, and a name that the tests themselves use and nobody has defined."""
+        """Remember what failed a test, and an undefined name that the tests themselves use."""
         self._undefined = self._undefined or undefined_name(error)
         is_answers = self.judge.has_answers_code(error.__traceback__)
         self._cause = self._cause or failure_cause(error, is_answers=is_answers)
@@ -164,7 +164,7 @@ class StyleRunner:
 
 
 def undefined_name(error: BaseException) -> str:
-    """The name that code of the tests used in vain, if that is what went wrong."""
+    """The undefined name that code of the tests used, if that was the error."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -194,7 +194,7 @@ def empty_tests_module(source: str) -> types.ModuleType:
 
 
 def run_unittest(runner: StyleRunner, module: types.ModuleType) -> None:
-    """Run what unittest finds in a module, and functions test_* besides."""
+    """Run the tests that unittest finds in a module, and also functions test_*."""
     for test in _cases_in(unittest.TestLoader().loadTestsFromModule(module)):
         runner.run(_case_name(test), _unittest_call(test, module, runner))
     for name, function in list(vars(module).items()):
@@ -245,7 +245,7 @@ class SkipNotingResult(unittest.TestResult):
 def _unittest_call(test: Any, module: types.ModuleType, runner: StyleRunner) -> Callable[[], tuple[str, str]]:
     def call() -> tuple[str, str]:
         result = SkipNotingResult(runner)
-        # unittest itself looks for them in the module's name, which nobody finds
+        # unittest itself looks for them in the module's name, which cannot be found
         set_up, tear_down = (
             None if TESTS_MODULE in sys.modules else getattr(module, name, None)
             for name in ("setUpModule", "tearDownModule")
@@ -351,7 +351,7 @@ def run_pytest(
     *,
     is_without_answer: bool = False,
 ) -> None:
-    """Run what pytest finds in a module, and nothing else that lies around; values of hidden types are no tests."""
+    """Run the tests that pytest finds in a module, and in no other file; values of hidden types are not tests."""
     failed_parts: list[str] = []
 
     class Plugin:
@@ -391,7 +391,7 @@ def run_pytest(
             runner.finish()
 
         def pytest_runtest_logreport(self, report: Any) -> None:
-            # subtests are told here, and their test goes on
+            # subtests are reported here, and their test continues
             if report.outcome == "failed":
                 failed_parts.append(_last_line(report))
 

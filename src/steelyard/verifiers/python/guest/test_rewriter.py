@@ -1,4 +1,4 @@
-"""The code of tests that run beside an answer: every comparison in it is made by functions of ours.
+"""The code of tests that run beside an answer: every comparison in it is made by our functions.
 
 Only the standard library is used: an interpreter that knows nothing of steelyard loads this module.
 """
@@ -17,7 +17,7 @@ TESTS_FILE = "test_answer.py"
 """The file name in the code of tests; there is no such file."""
 COMPARE, ENTER, HOLDS, LEAVE, SAME, TRUTH = "\0compare", "\0enter", "\0holds", "\0leave", "\0same", "\0truth"
 CHAIN, LOOK_UP, MATCH, METHOD, SEEK = "\0chain", "\0look up", "\0match", "\0method", "\0seek"
-"""Constants that stand for our functions in the code of tests until it is compiled: a name could be given to something else."""
+"""Placeholders of our functions in the code of tests until it is compiled: a name could be redefined."""
 EQUALITY_ASSERTIONS = {
     *("assertEqual", "assertEquals", "assertAlmostEqual", "assertListEqual", "assertTupleEqual", "assertSetEqual"),
     *("assertDictEqual", "assertSequenceEqual", "assertCountEqual", "assertMultiLineEqual"),
@@ -36,7 +36,7 @@ ENFORCED_ASSERTIONS = {
     "assertGreater": "Gt",
     "assertGreaterEqual": "GtE",
 }
-"""Methods of unittest that pass only where a comparison holds: we make it as well, whatever has become of unittest."""
+"""Methods of unittest that pass only where a comparison holds: we check it as well, in case unittest was changed."""
 SEEKING_METHODS = {"count", "discard", "get", "index", "pop", "remove", "setdefault"}
 """Methods of lists, sets and dicts that compare what they are given with what they hold."""
 

@@ -1,6 +1,6 @@
-"""Values as JSON carries them between the tests and the answer: plain data whole, everything else by a number.
+"""Values as JSON carries them between the tests and the answer: plain data by value, everything else by a number.
 
-A value arrives as what it says it is or not at all: there is no code in it. Lists and the like that stand in several
+A value arrives as what it says it is or not at all: there is no code in it. Lists and the like that are in several
 places are sent once, so that what was one object is one object on the other side.
 """
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_VALUE_DEPTH = 100
-"""How deep lists may stand in lists."""
+"""The maximum nesting of lists."""
 MAX_VALUE_NODES = 8 << 20
-"""How many values may stand in one, counting what stands in several places each time."""
+"""The maximum number of values in one, counting repeated ones each time."""
 MAX_PLAIN_KEYS = 500
 """Keys of dictionaries and items of sets in a value that is compared outside of a sandbox: more of them could be chosen so that this takes for ever."""
 MAX_PLAIN_DEPTH = 50
@@ -118,7 +118,7 @@ class ValueEncoder:
         return {tag: content}
 
     def content(self, value: Any, depth: int = 1) -> Any:
-        """What stands in a container now."""
+        """The current content of a container."""
         if isinstance(value, dict):
             return [[self.encode(key, depth), self.encode(item, depth)] for key, item in pairs_of(value)]
         if isinstance(value, types.SimpleNamespace):
@@ -161,7 +161,7 @@ class FlatEncoder(ValueEncoder):
 
 
 class ValueDecoder:
-    """Reads one message; `borrow` says what a mark of the other side's stands for."""
+    """Reads one message; `borrow` resolves a reference of the other side."""
 
     def __init__(self, borrow: Callable[[str, Any, ValueDecoder], Any], known: Iterable[Any] = ()) -> None:
         self._borrow = borrow
@@ -170,7 +170,7 @@ class ValueDecoder:
         self._nodes = 0
 
     def decode(self, value: Any) -> Any:
-        """The value that was encoded; raises ValueError, TypeError or LookupError for what is none."""
+        """The value that was encoded; raises ValueError, TypeError or LookupError for anything else."""
         self._nodes += 1
         if isinstance(value, list):
             return self.container([], value)
@@ -189,7 +189,7 @@ class ValueDecoder:
 
     def container(self, made: Any, held: Any) -> Any:
         """A new container, filled."""
-        # it has its place before what stands in it, which may refer to it
+        # it is numbered before its items, which may refer to it
         place = len(self.containers)
         self.containers.append(made)
         self._sizes.append(1)
@@ -227,7 +227,7 @@ def is_plain(held: Any) -> bool:
 
 
 def _plain_key_count(held: Any, depth: int = 0) -> int:
-    """How many keys and items of sets stand in an encoded value; raises ValueError for one that is more than plain data."""
+    """The number of keys and set items in an encoded value; raises ValueError for one that is more than plain data."""
     if type(held) in JSON_SCALARS:
         return 0
     ((tag, inner),) = held.items() if type(held) is dict else (("t", held),)
@@ -271,7 +271,7 @@ def refill(container: Any, content: Sequence[Any]) -> None:
 
 
 def fill_in_order(container: set[Any], items: Sequence[Any]) -> None:
-    """Fill a set so that it is read in the order of the items where that can be: the order tells how a set was made."""
+    """Fill a set so that it is read in the order of the items where that can be: the order shows how a set was made."""
     for source in _ways_to_fill(items):
         container.clear()
         container.update(source)
@@ -314,7 +314,7 @@ def snapshot(container: Any) -> Any:
 
 
 def contents(container: Any) -> Any:
-    """What stands in a container: the very objects, so that a change can be seen."""
+    """The objects in a container themselves, so that a change can be seen."""
     if isinstance(container, dict):
         ordered = collections.OrderedDict if isinstance(container, collections.OrderedDict) else dict
         return [*ordered.keys(container), *ordered.values(container)]
@@ -340,7 +340,7 @@ def data_type_name(kind: type) -> str:
 
 
 _TYPE_NAMES: dict[int, tuple[type, str]] = {}
-"""By the address of a class, which is held so that no other can have it: its metaclass may be anybody's."""
+"""By the address of a class, which is held so that no other can have it: its metaclass may be the answer's."""
 
 
 def _found_type_name(kind: type) -> str:
@@ -513,7 +513,7 @@ _NARROWINGS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (datetime.time, lambda value: datetime.time.fromisoformat(datetime.time.isoformat(value))),
     (datetime.timedelta, lambda value: datetime.timedelta(value.days, value.seconds, value.microseconds)),
 )
-"""What an object of a class of its own is narrowed to, by methods that its class cannot replace."""
+"""The plain type that an object of a custom class is narrowed to, by methods that its class cannot replace."""
 NARROWED_TYPES = tuple(kind for kind, _ in _NARROWINGS)
 _READERS: dict[str, Callable[[ValueDecoder, Any], Any]] = {
     "i": lambda _, held: int(held, 16),

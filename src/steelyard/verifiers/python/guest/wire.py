@@ -1,4 +1,4 @@
-"""How the tests and the code under test talk: plain data crosses, and nothing else.
+"""How the tests and the code under test talk: only plain data crosses.
 
 A value arrives as what it says it is or not at all: there is no class, no method and no reference in it. What is not
 plain stays where it is and is spoken of by a number. Only the standard library is used: this module is loaded by bare
@@ -37,7 +37,7 @@ _JSON_DECODE = json.JSONDecoder().raw_decode
 
 
 class PeerGone(BaseException):
-    """The other side is no longer there; nothing that catches exceptions shall catch this."""
+    """The other side is gone; `except Exception` must not catch this."""
 
 
 class OversizedValueError(Exception):
@@ -116,7 +116,7 @@ class RpcPeer(MessageSocket, ABC):
 
     def __init__(self, fd: int) -> None:
         super().__init__(fd)
-        # not those of `threading`: merely having loaded it would make every fork of ours dearer
+        # not those of `threading`: merely having loaded it would make every fork of ours more expensive
         self._sending = allocate_lock()
         self._turn = allocate_lock()
         self._waiting: list[LockType] = []
@@ -182,7 +182,7 @@ class RpcPeer(MessageSocket, ABC):
             self._current.name = own
 
     def next_message(self, thread: int) -> list[Any]:
-        """The next message for a thread; whoever waits reads for all others too."""
+        """The next message for a thread; a waiting thread reads for all others too."""
         while True:
             with self._turn:
                 if self._mail.get(thread):
@@ -223,7 +223,7 @@ class RpcPeer(MessageSocket, ABC):
 
     @abstractmethod
     def takes(self, thread: int) -> bool:
-        """Whether whoever reads acts for a thread of the other side that has no counterpart here."""
+        """Whether the reader acts for a thread of the other side that has no counterpart here."""
 
 
 def load_random() -> None:
@@ -243,7 +243,7 @@ def begin_random() -> None:
 
 
 def exception_text(error: BaseException) -> str:
-    """An exception in words, whatever it does to avoid that; one that stands for another's carries its words."""
+    """The message of an exception, even a hostile one; a proxy carries the message of its original."""
     try:
         if "said" in error.__dict__:
             return str(error.__dict__["said"])
@@ -263,7 +263,7 @@ class TestFailure(NamedTuple):
     text: str = ""
     cause: TestFailureCause = ""
     undefined: str = ""
-    """A name that the tests use and nobody has defined."""
+    """An undefined name that the tests use."""
 
 
 COMPUTATION_ERRORS = frozenset(
@@ -307,7 +307,7 @@ def difference(got: object, wanted: object) -> TestFailure:
 
 
 def short_repr(value: object) -> str:
-    """A value as a reader wants to see it."""
+    """A value in a readable form."""
     try:
         text = repr(value)
     except PeerGone:
