@@ -196,7 +196,7 @@ class MissingToolError(VerifierError):
 
 
 class wrap_exceptions:  # noqa: N801  it reads as a statement
-    """Name the seam an exception crossed: whatever a plug-in raises leaves as `kind`."""
+    """Name the seam that an exception crossed: everything that a plug-in raises leaves as `kind`."""
 
     def __init__(self, kind: type[StepError]) -> None:
         self._kind = kind

@@ -290,7 +290,7 @@ class CircuitBreaker:
         self._decide(is_its_own=False)
 
     def __enter__(self) -> None:
-        """One attempt, from its first try until it is known what came of it."""
+        """One attempt, from its first try to its result."""
         self._asking += 1
 
     def __exit__(self, *_: object) -> None:

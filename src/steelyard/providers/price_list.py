@@ -125,7 +125,7 @@ def _model(provider: str, model: str) -> PriceListModel | None:
 
 
 def _holding(prices: tuple[Rates, ...], now: datetime) -> Rates:
-    """The prices of this hour: the last that hold, else the first."""
+    """The current prices: the last ones in force, otherwise the first."""
     if len(prices) == 1:
         return prices[0]
     day, hour = now.astimezone(UTC).strftime("%Y-%m-%d"), now.astimezone(UTC).strftime("%H:%M")

@@ -193,7 +193,7 @@ def export_labels(stored: StoredRun, damaged: Callable[[Problem], None]) -> str:
 def import_labels(stored: StoredRun, path: Path, person: str) -> int:
     """Add the labels of a CSV file to a run; raises an InputError with every row that cannot be taken.
 
-    Only `case` and `passed` are needed; a run of one model needs no `model`, and `person` is who labelled where no row says so.
+    Only `case` and `passed` are needed; a run of one model needs no `model`, and `person` is the labeller of rows that name none.
     A row with an empty `passed` is an answer that nobody has labelled yet.
     """
     try:

@@ -25,7 +25,7 @@ MAX_FOREST_ROWS = 40
 MAX_HEAT_MAP_TIERS = 40
 MAX_HEAT_MAP_CASES = 60
 MAX_LABELLED_HEAT_MAP_CASES = 8
-"""With more cases there is no room for a number in each."""
+"""With more cases the cells are too small for a number."""
 MAX_AXIS_CHARACTERS = 60
 """A longer title would be wider than the drawing."""
 MAX_DETAIL_NAME_CHARACTERS = 40

@@ -98,7 +98,7 @@ LATEX_CHARACTERS = {
     "|": r"\textbar{}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
-"""What means something else to LaTeX than to a reader."""
+"""Characters with a special meaning in LaTeX."""
 LATEX_COLUMNS = 80
 """How many characters of a footnote's size fit the width of a page of LaTeX's article class."""
 LATEX_COLUMN_GAP = 3

@@ -168,7 +168,7 @@ class PythonVerifier:
             await self._referees.pop().end()
 
     async def _called(self, case: Case, tests: PythonTestPlan, code: str) -> RefereedFinding | None:
-        """Let the answer do all calls of its tests; None if something came of one that only a referee can judge."""
+        """Let the answer do all calls of its tests; None if a result needs a referee."""
         async with self._sandbox.host(answer_guest("candidate", case, tests.style, code)) as candidate:
             answered, received = await answered_calls(candidate, code, tests.calls, _limits(case))
         report = plain_report(tests.calls, case.verify.entry_point, answered, received)
