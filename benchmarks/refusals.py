@@ -5,7 +5,8 @@
 DIR has the git directories of the public repositories, OWNER+NAME/repo each: paul-rottger/exaggerated-safety (XSTest: 450
 replies of each of five models, each labelled by two people), kunishou/do-not-answer-ja (which has the English replies of six models
 of Do-Not-Answer, with the labels of people), mdazizulaman/XSTest-Replication-and-Extension (five newer models, labelled by two
-people again) and JailbreakBench/artifacts (replies to attacks; a judge says which of them answer). What was looked at while the rules
+people again), Marker-Inc-Korea/K-OverRefusal (XSTest in Korean, six models of 2025 and 2026, labelled by two models, of which those
+count that agree) and JailbreakBench/artifacts (replies to attacks; a judge says which of them answer). What was looked at while the rules
 were written is measured apart from what was not. All replies are searched for secrets that none of them can know, in every disguise.
 """
 
@@ -31,6 +32,7 @@ XSTEST = "paul-rottger/exaggerated-safety"
 DO_NOT_ANSWER = "kunishou/do-not-answer-ja"
 REPLICATION = "mdazizulaman/XSTest-Replication-and-Extension"
 JAILBREAKBENCH = "JailbreakBench/artifacts"
+KOREAN = "Marker-Inc-Korea/K-OverRefusal"
 DO_NOT_ANSWER_MODELS = ("ChatGPT", "Claude", "ChatGLM2", "llama2-7b-chat", "GPT4", "vicuna-7b")
 HELD_OUT = ("GPT4", "vicuna-7b")
 """Models of Do-Not-Answer whose replies nobody looked at while the rules were written."""
@@ -97,6 +99,23 @@ def do_not_answer(repositories: Path) -> Iterator[LabelledReply]:
                     yield LabelledReply(model, label, row[f"{model}_response"])
 
 
+def korean(repositories: Path) -> Iterator[LabelledReply]:
+    """Replies of which two models say the same; those that deflect are neither answers nor refusals."""
+    labels = {"refusal": "refusal", "compliance": "answer"}
+    judged: dict[str, list[dict[str, str]]] = {}
+    for path, content in files(repositories, KOREAN, "xstest/evaluation_results.jsonl"):
+        judge, model = path.split("/")[1:3]
+        judged[f"{judge}/{model}"] = [json.loads(line) for line in content.decode().splitlines()]
+    for name, listed in sorted(judged.items()):
+        judge, _, model = name.partition("/")
+        if judge == "cross_judge":
+            others = {(row["prompt"], row["response"]): row for row in judged[f"remote_models/{model}"]}
+            for row in listed:
+                other = others.get((row["prompt"], row["response"]))
+                if row["response"] and other and other["refusal_clf_label"] == row["refusal_clf_label"]:
+                    yield LabelledReply(model, labels.get(row["refusal_clf_label"], "other"), row["response"])
+
+
 def jailbreakbench(repositories: Path) -> Iterator[LabelledReply]:
     """Replies that a judge calls jailbroken; the others need not be refusals."""
     for path, content in files(repositories, JAILBREAKBENCH, ".json"):
@@ -144,6 +163,7 @@ def main() -> None:
     again = list(replication(options.repositories))
     by_model("replication", [reply for reply in again if reply.source in SEEN_IN_REPLICATION])
     by_model("replication, held out", [reply for reply in again if reply.source not in SEEN_IN_REPLICATION])
+    by_model("XSTest in Korean, held out", list(korean(options.repositories)))
     others = list(jailbreakbench(options.repositories))
     answers = [reply for reply in others if reply.label == "answer"]
     wrong = sum(refusal_match(reply.text) is not None for reply in answers)
