@@ -26,7 +26,7 @@ from steelyard.verifiers.python.verifier import PythonVerifier
 from steelyard.verifiers.rust.verifier import RustVerifier
 
 HERE = Path(__file__).parent
-PACKAGES_FILE = HERE / "packages.toml"
+PACKAGES_FILES = (HERE / "packages.toml", HERE / "reviewed" / "several_packages.toml")
 """Cases that use packages, judged with those of the environment that the tests run in."""
 FILES = sorted(HERE.glob("*.toml"))
 REVIEWED_FILES = sorted(HERE.glob("reviewed/*.toml"))
@@ -72,7 +72,7 @@ async def judged(cases: tuple[Case, ...], level: IsolationLevel) -> dict[str, st
 def main() -> None:
     cases = tuple(
         case
-        for case in evalsets.load([file for file in FILES if file != PACKAGES_FILE]).cases
+        for case in evalsets.load([file for file in FILES if file not in PACKAGES_FILES]).cases
         # another user may have neither our toolchain nor our pytest
         if kind(case) in ("python", "command") and case.verify.style != "pytest"
     )

@@ -18,11 +18,12 @@ import pytest
 
 from attacks.scenes import needs_level, python_of, scenes, told_once
 from honest import at_level
-from honest.at_level import FILES, HERE, PACKAGES_FILE, REVIEWED_FILES, judged, kind
+from honest.at_level import FILES, HERE, PACKAGES_FILES, REVIEWED_FILES, judged, kind
 from honest.known_failures import KNOWN_FAILURES, NEED_DESCRIPTOR_PATHS, NEED_OWN_ROOT
 from steelyard import evalsets
 from steelyard.records import Case
 from steelyard.sandbox.levels import strongest_isolation
+from support.studies import with_slow
 
 RIGHT_ONLY_WITH_FORKS = {"multiprocessing-pool", "process-pool-executor"}
 """Functions whose processes hang by any way of running them from Python 3.14 on: they are no forks, and the module is in no file."""
@@ -76,7 +77,7 @@ def not_right(cases: tuple[Case, ...], python: Path) -> dict[str, str]:
 def cases_of(file: Path) -> tuple[Case, ...]:
     """The cases of an eval set, with the packages that they need."""
     cases = evalsets.load([file]).cases
-    if file != PACKAGES_FILE:
+    if file not in PACKAGES_FILES:
         return cases
     for package in ("attrs", "numpy", "pandas"):
         pytest.importorskip(package)
@@ -84,18 +85,12 @@ def cases_of(file: Path) -> tuple[Case, ...]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "file",
-    [
-        *(pytest.param(file, id=file.stem) for file in FILES),
-        *(pytest.param(file, id=file.stem, marks=pytest.mark.slow) for file in REVIEWED_FILES),
-    ],
-)
+@pytest.mark.parametrize("file", [*FILES, *REVIEWED_FILES], ids=lambda file: file.stem)
 def test_honest_answers_are_right_the_plain_way(file: Path) -> None:
     assert not not_right(cases_of(file), Path(sys.executable))
 
 
-@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+@pytest.mark.parametrize("file", with_slow(FILES, REVIEWED_FILES), ids=lambda file: file.stem)
 def test_no_honest_answer_is_failed(file: Path) -> None:
     cases = cases_of(file)
     failed = asyncio.run(judged(cases, LEVEL))
@@ -109,7 +104,7 @@ def test_no_honest_answer_is_failed(file: Path) -> None:
 @pytest.mark.parametrize("python", other_pythons(), ids=str)
 def test_no_honest_answer_is_failed_on_another_python(python: Path, tmp_path: Path) -> None:
     subprocess.run([python, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
-    found = evalsets.load([file for file in FILES if file != PACKAGES_FILE]).cases
+    found = evalsets.load([file for file in FILES if file not in PACKAGES_FILES]).cases
     # pytest would have to be installed for each of them
     plain = tuple(case for case in found if kind(case) == "python" and case.verify.style != "pytest")
     asked = "import sys; print(sys.version_info >= (3, 14))"

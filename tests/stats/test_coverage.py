@@ -17,6 +17,7 @@ from steelyard.stats.bootstrap import bootstrap
 from steelyard.stats.cost import cost_interval
 from steelyard.stats.intervals import Interval, binomial_tail_interval, mean_interval, standard_error, wilson
 from steelyard.stats.passk import pass_at_k
+from support.studies import with_slow
 
 PAGE = Path(__file__).parents[2] / "docs" / "intervals.md"
 ENOUGH = 0.92
@@ -210,7 +211,7 @@ def grouped_coverage(groups: int, size: int, attempts: int, alike: float, repeat
 
 
 @pytest.mark.parametrize(("groups", "size"), [(10, 3), (10, 10), (30, 5)])
-@pytest.mark.parametrize("alike", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("alike", with_slow([0.5], [0.0, 1.0]))
 def test_the_interval_over_groups_covers(groups: int, size: int, alike: float) -> None:
     assert grouped_coverage(groups, size, 3, alike, 1000, told=True) >= ENOUGH
 
@@ -246,13 +247,15 @@ def cost_coverage(units: int, rate: float, repeats: int, spread: float = 0.5) ->
     return covered / repeats
 
 
-@pytest.mark.parametrize(("units", "rate"), [(30, 0.2), (30, 0.5), (30, 0.8), (100, 0.1), (100, 0.5), (200, 0.05)])
+@pytest.mark.parametrize(
+    ("units", "rate"), with_slow([(30, 0.2), (30, 0.8)], [(30, 0.5), (100, 0.1), (100, 0.5), (200, 0.05)])
+)
 def test_the_interval_of_a_cost_covers_from_thirty_units(units: int, rate: float) -> None:
     assert cost_coverage(units, rate, 2000) >= ENOUGH
 
 
 @pytest.mark.parametrize("units", [5, 10, 20])
-@pytest.mark.parametrize("rate", [0.8, 0.9, 0.95, 0.99])
+@pytest.mark.parametrize("rate", with_slow([0.9, 0.99], [0.8, 0.95]))
 def test_the_interval_of_a_cost_covers_where_nearly_every_attempt_passes(units: int, rate: float) -> None:
     assert cost_coverage(units, rate, 2000, spread=0.0) >= ENOUGH
     # the mean of a few skewed costs is itself covered less often than promised
@@ -281,7 +284,7 @@ def cost_by_case_coverage(suite: str, cases: int, attempts: int, repeats: int) -
 
 
 @pytest.mark.parametrize("suite", [suite for suite in SUITES if suite not in OFTEN_WITHOUT_A_PASS])
-@pytest.mark.parametrize("cases", [10, 30, 100])
+@pytest.mark.parametrize("cases", with_slow([10], [30, 100]))
 def test_the_interval_of_a_cost_covers_over_cases(suite: str, cases: int) -> None:
     assert cost_by_case_coverage(suite, cases, 10, 1000) >= ENOUGH
 

@@ -15,6 +15,7 @@ from scipy import stats
 from steelyard.stats import descriptive
 from steelyard.stats.descriptive import PooledValues, median_interval, uplift_interval
 from steelyard.stats.intervals import Interval, mean_interval
+from support.studies import with_slow
 
 Floats = NDArray[np.float64]
 Drawn = Callable[[np.random.Generator, int, int], Floats]
@@ -89,7 +90,7 @@ def drawn_anew(values: Floats) -> Interval:
 
 
 @pytest.mark.parametrize("suite", SUITES)
-@pytest.mark.parametrize(("cases", "runs"), [(7, 10), (10, 3), (30, 2)])
+@pytest.mark.parametrize(("cases", "runs"), with_slow([(10, 3)], [(7, 10), (30, 2)]))
 def test_the_interval_of_a_median_covers(suite: str, cases: int, runs: int) -> None:
     assert coverage(suite, cases, runs, 150, ours) >= ENOUGH - 0.03
 
