@@ -18,7 +18,7 @@ from steelyard.records import Case
 PROMPTS = {
     "py": 'def strlen(string: str) -> int:\n    """ Length. """\n',
     "js": "//Length.\nfunction strlen(string){\n",
-    "cpp": "#include<assert.h>\n#include<bits/stdc++.h>\nlong string_length(std::string string) {\n",
+    "cpp": "#include<assert.h>\n#include<string>\nlong string_length(std::string string) {\n",
 }
 TESTS = {
     "py": "def check(candidate):\n    assert candidate('') == 0\n    assert candidate('abc') == 3\n\ndef test_check():\n    check(strlen)\n\ntest_check()\n",
@@ -28,7 +28,7 @@ TESTS = {
 RIGHT = {
     "py": "def strlen(string):\n    return len(string)\n",
     "js": "function strlen(string){ return string.length; }\n",
-    "cpp": "#include<assert.h>\n#include<bits/stdc++.h>\nlong string_length(std::string string) { return string.length(); }\n",
+    "cpp": "#include<assert.h>\n#include<string>\nlong string_length(std::string string) { return string.length(); }\n",
 }
 PROGRAMS = {"py": "python3", "js": "node", "cpp": "c++"}
 

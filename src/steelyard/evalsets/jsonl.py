@@ -16,6 +16,7 @@ from steelyard.errors import InputError
 from steelyard.evalsets.benchmarks import code_problems
 from steelyard.evalsets.benchmarks.contests import contest_table
 from steelyard.evalsets.benchmarks.datasets import DATASET_COLUMNS, dataset_table, with_columns
+from steelyard.evalsets.benchmarks.human_eval_pack import human_eval_pack_table
 from steelyard.evalsets.benchmarks.multipl_e import multipl_e_table
 from steelyard.evalsets.schema import Draft, Header, ProblemCollector
 from steelyard.records import JUDGE_ONLY_KIND, Case, Verify, digest
@@ -124,7 +125,7 @@ def table_drafts(
         try:
             given = {key: value for key, value in table.items() if value is not None}
             named = with_columns(given, getattr(content, "columns", {}))
-            case = contest_table(named) or multipl_e_table(named)
+            case = contest_table(named) or multipl_e_table(named) or human_eval_pack_table(named)
             if case is None:
                 case = dataset_table(code_problems.case_table_from_benchmark(named))
             if not any(case.get(name) not in (None, "") for name in CASE_FIELD_SYNONYMS["id"]) and _has_prompt(case):
