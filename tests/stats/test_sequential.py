@@ -15,7 +15,7 @@ def test_boundaries_are_those_that_are_published() -> None:
     # error spending like O'Brien and Fleming's, five equal steps, one-sided 0.025: Jennison and Turnbull 2000, "Group
     # Sequential Methods", or any program for such designs
     spending = [2 * stats.norm.sf(stats.norm.isf(0.0125) / math.sqrt(time)) for time in (0.2, 0.4, 0.6, 0.8, 1.0)]
-    levels = boundary_levels([1, 2, 3, 4, 5], np.diff([0, *spending]).tolist())
+    levels = boundary_levels((1, 2, 3, 4, 5), tuple(np.diff([0, *spending]).tolist()))
     assert stats.norm.isf(levels) == pytest.approx([4.8769, 3.3569, 2.6803, 2.2898, 2.0310], abs=2e-3)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -87,8 +88,18 @@ def spent_error_share(attempts: int, most: int) -> float:
     )
 
 
-def design(most: int, *, baseline_attempts: float, alpha: float = 0.05, first: int = 1) -> tuple[PlannedLook, ...]:
+def design(
+    most: int,
+    *,
+    baseline_attempts: float,
+    alpha: float = 0.05,
+    first: int = 1,
+    equal: Callable[[int], float] = float,
+) -> tuple[PlannedLook, ...]:
     """The looks at a run of `first` up to `most` attempts per case, compared with a baseline of `baseline_attempts`.
+
+    Where cases get different numbers of attempts, `equal` says with how many at every case a mean would be known as well
+    as by so many on average.
 
     Alarms share what `FINAL` leaves of alpha by the union bound, which holds for exact tests whatever their
     dependence. All-clears rest on a normal approximation already, so their levels use how strongly looks depend on
@@ -105,23 +116,24 @@ def design(most: int, *, baseline_attempts: float, alpha: float = 0.05, first: i
     attempts = (*{min(first, most): None} | dict.fromkeys(each for each in looks(most) if each >= first),)
     shares = [spent_error_share(each, most) for each in attempts]
     steps = [share - before for share, before in zip(shares, [0.0, *shares], strict=False)]
-    known = [1 / (1 / baseline_attempts + 1 / each) for each in attempts]
+    known = [1 / (1 / baseline_attempts + 1 / equal(each)) for each in attempts]
     cleared = [alpha * step for step in steps]
-    levels = boundary_levels(known, cleared)
+    levels = boundary_levels(tuple(known), tuple(cleared))
     return tuple(
         PlannedLook(each, alpha * (1 - FINAL_TEST_SHARE) * step, spends, level)
         for each, step, spends, level in zip(attempts, steps, cleared, levels, strict=True)
     )
 
 
-def boundary_levels(information: Sequence[float], spends: Sequence[float]) -> list[float]:
+@lru_cache(maxsize=64)
+def boundary_levels(information: tuple[float, ...], spends: tuple[float, ...]) -> tuple[float, ...]:
     """The level of each one-sided normal test, such that it rejects first with the chance that it may spend.
 
     `information` is the inverse of the variance of the estimate at each look, ascending. The chance of having come to a
     look without rejecting is integrated numerically, one look after the other, as Armitage, McPherson and Rowe 1969 do in
     "Repeated significance tests on accumulating data", Journal of the Royal Statistical Society A 132, 235-244.
 
-    >>> [f"{level:.6f}" for level in boundary_levels([1.0, 2.0], [0.025, 0.025])]
+    >>> [f"{level:.6f}" for level in boundary_levels((1.0, 2.0), (0.025, 0.025))]
     ['0.025000', '0.035376']
     """
     import numpy as np
@@ -131,17 +143,25 @@ def boundary_levels(information: Sequence[float], spends: Sequence[float]) -> li
     for known, spend in zip(information, spends, strict=True):
         spread, step = math.sqrt(known), math.sqrt(known - reached)
         low, high = -INTEGRATION_RANGE_DEVIATIONS * spread, INTEGRATION_RANGE_DEVIATIONS * spread
+        middle = high / 2
         while high - low > BOUNDARY_PRECISION_DEVIATIONS * spread:
-            middle = (low + high) / 2
-            tails = np.fromiter(map(normal_cdf, (places - middle) / step), float, len(places))
-            beyond = _integral(density * tails, places)
+            away = (places - middle) / step
+            beyond = _integral(density * np.fromiter(map(normal_cdf, away), float, len(places)), places)
             low, high = (middle, high) if beyond > spend else (low, middle)
+            # Newton's step towards the logarithm of what may be spent; halving where that leads out of bounds
+            falls = float(_integral(density * np.exp(-(away**2) / 2), places)) / (step * math.sqrt(2 * math.pi))
+            near = middle + math.log(beyond / spend) * beyond / falls if beyond > 0 < falls else low
+            # just beyond the root, so that both bounds close in on it
+            near += math.copysign(BOUNDARY_PRECISION_DEVIATIONS * spread / 4, near - middle)
+            middle = near if low < near < high else (low + high) / 2
         levels.append(NormalDist().cdf(-high / spread))
+        if len(levels) == len(information):
+            break
         further = np.linspace(-INTEGRATION_RANGE_DEVIATIONS * spread, high, BOUNDARY_GRID_POINTS)
         moves = np.exp(-(((further[:, None] - places) / step) ** 2) / 2) / (step * math.sqrt(2 * math.pi))
         density = _integral(moves * density, places)
         places, reached = further, known
-    return levels
+    return tuple(levels)
 
 
 def _integral(values: Any, places: Any) -> Any:

@@ -71,6 +71,8 @@ class SamplingRound(NamedTuple):
     step: PlannedLook
     finishing: bool
     """Whether no round will follow: all attempts are in, or those at the cases that looked worse."""
+    following: tuple[PlannedLook, ...] = ()
+    """The looks that may still come."""
 
 
 class GateResult(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from steelyard.comparison.exact_tests import CasesRule, ComparedMeasure
 from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, Decision, ModelDecision
 from steelyard.comparison.sides import PairedModel, Side, Trials, pair_sides, rules_changed_sentence
+from steelyard.engine.gate.allocation import CaseAllocation, case_allocations
 from steelyard.engine.gate.gate import GateResult, SamplingRound, gate_sides
-from steelyard.engine.gate.sides import side
+from steelyard.engine.gate.sides import older_runs, side
 from steelyard.engine.gate.top_up import top_up
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import run_coroutine
@@ -25,7 +26,9 @@ from steelyard.errors import InputError, NotComparableError
 from steelyard.records import Case, RunInfo, StoppingRule
 from steelyard.reports.comparison import DECISION_FORMATS
 from steelyard.reports.figures import money
+from steelyard.stats.futility import FutureLook, chance_to_decide
 from steelyard.stats.multiplicity import design, looks
+from steelyard.stats.paired import PairedCaseCounts
 from steelyard.store.journal import StoredRun
 from steelyard.text import counted
 
@@ -35,6 +38,15 @@ UNASKED_MIN_SAMPLES, UNASKED_MAX_SAMPLES = 3, 10
 """The minimum and maximum attempts per case of a run that names a baseline and no number of attempts."""
 SUSPICIOUS_P_VALUE = 0.1
 """A case that dropped, with a p-value up to this, gets all attempts before the suite is cleared."""
+
+NAMEABLE_P_VALUE = 0.02
+"""While a case has dropped with a p-value up to this, further attempts may name it."""
+HOPELESS_CHANCE = 0.05
+"""A run that all further attempts would decide with a smaller chance than this is asked no further."""
+HOPELESS_SENTENCE = (
+    "stopped, because the attempts still allowed would decide with a chance below 5%; more attempts of the baseline would help: "
+    "--top-up-baseline"
+)
 
 MessageCallback = Callable[[str], None]
 
@@ -174,8 +186,13 @@ def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallbac
     while done.complete or done.out_of_budget:
         current = side(str(done.folder), root=root)
         pairing = pair_sides(baseline, current)
+        # a reply from the cache may be one of an older run, and would then have a say in how often it is asked for
+        older = older_runs(until.baseline, baseline, done.info.id) if means.cache_days is None else ()
+        divided = case_allocations(baseline, pairing.models, older, until)
         rounds = {
-            model.name: _sampling_round(model, _run_name(model.name, done), done.info, until)
+            model.name: sampling_round(
+                model, _run_name(model.name, done.info), done.info, until, divided.get(model.name)
+            )
             for model in pairing.models
         }
         is_single = len(rounds) == 1
@@ -195,67 +212,138 @@ def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallbac
             if is_single or model.model not in done.info.stopped or model.model in done.info.more:
                 name = "" if is_single else f"{model.model}: "
                 attempts = counted(rounds[model.model].step.attempts, "attempt")
-                tell(f"{name}{attempts} per case: {_decision_line(model)}")
-        following = None if done.out_of_budget else _following_round(found.decision, done, rounds, until)
+                average = " on average" if _run_name(model.model, done.info) in done.info.allocated else ""
+                tell(f"{name}{attempts} per case{average}: {_decision_line(model)}")
+        hopeless = hopeless_models(found.decision, pairing.models, rounds, divided)
+        following = None
+        if not done.out_of_budget:
+            following = following_round(found.decision, done.info, rounds, until, divided, hopeless)
+            for each in sorted(hopeless):
+                tell(f"{'' if is_single else f'{each}: '}{HOPELESS_SENTENCE}")
         if following is None:
             break
         if following.suspicious:
             count = counted(following.suspicious, "case")
             tell(f"looking worse than before: {count}; each gets {until.most} attempts before the suite is cleared")
         done = resume(
-            done.folder, samples=following.samples, more=following.more, stopped=following.stopped, means=means
+            done.folder,
+            samples=following.samples,
+            more=following.more,
+            stopped=following.stopped,
+            allocated=following.allocated,
+            means=means,
         )
     return _sequential_run_result(done, found, until)
 
 
-class _FollowingRound(NamedTuple):
+class FollowingRound(NamedTuple):
     """What is asked next."""
 
     samples: int
     more: dict[str, dict[str, int]]
     stopped: dict[str, int]
+    allocated: dict[str, dict[str, int]]
+    """By model, the cases that get another number than `samples`."""
     suspicious: int
     """The cases that get all attempts from now on."""
 
 
-def _run_name(model: str, done: Run) -> str:
+def _run_name(model: str, info: RunInfo) -> str:
     """What the run calls a model: with one on each side, the comparison calls it by both names."""
-    return done.info.names[0] if len(done.info.names) == 1 else model
+    return info.names[0] if len(info.names) == 1 else model
 
 
-def _sampling_round(model: PairedModel, name: str, info: RunInfo, until: StoppingRule) -> SamplingRound:
+def hopeless_models(
+    decision: Decision,
+    models: Iterable[PairedModel],
+    rounds: Mapping[str, SamplingRound],
+    divided: Mapping[str, CaseAllocation],
+) -> set[str]:
+    """The open models that all attempts still allowed would hardly decide.
+
+    That ends in the same answer as before, at fewer attempts; an alarm or an all-clear is made no more likely by it.
+    """
+    if decision.rule.on != "passed":
+        return set()
+    pairs = {model.name: [pair for pair in model.cases if all(each.attempts for each in pair)] for model in models}
+    return {
+        model.model
+        for model in decision.models
+        if model.verdict == CANNOT_TELL
+        and not rounds[model.model].finishing
+        and not model.data_missing
+        and not model.critical
+        and not any(change.p <= NAMEABLE_P_VALUE for change in model.suspects)
+        and _chance_to_decide(pairs[model.model], rounds[model.model], decision, divided.get(model.model))
+        < HOPELESS_CHANCE
+    }
+
+
+def _chance_to_decide(
+    pairs: Sequence[tuple[Trials, Trials]], here: SamplingRound, decision: Decision, divided: CaseAllocation | None
+) -> float:
+    future = []
+    for step in here.following:
+        planned = divided.attempts(step.attempts) if divided else {}
+        attempts = [max(new.attempts, planned.get(new.case, step.attempts)) for _, new in pairs]
+        future.append(FutureLook(attempts, step.alarm, step.cleared_level))
+    counts = [PairedCaseCounts(old.attempts, old.passes, new.attempts, new.passes) for old, new in pairs]
+    return chance_to_decide(counts, future, margin=decision.rule.margin)
+
+
+def sampling_round(
+    model: PairedModel, name: str, info: RunInfo, until: StoppingRule, divided: CaseAllocation | None
+) -> SamplingRound:
     """Where a model is."""
     attempts = info.stopped.get(name, info.samples or 1)
     steps = design(
-        until.most, baseline_attempts=_typical_baseline_attempts(model), alpha=until.alpha, first=until.least
+        until.most,
+        baseline_attempts=_typical_baseline_attempts(model),
+        alpha=until.alpha,
+        first=until.least,
+        equal=divided.equal if divided else float,
     )
-    step = next(step for step in steps if step.attempts >= attempts or step is steps[-1])
-    return SamplingRound(step, finishing=name in info.more or attempts >= until.most)
+    place = next((place for place, step in enumerate(steps) if step.attempts >= attempts), len(steps) - 1)
+    is_finishing = name in info.more or attempts >= until.most
+    return SamplingRound(steps[place], is_finishing, () if is_finishing else steps[place + 1 :])
 
 
-def _following_round(
-    decision: Decision, done: Run, rounds: Mapping[str, SamplingRound], until: StoppingRule
-) -> _FollowingRound | None:
+def following_round(
+    decision: Decision,
+    info: RunInfo,
+    rounds: Mapping[str, SamplingRound],
+    until: StoppingRule,
+    divided: Mapping[str, CaseAllocation],
+    hopeless: Container[str] = (),
+) -> FollowingRound | None:
     """The attempts to ask for next, for undecided models and for cases that look worse; None if there are none."""
-    info = done.info
     more = {model: dict(cases) for model, cases in info.more.items()}
-    stopped, suspicious, is_open = dict(info.stopped), 0, False
+    allocated = {model: dict(cases) for model, cases in info.allocated.items()}
+    stopped, suspicious, going = dict(info.stopped), 0, []
     for model in decision.models:
-        name, here = _run_name(model.model, done), rounds[model.model]
-        if model.verdict == CANNOT_TELL and not here.finishing:
-            is_open = True
+        name, here = _run_name(model.model, info), rounds[model.model]
+        if model.verdict == CANNOT_TELL and not here.finishing and model.model not in hopeless:
+            going.append(model.model)
             continue
         stopped.setdefault(name, info.samples or 1)
         if model.verdict == NOT_REGRESSED and not here.finishing and decision.rule.cases == "fail":
             cases = {change.case: until.most for change in model.suspects if change.p <= SUSPICIOUS_P_VALUE}
             suspicious += len(cases)
             more |= {name: cases} if cases else {}
-    if not is_open and not suspicious:
+    if not going and not suspicious:
         return None
     samples = info.samples or 1
-    if is_open:
+    if going:
         samples = next(number for number in looks(until.most) if number > samples)
-    return _FollowingRound(samples, more, stopped if is_open else dict(info.stopped), suspicious)
+    for each in going:
+        name = _run_name(each, info)
+        earlier = allocated.pop(name, {})
+        if each in divided or earlier:
+            planned = divided[each].attempts(samples) if each in divided else dict.fromkeys(earlier, samples)
+            # a history that changed since takes nothing back
+            counts = {case: max(count, earlier.get(case, info.samples or 1)) for case, count in planned.items()}
+            allocated[name] = {case: count for case, count in counts.items() if count != samples}
+    return FollowingRound(samples, more, stopped if going else dict(info.stopped), allocated, suspicious)
 
 
 def _check_comparable(baseline: Side, models: Iterable[str], cases: Sequence[Case], means: RunOptions) -> None:
