@@ -1,6 +1,6 @@
 """What a run that asks until the gate can decide ends with, and how many attempts it takes, with and without a history.
 
-    python benchmarks/rounds.py [--repeats 2000] [--cases 20,50,150] [--baselines 1,5,10,30] [--history 0,10] [--jobs 16]
+    python -m benchmarks.rounds [--repeats 2000] [--cases 20,50,150] [--baselines 1,5,10,30] [--history 0,10] [--jobs 16]
 
 Suites and changes are those of benchmarks/decisions.py. The rounds, the division of attempts between cases, the stop of hopeless
 runs and every decision are the command's own code; only the model is drawn. `--history` are the attempts per case of runs older than the
@@ -17,15 +17,14 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from decisions import CHANGES, SUITES, Floats
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from benchmarks.decisions import CHANGES, SUITES, Floats
 from steelyard.comparison.gate import NOT_REGRESSED, REGRESSED
 from steelyard.comparison.history import HistoryEntry
 from steelyard.comparison.sides import Side, Trials, pair_sides
-from steelyard.engine.gate import rounds
-from steelyard.engine.gate.allocation import case_allocations
+from steelyard.engine.gate import allocation, rounds
 from steelyard.engine.gate.gate import gate_sides
 from steelyard.records import RunInfo, StoppingRule
 
@@ -83,7 +82,7 @@ def ending(rates: Floats, later: Floats, cell: Cell, until: StoppingRule, chance
         }
         current = side("current", fair, passes, more)
         pairing = pair_sides(baseline, current)
-        divided = case_allocations(baseline, pairing.models, older, until)
+        divided = allocation.case_allocations(baseline, pairing.models, older, until)
         here = {MODEL: rounds.sampling_round(pairing.models[0], MODEL, info, until, divided.get(MODEL))}
         decision = gate_sides(baseline, current, cases=until.cases or None, at=here[MODEL]).decision
         hopeless = rounds.hopeless_models(decision, pairing.models, here, divided)
@@ -99,14 +98,15 @@ def ending(rates: Floats, later: Floats, cell: Cell, until: StoppingRule, chance
         )
 
 
-def shares(cell: Cell, *, repeats: int, seed: int, most: int, least: int) -> list[str]:
+def shares(cell: Cell, *, repeats: int, seed: int, most: int, least: int, even: float) -> list[str]:
     """The row of a cell."""
+    allocation.EVEN_SHARE = even
     chance = np.random.default_rng(
         [seed, cell.cases, cell.baseline, *cell.suite.encode(), *cell.change.encode()],
     )
     move, drop = CHANGES[cell.change]
-    cases = "warn" if cell.change == "equal model" else "fail"
-    until = StoppingRule(baseline="baseline", most=most, least=least, cases=cases)
+    is_other = cell.change == "equal model"
+    until = StoppingRule(baseline="baseline", most=most, least=least, cases="warn" if is_other else "fail")
     found = []
     for each in chance.spawn(repeats):
         rates = SUITES[cell.suite](cell.cases, each)
@@ -132,6 +132,7 @@ def main() -> None:
     asked.add_argument("--least", type=int, default=1)
     asked.add_argument("--suites", default=",".join(SUITES))
     asked.add_argument("--changes", default=";".join(CHANGES), help="separated by semicolons")
+    asked.add_argument("--even-share", type=float, default=allocation.EVEN_SHARE, help="attempts that all get alike")
     asked.add_argument("--jobs", type=int, default=1, help="processes at once")
     options = asked.parse_args()
     numbers = ([int(each) for each in given.split(",")] for given in (options.cases, options.baselines))
@@ -145,7 +146,14 @@ def main() -> None:
     heads = ["suite", "cases", "baseline", "history", "change", "regressed", "not regressed", "cannot tell"]
     heads += ["attempts per case", "median", "90%"]
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
-    row = partial(shares, repeats=options.repeats, seed=options.seed, most=options.most, least=options.least)
+    row = partial(
+        shares,
+        repeats=options.repeats,
+        seed=options.seed,
+        most=options.most,
+        least=options.least,
+        even=options.even_share,
+    )
     with ProcessPoolExecutor(options.jobs) as pool:
         for cells_of_row in pool.map(row, cells):
             print(f"| {' | '.join(cells_of_row)} |", flush=True)
