@@ -17,10 +17,10 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from benchmarks.decisions import CHANGES, SUITES, Floats
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from benchmarks.decisions import CHANGES, SUITES, Floats
 from steelyard.comparison.gate import NOT_REGRESSED, REGRESSED
 from steelyard.comparison.history import HistoryEntry
 from steelyard.comparison.sides import Side, Trials, pair_sides
