@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 
 from steelyard.comparison.sides import Trials
 from steelyard.engine.results.recordings import RecordedFiles, recorded_side
-from steelyard.outcomes.readers.inspect_archive import InspectArchive
+from steelyard.outcomes.files import UnreadableOutcomesError
+from steelyard.outcomes.readers.inspect_archive import ZSTANDARD_METHOD, InspectArchive
 
 LOGS = Path(__file__).parents[2] / "examples" / "other-tools" / "inspect"
 Members = dict[str, Any]
@@ -122,3 +124,21 @@ def test_a_text_in_another_part_of_a_sample_is_found(tmp_path: Path) -> None:
     first = next(each for each in RecordedFiles([path]).attempts() if (each.case, each.number) == ("capitals/fr", 1))
     assert first.answer is not None
     assert first.answer.text == "It is Paris."
+
+
+def test_a_log_is_read_where_no_library_unpacks_zstandard(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = LOGS / "better.eval"
+    with log.open("rb") as file, zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        assert {member.compress_type for member in members} == {ZSTANDARD_METHOD}
+        usual = InspectArchive(archive, file)
+        expected = [bytes(usual.unpacked(member)) for member in members]
+        for library in ("compression.zstd", "zstandard", "pyarrow"):
+            monkeypatch.setitem(sys.modules, library, None)
+        plain = InspectArchive(archive, file)
+        assert [plain.unpacked(member) for member in members] == expected
+        # a value that is longer than the archive says is refused before it is unpacked
+        largest = max(members, key=lambda member: member.file_size)
+        largest.file_size = 1000
+        with pytest.raises(UnreadableOutcomesError, match="cannot be unpacked"):
+            plain.unpacked(largest)
