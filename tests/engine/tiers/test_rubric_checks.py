@@ -19,7 +19,9 @@ from steelyard.records import Case, Failure, Judgment, Price, Reply, Verdict, Ve
 from steelyard.store.journal import StoredRun
 from support.fault_server import Behaviour, FaultServer, Request, refuses, says
 
-PRICES = {name: Price(input=100, output=100) for name in ("openai/judge", "openai/other", "openai/model")}
+PRICES = {
+    name: Price(input=100, output=100) for name in ("openai/judge", "openai/other", "openai/third", "openai/model")
+}
 REQUEST_USD = (10 + 5) * 100 / 1e6
 
 
@@ -226,3 +228,51 @@ tests:
     assert checks[2]["rubric"].endswith("reference answer: Her name is Ann")
     assert checks[3] == {"at_least": 0.7, "rubric": "polite"}
     assert any("name judges with --judges" in str(problem) for problem in loaded.problems)
+
+
+def test_others_judge_a_rubric_where_the_first_is_not_sure_and_where_chance_has_it(
+    server: FaultServer, tmp_path: Path
+) -> None:
+    # the first judge is near the limit about every fourth case; the others find all of them worse
+    def judge(request: Request) -> str:
+        number = int(request.prompt.split("Greet guest ")[1].split(".")[0])
+        return mark(0.72 if number % 4 == 0 else 0.95) if request.body["model"] == "judge" else mark(0.2)
+
+    judging(server, judge)
+    check = {"rubric": "It greets.", "at_least": 0.7, "ask_first": 1, "check_share": 0.25}
+    cases = [
+        Case(
+            id=f"c{number:02}",
+            prompt=f"Greet guest {number}.",
+            verify=Verify(kind="checks", settings={"checks": [check]}),
+        )
+        for number in range(24)
+    ]
+    said: list[str] = []
+    judges = ("openai/judge", "openai/other", "openai/third")
+    given = means(server, judges=judges, say=said.append)
+    done = steelyard.run(cases, models="openai/model", samples=1, output=tmp_path / "run", means=given)
+    verdicts = {verdict.case: verdict.found for verdict in kept(done.folder, Verdict)}
+    unsure = {f"c{number:02}" for number in range(0, 24, 4)}
+    failed = {case for case, found in verdicts.items() if not found.passed}
+    checked = len(failed - unsure)
+    assert failed >= unsure
+    assert 1 <= checked <= 9
+    assert (asked(server, "judge"), asked(server, "other"), asked(server, "third")) == (24, len(failed), len(failed))
+    (sentence,) = [each for each in said if "the first judges alone decided" in each]
+    assert f"about {18 - checked} of 24 judged replies; of {checked} checked by chance" in sentence
+    assert f"decide {checked} otherwise" in sentence
+    # the same is decided again from what is stored, and nobody is asked
+    again = verify_again(done.folder, means=given)
+    assert again.summary.models[0].correct == 24 - len(failed)
+    assert asked(server, "other") == len(failed)
+
+
+def test_a_rubric_that_leaves_nobody_for_later_is_refused_before_anything_is_paid_for(
+    server: FaultServer, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="ask_first is 1, and there is 1 judge"):
+        greeted(server, tmp_path / "run", case({"rubric": "It greets.", "ask_first": 1}))
+    with pytest.raises(InputError, match="check_share has no effect without ask_first"):
+        greeted(server, tmp_path / "run", case({"rubric": "It greets.", "check_share": 0.5}), judges=("openai/judge",))
+    assert not server.requests

@@ -10,7 +10,7 @@ import msgspec
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.connect import close_providers, connect
 from steelyard.engine.tiers.judging import max_judging_tokens
-from steelyard.errors import InputError
+from steelyard.errors import InputError, VerifierError
 from steelyard.evalsets.experiments import is_same_model
 from steelyard.plugins import load_plugin
 from steelyard.records import Case, Panel
@@ -43,7 +43,19 @@ def with_judges(cases: Sequence[Case], means: RunOptions, judges: Sequence[str] 
         raise InputError(
             f"checks that are rubrics are judged on the machine that asks; run without --backend {means.backend}"
         )
-    return tuple(_with_judges(case, names) if rubric_tables(case) else case for case in cases)
+    known = tuple(_with_judges(case, names) if rubric_tables(case) else case for case in cases)
+    for case in known:
+        for table in rubric_tables(case):
+            if "ask_first" in table:
+                _check_escalation(case, table)
+    return known
+
+
+def _check_escalation(case: Case, table: dict[str, object]) -> None:
+    try:
+        rubric_check(CheckTable(table, "checks"))
+    except VerifierError as error:
+        raise InputError(f"case {short_quote(case.id)}: {error}") from None
 
 
 def with_earlier_judges(cases: Sequence[Case], earlier: Sequence[Case]) -> list[Case]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.engine.tiers.judging import JudgeConnection, JudgeRequests, SchemaFallback, stored_judgment
 from steelyard.errors import VerifierError
 from steelyard.records import Answer, Judgment, Reply, digest
 from steelyard.text import counted
-from steelyard.verifiers.checks.rubric import rubric_tables
+from steelyard.tiers.escalation import EscalatedAnswer, escalation_effects, is_drawn, together
+from steelyard.verifiers.checks.rubric import RubricCheck, rubric_check, rubric_tables
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment
+from steelyard.verifiers.response.judged import CheckTable
 
 if TYPE_CHECKING:
     from steelyard.engine.pace import CircuitBreaker, ConcurrencyLimiter
     from steelyard.protocols import Provider
+    from steelyard.records import Escalation
     from steelyard.store.journal import Journal
     from steelyard.tiers.rubrics import Rubric, RubricScore
 
@@ -74,11 +77,59 @@ class RubricJudging:
             say(
                 f"the judges of this run cost {at_least}${math.fsum(known):.4f} for {judgments}, beside its models{saved}"
             )
+        if say is not None:
+            for sentence in self._escalation_sentences():
+                say(sentence)
         return tuple(f"judge {judge} {breaker.outcome}" for judge, breaker in self._breakers.items() if breaker.broken)
+
+    def _escalation_sentences(self) -> Iterator[str]:
+        """What the first judges of a rubric decided alone, and what would change if all were asked."""
+        for effect in escalation_effects(self._escalated_answers()):
+            whole = effect.pass_rate_if_all_asked
+            rates = ""
+            if effect.pass_rate is not None and whole is not None and whole.low is not None and whole.high is not None:
+                rates = (
+                    f"; the judges who were asked pass {effect.pass_rate:.1%}, all together would pass between "
+                    f"{whole.low:.1%} and {whole.high:.1%} (95%)"
+                )
+            yield (
+                f"the first judges alone decided about {effect.alone:,} of {counted(effect.answers, 'judged reply', 'judged replies')}; "
+                f"of {effect.checked:,} checked by chance all judges decide {effect.overruled:,} otherwise{rates}"
+            )
+
+    def _escalated_answers(self) -> Iterator[EscalatedAnswer]:
+        tables = {case.id: rubric_tables(case) for case in self._journal.cases}
+        checks = {name: [rubric_check(CheckTable(each, "checks")) for each in of] for name, of in tables.items() if of}
+        wanted = {name: [each for each in of if each.escalation] for name, of in checks.items()}
+        if not any(wanted.values()):
+            return
+        replies = (fact for fact in self._journal.facts() if isinstance(fact, Reply))
+        for reply in replies:
+            for check in wanted.get(reply.case, ()):
+                if (found := self._escalated(reply, check)) is not None:
+                    yield found
+
+    def _escalated(self, reply: Reply, check: RubricCheck) -> EscalatedAnswer | None:
+        """One reply by one rubric, from what is stored; None where a judge who is asked has said nothing of use."""
+        said = {}
+        for judge in check.judges:
+            text = self._texts.get(_judgment_key(reply, check.rubric, judge))
+            found = None if text is None else judgment(text, check.rubric)
+            if found is not None and not isinstance(found, UnusableJudgeReply):
+                said[judge] = check.opinion(judge, found)
+        first = [said[judge] for judge in check.first_judges if judge in said]
+        if check.escalation is None or len(first) < len(check.first_judges):
+            return None
+        is_clear, is_whole = not check.is_unsure(first), len(said) == len(check.judges)
+        is_checked = is_clear and is_drawn(reply.key, check.rubric.digest, check.escalation)
+        if not is_whole and (is_checked or not is_clear):
+            return None
+        whole = together(said.values()) if is_whole else None
+        return EscalatedAnswer("", True, together(first), whole, is_checked)
 
     async def score(self, reply: Reply, judge: str, rubric: Rubric, task: str, text: str) -> RubricScore:
         """What a judge says of a reply; VerifierError where it said nothing that can be used."""
-        key = digest(reply.key, rubric.digest, {}, judge, 1)
+        key = _judgment_key(reply, rubric, judge)
         if key not in self._texts:
             if key not in self._failures:
                 self._failures[key] = await self._ask(key, reply, judge, rubric, task, text)
@@ -125,6 +176,10 @@ class RubricJudging:
         return JudgeConnection(judge, fallback, self._paces[provider.endpoint], self._breakers[judge])
 
 
+def _judgment_key(reply: Reply, rubric: Rubric, judge: str) -> str:
+    return digest(reply.key, rubric.digest, {}, judge, 1)
+
+
 class JudgesOfReply(NamedTuple):
     """The judges of a run, bound to one reply."""
 
@@ -133,3 +188,6 @@ class JudgesOfReply(NamedTuple):
 
     async def score(self, judge: str, rubric: Rubric, task: str, text: str) -> RubricScore:
         return await self.judging.score(self.reply, judge, rubric, task, text)
+
+    def is_drawn(self, rubric: Rubric, escalation: Escalation) -> bool:
+        return is_drawn(self.reply.key, rubric.digest, escalation)
