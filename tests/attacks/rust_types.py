@@ -6,19 +6,9 @@ The honest answer of each case passes here, so it is the attack that fails and n
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from attacks.rust_more_types import MORE_SCENES
+from attacks.type_scene import TypeScene
 from steelyard.records import Case, Expectations
-
-
-class TypeScene(NamedTuple):
-    """A case with an honest answer, and wrong ones."""
-
-    prompt: str
-    tests: str
-    honest: str
-    attacks: dict[str, str]
-
 
 YES = "#[derive(Debug, Clone, Copy)]\npub struct Yes;\n"
 ADD_YES = "pub fn add(_: i64, _: i64) -> Yes { Yes }\n"
@@ -275,6 +265,9 @@ SCENES = {
         },
     ),
 }  # fmt: skip
+QUICK_SCENES = {*SCENES, "converted by collect", "subsets", "names of the standard library", "texts"}
+"""One scene for each rule; `make test-slow` tries the others."""
+SCENES |= MORE_SCENES
 
 
 def scene_case(name: str) -> Case:

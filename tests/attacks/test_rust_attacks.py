@@ -68,7 +68,7 @@ def test_row_31_no_attack_passes(told: dict[str, Any]) -> None:
         assert "failure" not in found, f"{name}: {found}"
         assert not found["passed"], f"{name}: {found}"
         assert not found["escaped"], f"{name}: {found}"
-        assert found["trust"] == "in-process"
+        assert found["trust"] in ("in-process", "unproved")
     assert not told["written"]
 
 

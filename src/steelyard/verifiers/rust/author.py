@@ -23,6 +23,17 @@ STANDARD_TYPE_NAMES = word_set(
     "Into TryFrom TryInto FromStr AsRef ToString Fn FnMut FnOnce Drop Send Sync Sized Error"
 )
 """Names of the standard library: an answer that defines one was asked for it only where the prompt declares it."""
+IMPORTED_TYPE_NAMES = word_set(
+    "Ordering HashMap HashSet BTreeMap BTreeSet BinaryHeap VecDeque LinkedList Duration Instant SystemTime Path PathBuf "
+    "Rc Arc Weak Cell RefCell OnceCell Mutex RwLock Cow Wrapping Reverse PhantomData NonZeroU32 NonZeroU64 FromStr"
+)
+"""Names of the standard library that tests often take from what the answer imports."""
+ASKED_TYPE_PATTERN = re.compile(
+    r"\b(?:[Ii]mplement|[Dd]efine|[Cc]reate|[Bb]uild|[Ww]rite|[Dd]esign|[Mm]ake|[Pp]rovide|[Rr]e-?implement)(?:ing|s|ed)?\s+"
+    r"(?:(?:an?|the|your|own|simple|generic|basic|minimal|new|custom|pub|type|struct|enum|class|called|named)\s+)*`?(?P<name>[A-Z]\w*)"
+    r"|`?\b(?P<kind>[A-Z]\w*)(?:<[^`\n]*>)?`?\s+(?:type|struct|enum|class|trait|implementation)\b"
+)
+"""How a prompt asks for a type without a word of Rust."""
 OPERATORS_ASKED_PATTERN = re.compile(
     r"PartialEq|PartialOrd|compar(?:e|able|ison)|equal to|operator|arithmetic|scal(?:e|ing|ar)\b|==|!=|[<>]=|`[-+*/%<>!]`"
     r"|\b(?:Add|Sub|Mul|Div|Rem|Neg|Not)\b|(?:\b(?:with|by|and|or|for|supports?|overloads?|implements?)|,) [-+*/%<>]=?[ ,.;)]"
@@ -50,6 +61,8 @@ class AuthorNames(NamedTuple):
     """Types with the functions whose result the tests say to be of them."""
     operators: frozenset[str]
     """The types of which the prompt or the reference says that they work with others by operators or comparisons."""
+    imported: frozenset[str]
+    """The names of the standard library that the tests use, take from the answer, and that nobody asks the answer to define."""
     signatures: dict[str, StatedSignature]
     """The functions whose signature the prompt states, by their names."""
 
@@ -70,9 +83,14 @@ def author_names(prompt: str, known: str, tested: str) -> AuthorNames:
         types=frozenset(types),
         annotated=frozenset(_annotated(tests)),
         operators=frozenset(_types_with_operators(asked, types)),
+        imported=frozenset(used & IMPORTED_TYPE_NAMES) - declared - _asked_types(prompt),
         # in a sentence a signature needs no marks of code
         signatures=_stated_signatures([*spans, CODE_IN_PROMPT_PATTERN.sub(" ", prompt)]),
     )
+
+
+def _asked_types(prompt: str) -> set[str]:
+    return {found["name"] or found["kind"] for found in ASKED_TYPE_PATTERN.finditer(prompt)}
 
 
 def _types_with_operators(asked: str, types: set[str]) -> Iterator[str]:

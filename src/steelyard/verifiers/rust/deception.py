@@ -29,9 +29,11 @@ COMPARING_METHODS = word_set(
 """Methods by which the standard library asks the values that it holds or is given."""
 DECIDING_METHODS = COMPARING_METHODS | word_set(
     "is_ok is_err is_some is_none is_ok_and is_err_and is_some_and is_none_or eq_ignore_ascii_case is_empty "
-    "contains_key is_nan is_positive is_negative"
+    "contains_key is_nan is_positive is_negative is_subset is_superset is_disjoint find rfind binary_search"
 )
 """Methods of standard types that say whether a test passes; a type that was not asked for does not need them."""
+CONVERSION_METHODS = word_set("collect into try_into parse sum product from_iter")
+"""Methods by which tests make a value of whatever type a result has."""
 STANDARD_ROOTS = ("std::", "core::", "alloc::")
 
 
@@ -96,10 +98,12 @@ class AnswerTypes:
         trait = call.trait.rpartition("::")[2]
         is_standard = call.trait.startswith(STANDARD_ROOTS)
         left = self._own(call.receiver)
+        if posing := self._own(f"{call.receiver} {call.operand} {call.path} {call.result}") & self._author.imported:
+            return f"defines its own {max(posing)}, which the tests take for the standard library's"
         if is_standard and trait in OPERATOR_TRAIT_NAMES:
             right = self._own(call.operand) if call.operand else left
             if bool(left) == bool(right):
-                return ""
+                return self._conversion_deception(test, left | right)
             what = f"{self._plain(call.receiver)} with {self._plain(call.operand)}"
             return self._unasked(test, left | right, f"compares {what} as it likes")
         if is_standard and trait == "Not":
@@ -111,6 +115,19 @@ class AnswerTypes:
             if mixed and (call.name in COMPARING_METHODS or self._is_of_tests(call)):
                 return self._unasked(test, mixed, f"compares {', '.join(sorted(mixed))} as it likes")
         return self._method_deception(call)
+
+    def _conversion_deception(self, test: MirFunction, own: frozenset[str]) -> str:
+        """How a type that nobody asked for takes the place of one that the tests convert their values to."""
+        unasked = own - self._author.types
+        for call in test.calls if unasked else ():
+            is_standard = (call.trait or call.path).startswith(STANDARD_ROOTS)
+            if (
+                is_standard
+                and call.name in CONVERSION_METHODS
+                and (converted := self._own(f"{call.path} {call.result}") & unasked)
+            ):
+                return f"has a type of its own, {max(converted)}, which the tests convert their values to"
+        return ""
 
     def _is_of_tests(self, call: MirCall) -> bool:
         return call.path.startswith(self._tests_path)

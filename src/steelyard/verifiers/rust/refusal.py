@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from steelyard.text import word_set
+from steelyard.verifiers.rust.author import IMPORTED_TYPE_NAMES
 from steelyard.verifiers.rust.harness import HARNESS_CRATE
 from steelyard.verifiers.rust.source import RustToken, in_attribute
 
@@ -47,6 +49,30 @@ ESCAPE_FUNCTIONS = word_set(
     "process_vm_writev waitpid wait4 _exit memfd_create userfaultfd"
 )
 """Functions of the system with which a process could reach around the harness that shares it."""
+
+
+def uses_unsafe(code: Sequence[RustToken]) -> bool:
+    """Whether an answer can read and write memory that is not its own."""
+    return any(token.text == "unsafe" and token.kind == "word" for token in code)
+
+
+def replaced_standard_name(code: Sequence[RustToken], imported: Collection[str]) -> str:
+    """A name that tests take for the standard library's, and that the answer gives to something else; empty if none is.
+
+    A struct or an enum of such a name is found by the types that the tests see.
+    """
+    for number, token in enumerate(code):
+        if token.text not in imported or token.kind != "word" or not number:
+            continue
+        before = code[number - 1].text
+        if before in ("mod", "const", "static", "fn"):
+            return token.text
+        if before == "as" and code[number - 2].text not in IMPORTED_TYPE_NAMES:
+            return token.text
+        aliased = takewhile(lambda token: token.text != ";", code[number + 1 :])
+        if before == "type" and not any(other.text == token.text for other in aliased):
+            return token.text
+    return ""
 
 
 def rust_refusal(code: Sequence[RustToken]) -> RustRefusal | None:

@@ -43,7 +43,7 @@ from steelyard.verifiers.rust.crate import RustCompiler
 from steelyard.verifiers.rust.deception import AnswerTypes, LentMethod
 from steelyard.verifiers.rust.harness import HarnessOutcome, HarnessReport, HarnessTestResult, harness_report
 from steelyard.verifiers.rust.linker import LinkerFinder
-from steelyard.verifiers.rust.refusal import rust_refusal
+from steelyard.verifiers.rust.refusal import RustRefusal, replaced_standard_name, rust_refusal, uses_unsafe
 from steelyard.verifiers.rust.syntax import rust_syntax_problem
 from steelyard.verifiers.rust.toolchain import toolchain
 from steelyard.verifiers.trouble import trouble_sign
@@ -101,7 +101,7 @@ class RustVerifier:
 
     @cached_property
     def version(self) -> str:
-        return f"rust 5, {toolchain().version}"
+        return f"rust 6, {toolchain().version}"
 
     def check(self, case: Case) -> None:
         toolchain()
@@ -148,6 +148,9 @@ class RustVerifier:
             return Finding(label=FailureLabel.NO_CODE, reason=f"no code in the reply ({extracted.how})")
         read = rust_source.rust_tokens(extracted.code)
         refused = rust_refusal(read)
+        if replaced := replaced_standard_name(read, _author(case).imported):
+            reason = f"defines its own {replaced}, which the tests take for the standard library's"
+            refused = RustRefusal(tampered=True, reason=reason)
         if refused:
             finding = Finding(
                 compiled=False,
@@ -169,7 +172,7 @@ class RustVerifier:
             finding,
             code=extracted.code,
             missing=_missing(case, rust_source.defined_names(read)),
-            trust="in-process",
+            trust="unproved" if uses_unsafe(read) else "in-process",
             isolation=self._sandbox.level,
         )
 
