@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -58,6 +59,7 @@ def runs() -> list[TierRun]:
     ]
 
 
+@cache
 def found() -> ExperimentAnalysis:
     given = runs()
     ratings = [
@@ -79,6 +81,7 @@ def found() -> ExperimentAnalysis:
     return analyse_tiers(given, ratings, claimed, sources=SOURCES, replicates=200)
 
 
+@cache
 def example_3() -> ExperimentAnalysis:
     rates = {"T0": 0.4, "T1": 0.6, "T2": 0.7, "T3": 0.8}
     return analyse_tiers(
