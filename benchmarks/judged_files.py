@@ -1,6 +1,6 @@
 """Rates of real judges, corrected by real labels: by our commands and by those of the package truescore, from the same files.
 
-    python -m benchmarks.judges --repositories DIR [--repeats 500]
+    python -m benchmarks.judges --repositories DIR [--repeats 300]
 
 DIR has the git directory of the public repository paul-rottger/exaggerated-safety, OWNER+NAME/repo. It has 450 replies of each
 of five models, which people labelled (does the reply answer in full?) and two judges: GPT-4, and a search for phrases. Some labels

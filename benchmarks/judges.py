@@ -2,7 +2,7 @@
 
     python -m benchmarks.judges --judge qwen --base-url http://127.0.0.1:8081/v1 [--out DIR]
     python -m benchmarks.judges --judge replay:examples/recordings/judged-injections.jsonl
-    python -m benchmarks.judges --repositories DIR [--repeats 500]
+    python -m benchmarks.judges --repositories DIR [--repeats 300]
 
 The last of these is about corrected rates, beside those of the package truescore on the same files: `judged_files.py`.
 Ten tasks have an empty answer. Each is judged as it is, and twice with a text that tries to steer the judge:
@@ -103,7 +103,7 @@ def main() -> None:
     wanted.add_argument(
         "--repositories", type=Path, metavar="DIR", help="copies of public repositories, OWNER+NAME/repo"
     )
-    parser.add_argument("--repeats", type=int, default=500, help="draws of labels with --repositories (default: 500)")
+    parser.add_argument("--repeats", type=int, default=300, help="draws of labels with --repositories (default: 300)")
     parser.add_argument("--base-url", default="", help="an OpenAI-compatible server")
     parser.add_argument("--out", help="keep the run here (default: a temporary folder)")
     options = parser.parse_args()
