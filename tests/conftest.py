@@ -7,8 +7,6 @@ import fcntl
 import gc
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from support.fault_server import FaultServer
+from support.forked import forked
 
 # what tests agree to is forgotten with them
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="steelyard-state-")
@@ -75,12 +74,7 @@ def _make(place: Path) -> None:
     experiment = place / "examples" / "tiers" / "experiment.toml"
     experiment.write_text(experiment.read_text("utf-8").replace("runs = 4", "runs = 1"), "utf-8")
     for name, command in COMMANDS.items():
-        ran = subprocess.run(
-            [sys.executable, "-m", "steelyard.cli", *command, "--output", f"runs/{name}"],
-            cwd=place,
-            capture_output=True,
-            text=True,
-        )
+        ran = forked("steelyard", [*command, "--output", f"runs/{name}"], place, {**os.environ})
         assert ran.returncode == 0, ran.stderr
     (place / "runs" / "broken").mkdir()
     (place / "runs" / "broken" / "run.json").write_text('{"id": 7}')

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from support.forked import forked
 from support.viewed import Viewer
 
 PAGE = (Path(__file__).parents[1] / "docs" / "extending.md").read_text("utf-8")
@@ -66,14 +67,8 @@ def place(tmp_path: Path) -> Path:
 
 def steelyard(place: Path, installed: Path, line: str | Sequence[str]) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("STEELYARD_", "PYTEST_"))}
-    return subprocess.run(
-        [sys.executable, "-m", "steelyard.cli", *(line.split() if isinstance(line, str) else line)],
-        cwd=place,
-        env={**environment, "PYTHONPATH": str(installed), "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    words = line.split() if isinstance(line, str) else line
+    return forked("steelyard", words, place, {**environment, "PYTHONPATH": str(installed), "COLUMNS": "200"})
 
 
 def command(begin: str) -> str:

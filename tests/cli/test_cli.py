@@ -118,6 +118,8 @@ def test_reports_are_written_by_suffix(place: Path) -> None:
     ("arguments", "said"),
     [
         (["run"], "no eval set"),
+        (["rnu", "evals.toml"], 'unknown command "rnu"; did you mean "run"?'),
+        (["evals.toml"], 'unknown command "evals.toml"; see steelyard --help'),
         (["run", "nowhere.toml", "-m", "python:model.py:right"], "nowhere.toml"),
         (["run", "evals.toml"], "--models"),
         (["run", "evals.toml", "-m", "pyton:model.py:right"], 'did you mean "python"?'),

@@ -25,6 +25,7 @@ from steelyard.records import Judgment
 from steelyard.store.journal import StoredRun
 from support.facts import facts
 from support.fault_server import Behaviour, FaultServer, Request, says
+from support.forked import forked
 from support.sharded import crafted, timeless, told
 
 ROOT = Path(__file__).parents[2]
@@ -53,15 +54,19 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def environment(place: Path, **variables: str) -> dict[str, str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("STEELYARD_", "OPENAI_", "CI"))}
+    return {**clean, "COLUMNS": "150", "ASKS": str(place / "asks"), **variables}
+
+
 def start(place: Path, *arguments: str, most_bytes: int = resource.RLIM_INFINITY, **variables: str) -> Any:
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
 
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("STEELYARD_", "OPENAI_", "CI"))}
     return subprocess.Popen(
         [sys.executable, "-m", "steelyard.cli", *arguments],
         cwd=place,
-        env={**clean, "COLUMNS": "150", "ASKS": str(place / "asks"), **variables},
+        env=environment(place, **variables),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -69,11 +74,10 @@ def start(place: Path, *arguments: str, most_bytes: int = resource.RLIM_INFINITY
     )
 
 
-def steelyard(place: Path, *arguments: str, **other: Any) -> tuple[int, str, str]:
-    process = start(place, *arguments, **other)
-    out, said = process.communicate(timeout=120)
-    assert "Traceback" not in said
-    return process.returncode, out, said
+def steelyard(place: Path, *arguments: str, **variables: str) -> tuple[int, str, str]:
+    ended = forked("steelyard", arguments, place, environment(place, **variables))
+    assert "Traceback" not in ended.stderr
+    return ended.returncode, ended.stdout, ended.stderr
 
 
 Run = Callable[..., tuple[int, str, str]]
@@ -355,7 +359,8 @@ def test_two_merges_into_one_folder_do_not_get_into_each_others_way(place: Path)
 @pytest.mark.parametrize("limit", [1, 4096, 1_000_000, 3_000_000])
 def test_a_file_that_may_not_grow_leaves_nothing_half(place: Path, limit: int) -> None:
     crafted(place / "shards", replies=20, size=200_000)
-    code, _, said = steelyard(place, "merge", "shards/1", "shards/2", "--output", "all", most_bytes=limit)
+    process = start(place, "merge", "shards/1", "shards/2", "--output", "all", most_bytes=limit)
+    said, code = process.communicate(timeout=120)[1], process.returncode
     assert code == 3
     assert "all: no space left" in said
     assert "nothing was written there; free some space and try again" in said

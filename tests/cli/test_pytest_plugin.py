@@ -22,6 +22,7 @@ from steelyard import gate
 from steelyard.engine.gate.sides import bless
 from steelyard.engine.run import run
 from steelyard.errors import InputError
+from support.forked import forked
 
 CAPITALS = {"france": "Paris", "japan": "Tokyo", "kenya": "Nairobi", "peru": "Lima", "egypt": "Cairo", "cuba": "Havana"}
 GATE = 'def test_model(steelyard):\n    steelyard.run("evals/").must_not_regress("main")\n'
@@ -73,14 +74,8 @@ def suite(
     """What pytest makes of a file of tests, in a process of its own."""
     (place / "test_models.py").write_text(tests, "utf-8")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("STEELYARD_", "PYTEST_", "CI"))}
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", *arguments, *([f"--steelyard-models={models}"] if models else [])],
-        cwd=place,
-        env={**clean, "COLUMNS": "200", **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    words = [*arguments, *([f"--steelyard-models={models}"] if models else [])]
+    return forked("pytest", words, place, {**clean, "COLUMNS": "200", **environment})
 
 
 def runs(place: Path) -> list[Path]:

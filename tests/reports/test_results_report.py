@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +14,11 @@ import pytest
 from steelyard.records import Answer, Case, Evidence, Finding, Verify
 from steelyard.reports.exports.attempt_rows import results_report
 from support.facts import facts
+from support.forked import forked
 
 if TYPE_CHECKING:
     from steelyard.analysis.summary import RunResults
 
-STEELYARD = Path(sys.executable).with_name("steelyard")
 CASE = Case(id="c", prompt="p", suite="s", target="t", verify=Verify(kind="response"))
 CODE = Case(id="c", prompt="p", language="python")
 
@@ -156,7 +155,7 @@ def ask(prompt, attempt):
 
 def steelyard(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("STEELYARD_", "CI"))}
-    ran = subprocess.run([STEELYARD, *arguments], cwd=place, env=clean, capture_output=True, text=True, timeout=120)
+    ran = forked("steelyard", arguments, place, clean)
     assert ran.returncode == 0, ran.stderr
     return ran
 

@@ -76,7 +76,7 @@ def difference(page: Page, one: bytes, other: bytes) -> float:
     """How far two pictures are apart, from 0 to 1."""
     seen, now = page.evaluate(TILES, [base64.b64encode(each).decode() for each in (one, other)])
     assert seen["width"] == now["width"]
-    return sum(abs(a - b) for a, b in zip(seen["tiles"], now["tiles"], strict=True)) / len(seen["tiles"])
+    return float(sum(abs(a - b) for a, b in zip(seen["tiles"], now["tiles"], strict=True)) / len(seen["tiles"]))
 
 
 def test_pictures_show_pages_as_they_are_and_pages_show_every_picture(

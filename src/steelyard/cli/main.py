@@ -86,7 +86,17 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
 
 
 def parse_options(parser: argparse.ArgumentParser, arguments: list[str]) -> argparse.Namespace:
-    """The options as given; a mistyped one is an error that names the one that was meant."""
+    """The options as given; a mistyped command or option is an error that names the one that was meant."""
+    commands = [sub.prog.split()[-1] for sub in _subparsers(parser)]
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
+        from difflib import get_close_matches
+
+        from steelyard.errors import InputError
+        from steelyard.text import short_quote
+
+        close = get_close_matches(arguments[0][:200], commands, n=1)
+        way_out = f'did you mean "{close[0]}"?' if close else "see steelyard --help"
+        raise InputError(f"unknown command {short_quote(arguments[0])}; {way_out}")
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
         from difflib import get_close_matches

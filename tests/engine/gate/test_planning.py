@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +24,7 @@ from steelyard.errors import InputError
 from steelyard.evalsets import load
 from steelyard.providers.prices import Prices
 from steelyard.records import Case, Price, Verify
+from support.forked import forked
 from support.gate_simulation import SIZES, SUITES, Integers, dropped, rates
 
 FREE = Prices({})
@@ -257,8 +257,7 @@ def place(tmp_path: Path) -> Path:
 
 def steelyard(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("STEELYARD_", "OPENAI_", "CI"))}
-    command = [str(Path(sys.executable).with_name("steelyard")), "plan", *arguments]
-    return subprocess.run(command, cwd=place, env=clean, capture_output=True, text=True, timeout=120)
+    return forked("steelyard", ["plan", *arguments], place, clean)
 
 
 def test_the_command_plans_without_a_key(place: Path) -> None:

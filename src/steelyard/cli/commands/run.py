@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     check_report_paths(options.report or ())
     paths = [*options.evalset, *(options.eval_set or ())]
     if not paths:
-        raise InputError("no eval set; name a file or a folder, such as: steelyard run examples/python-basics.toml")
+        raise InputError("no eval set; name a file or a folder (steelyard init writes one): steelyard run evals/")
     with user_output_on_stderr():
         loaded = arguments.load_eval_sets(paths, options)
     warn(loaded.problems)

@@ -43,7 +43,9 @@ def write_starter(folder: Path, environment: Mapping[str, str]) -> StarterFolder
         files[Path("recordings", recording.name)] = recording.read_bytes()
     standing = [str(folder / path) for path in files if (folder / path).exists()]
     if standing:
-        raise InputError(f"{', '.join(standing)}: already exists; nothing was written")
+        raise InputError(
+            f"{', '.join(standing)}: already exists; nothing was written; name another folder, such as: steelyard init more"
+        )
     for path, content in files.items():
         try:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
