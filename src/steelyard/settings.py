@@ -113,6 +113,7 @@ BUILT_IN_PROVIDERS = {
     "lmstudio": _BuiltInProvider(url="http://127.0.0.1:1234/v1", urls=("LMSTUDIO_BASE_URL",)),
     "replay": _BuiltInProvider(type="replay"),
     "command": _BuiltInProvider(type="command"),
+    "pydantic-ai": _BuiltInProvider(type="pydantic-ai"),
     "python": _BuiltInProvider(type="python"),
 }
 """Providers that need no settings file."""

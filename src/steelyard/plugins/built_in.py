@@ -55,6 +55,7 @@ BUILT_IN_PLUGINS: Mapping[PluginKind, Mapping[str, str]] = {
         "openai": "steelyard.providers.formats.openai:connect",
         "openai-completions": "steelyard.providers.formats.completions:connect",
         "openai-responses": "steelyard.providers.formats.responses:connect",
+        "pydantic-ai": "steelyard.providers.pydantic_ai:connect",
         "python": "steelyard.providers.command:connect_function",
         "replay": "steelyard.providers.replay:connect",
     },

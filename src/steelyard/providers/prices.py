@@ -65,6 +65,8 @@ class Prices:
 
 def _listed(model: str, input_tokens: int = 0) -> Price | None:
     provider, _, name = model.partition("/")
+    if provider == "pydantic-ai":
+        provider, _, name = name.replace("/", ":", ":" not in name).partition(":")
     if provider.partition(":")[0] in PROVIDERS_WITHOUT_LIST_PRICES or not name:
         return None
     return listed_price(provider, name, input_tokens=input_tokens)

@@ -160,10 +160,10 @@ class HttpEndpoint:
         finally:
             if is_success:
                 # the beginning of an answer that broke off is stored as well: it was paid for
-                delivery.body = self._without_secrets(bytes(received))
+                delivery.body = self.without_secrets(bytes(received))
         self.headroom = headroom(response.headers)
         if not response.is_success:
-            self._refuse(response, bytes(received), body)
+            self.refuse(response, bytes(received), body)
         return HttpExchange(delivery.body, response.headers, time.monotonic() - started, delivery, arrivals)
 
     def _new_client(self, kept_connections: int) -> httpx2.AsyncClient:
@@ -255,7 +255,8 @@ class HttpEndpoint:
             f"{self.url}: sent {sent}, not the answer expected ({error}): {start!r}; is the base URL right?"
         )
 
-    def _refuse(self, response: httpx2.Response, received: bytes, sent: Any) -> None:
+    def refuse(self, response: httpx2.Response, received: bytes, sent: Any) -> None:
+        """Raise what a response without success means."""
         status = response.status_code
         content = decoded_error(received)
         message_text = self.clean(error_message(content))
@@ -280,7 +281,8 @@ class HttpEndpoint:
             text = text.replace(secret, "***")
         return text
 
-    def _without_secrets(self, body: bytes) -> bytes:
+    def without_secrets(self, body: bytes) -> bytes:
+        """A body without our keys."""
         for secret in self._secrets:
             body = body.replace(secret.encode(), b"***")
         return body
