@@ -183,51 +183,9 @@ CODE_RESULTS: list[tuple[str, Any, dict[str, tuple[int, int]]]] = [
 
 OTHER_RESULTS: list[tuple[str, Any, dict[str, tuple[int, int]]]] = [
     (
-        "swe-bench/org__model.run-1.json",
-        {
-            "total_instances": 4,
-            "resolved_instances": 1,
-            "resolved_ids": ["a__b-1"],
-            "unresolved_ids": ["a__b-2"],
-            "empty_patch_ids": ["a__b-3"],
-            "error_ids": ["a__b-4"],
-            "incomplete_ids": ["a__b-5"],
-            "schema_version": 2,
-        },
-        {"org/model": (1, 3)},
-    ),
-    (
-        "swe-bench/logs/org__model/a__b-1/report.json",
-        {
-            "a__b-1": {
-                "patch_is_None": False,
-                "patch_exists": True,
-                "patch_successfully_applied": True,
-                "resolved": False,
-                "tests_status": {"FAIL_TO_PASS": {"success": [], "failure": ["test_x"]}},
-            }
-        },
-        {"org/model": (0, 1)},
-    ),
-    (
         "swe-bench/predictions/preds.jsonl",
         '{"instance_id": "a__b-1", "model_name_or_path": "m", "model_patch": "diff"}',
         {"m": (0, 0)},
-    ),
-    (
-        "harbor/job/hello__x1/result.json",
-        {
-            "id": "1",
-            "task_name": "hello",
-            "trial_name": "hello__x1",
-            "task_checksum": "c",
-            "agent_info": {"name": "oracle", "version": "1", "model_info": {"name": "m", "provider": "p"}},
-            "agent_result": {"n_input_tokens": 5, "n_cache_tokens": None, "n_output_tokens": 2, "cost_usd": 0.5},
-            "verifier_result": {"rewards": {"reward": 1.0}},
-            "exception_info": None,
-            "started_at": "2026-01-01T00:00:00",
-        },
-        {"oracle/p/m": (1, 1)},
     ),
     (
         "scores/braintrust.jsonl",
@@ -267,10 +225,49 @@ def test_results_of_code_benchmarks_are_recognised_and_counted(tmp_path: Path) -
         assert len({len(each.cases) for each in tallies}) == 1
         done = import_recordings([path], output=tmp_path / "runs" / name.replace("/", "-"), root=tmp_path)
         assert sum(model.attempts for model in done.summary.models) == sum(tried for _, tried in expected.values())
-    folders = {"multipl-e": "humaneval-rs-m-0.2-reworded", "harbor": "job", "swe-bench": "logs"}
-    for name, folder in folders.items():
-        assert reader_names(tmp_path / name / folder) == [name]
-        assert recorded_side(str(tmp_path / name / folder)).models
+    folder = tmp_path / "multipl-e" / "humaneval-rs-m-0.2-reworded"
+    assert reader_names(folder) == ["multipl-e"]
+    assert recorded_side(str(folder)).models
+
+
+def test_a_job_of_harbor_has_its_rewards_and_misses_what_has_none() -> None:
+    folder = OTHER_TOOLS / "harbor"
+    (figures,) = json.loads((folder / "result.json").read_bytes())["stats"]["evals"].values()
+    (tally,) = recorded_tallies([str(folder)]).tallies
+    found = {case: (passed, tried) for case, passed, tried in zip(tally.cases, tally.passed, tally.tried, strict=True)}
+    assert found == {"broken": (0, 0), "right": (2, 2), "wrong": (0, 2)}
+    assert (sum(tally.tried), tally.missing) == (figures["n_trials"], figures["n_errors"])
+    assert sum(tally.passed) / (sum(tally.tried) + tally.missing) == figures["metrics"][0]["mean"], "it counts 0 there"
+    trials = {each.case: each for each in RecordedFiles([folder]).attempts()}
+    right, broken = trials["right"], trials["broken"]
+    assert broken.failure.startswith("RewardFileNotFoundError: ")
+    assert right.answer is not None
+    assert right.answer.latency is not None
+    assert 0 < right.answer.latency < 1
+    assert right.tests
+
+
+def test_reports_of_swe_bench_say_the_same_as_those_of_its_instances(tmp_path: Path) -> None:
+    folder = OTHER_TOOLS / "swe-bench"
+    for name in ("new", "old"):
+        report = folder / f"org__{name}.run-1.json"
+        stats = json.loads(report.read_bytes())
+        (whole,) = recorded_tallies([str(report)]).tallies
+        (parts,) = recorded_tallies([str(folder / "logs" / "run-1" / f"org__{name}")]).tallies
+        assert (whole.model, sum(whole.passed), sum(whole.tried), whole.missing) == (
+            f"org/{name}",
+            stats["resolved_instances"],
+            stats["completed_instances"],
+            stats["error_instances"],
+        )
+        assert (parts.model, sum(parts.passed), sum(parts.tried)) == (whole.model, sum(whole.passed), sum(whole.tried))
+    wrong = next(each for each in RecordedFiles([folder / "logs"]).attempts() if each.passed is False)
+    assert wrong.reason == "failed tests/test_a.py::test_new"
+    stats |= {"empty_patch_ids": ["a__b-3"], "incomplete_ids": ["a__b-5"]}
+    (tmp_path / report.name).write_text(json.dumps(stats), "utf-8")
+    odd = RecordedFiles([tmp_path / report.name])
+    assert [each.reason for each in odd.attempts() if each.case == "a__b-3"] == ["empty patch"]
+    assert [problem.what for problem in odd.problems] == ["1 instance not run, and left out"]
 
 
 def test_results_of_evalplus_have_the_figures_that_it_prints() -> None:

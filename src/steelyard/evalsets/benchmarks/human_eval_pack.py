@@ -100,7 +100,7 @@ def human_eval_pack_table(row: dict[str, Any]) -> dict[str, Any] | None:
 
 def _verify(language: _Language, texts: dict[str, str], program: str) -> dict[str, Any]:
     test, command = texts["test"], language.command
-    files = {}
+    files: dict[str, str] = {}
     if language.fence == "js":
         test = THROWING_ASSERT + test
     elif language.fence == "java":

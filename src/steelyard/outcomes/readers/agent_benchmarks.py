@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from steelyard.errors import Problem
 from steelyard.outcomes.readers.sources import beginning, first_object, json_document, json_lines, number, text, whole
 from steelyard.protocols import ForeignFile
 from steelyard.records import Answer, Cost, RecordedAttempt
+from steelyard.text import counted
 
 MAX_PATCH_BYTES = 64 << 20
 
@@ -33,6 +35,7 @@ class _Report(msgspec.Struct):
 class _InstanceReport(msgspec.Struct):
     resolved: bool
     patch_successfully_applied: bool = True
+    infra_failure_reason: str = ""
     tests_status: dict[str, Any] = {}
 
 
@@ -79,7 +82,7 @@ def _report_attempts(path: Path) -> Iterator[RecordedAttempt | Problem]:
         for instance in ids:
             yield _attempt(instance, model.replace("__", "/"), passed, None, reason)
     if report.incomplete_ids:
-        what = f"{len(report.incomplete_ids)} instances were not run, and are left out"
+        what = f"{counted(len(report.incomplete_ids), 'instance')} not run, and left out"
         yield Problem(str(path), 0, what, fatal=False)
 
 
@@ -98,7 +101,8 @@ def _instance_attempts(path: Path) -> Iterator[RecordedAttempt]:
         ]
         reason = f"failed {', '.join(failed[:5])}" if failed else "not resolved"
         if not found.patch_successfully_applied:
-            reason = "the patch does not apply"
+            fault = found.infra_failure_reason
+            reason = f"the environment may be at fault: {fault}" if fault else "the patch does not apply"
         yield _attempt(instance, model, found.resolved, text_of_patch, "" if found.resolved else reason)
 
 
@@ -156,6 +160,19 @@ class _HarborException(msgspec.Struct):
     exception_message: str = ""
 
 
+class _HarborPhase(msgspec.Struct):
+    started_at: str | None = None
+    finished_at: str | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        try:
+            took = datetime.fromisoformat(self.finished_at or "") - datetime.fromisoformat(self.started_at or "")
+        except (ValueError, TypeError):
+            return None
+        return took.total_seconds() if took.total_seconds() >= 0 else None
+
+
 class _HarborTrial(msgspec.Struct):
     task_name: str
     trial_name: str
@@ -164,6 +181,7 @@ class _HarborTrial(msgspec.Struct):
     agent_result: _HarborUsage | None = None
     verifier_result: _HarborRewards | None = None
     exception_info: _HarborException | None = None
+    agent_execution: _HarborPhase | None = None
     started_at: str | None = None
 
 
@@ -215,6 +233,7 @@ def _trial_attempt(trial: _HarborTrial) -> RecordedAttempt:
             output_tokens=whole(usage.n_output_tokens),
             cached_tokens=whole(usage.n_cache_tokens),
             cost=None if usd is None else Cost(usd=usd, source="harbor"),
+            latency=trial.agent_execution.seconds if trial.agent_execution else None,
         ),
         levels={key: value >= 1 for key, value in values.items()} if len(values) > 1 else {},
         failure=failure,
