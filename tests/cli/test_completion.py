@@ -32,3 +32,8 @@ def test_other_shells_read_their_script(shell: str, tmp_path: Path) -> None:
     assert "base-url" in script
     if shutil.which(shell):
         assert subprocess.run([shell, "-n"], input=script, text=True).returncode == 0
+    if shell == "fish" and shutil.which(shell):
+        (tmp_path / "steelyard.fish").write_text(script, "utf-8")
+        ask = "source steelyard.fish; complete -C 'steelyard re'; complete -C 'steelyard resume latest --base'"
+        ran = subprocess.run([shell, "-c", ask], cwd=tmp_path, capture_output=True, text=True)
+        assert [line.split()[0] for line in ran.stdout.splitlines()] == ["repairs", "report", "resume", "--base-url"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 
 from steelyard.reports.charts.spec import Axis, Chart, ChartPanel, Layer, Point, share_axis
 from steelyard.reports.charts.svg import svg_element, svg_file
@@ -64,3 +65,14 @@ def test_a_file_follows_the_theme_of_its_reader() -> None:
     text = svg_file(hostile())
     assert text.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
     assert "@media (prefers-color-scheme: dark)" in text
+
+
+def test_labels_of_panels_above_each_other_do_not_touch() -> None:
+    points = (Point(0.1, 0.2), Point(0.7, 0.9))
+    panels = tuple(ChartPanel(share_axis("x"), share_axis(name), (Layer("dot", points, 0),)) for name in "ab")
+    page = Elements(str(svg_element(Chart("two", "", "", "", panels, ("a",), (("b",),)))))
+    labels = sorted(
+        float(said["y"] or 0) for tag, said in page.found if tag == "text" and said.get("text-anchor") == "end"
+    )
+    assert len(labels) >= 4
+    assert min(after - before for before, after in pairwise(labels)) >= 10

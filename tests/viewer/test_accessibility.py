@@ -32,6 +32,8 @@ PAGES = {
     "compare": "compare",
     "compare-runs": "compare?baseline=monday&current=tuesday&state=all",
     "compare-models": f"compare?{MODELS}&case=reverse-words",
+    "attempt-against": f"runs/tuesday/attempt?{CELL}&against=2",
+    "history": "history",
     "tiers": "runs/tiers/tiers",
     "suites": "runs/suites/suites",
     "broken": "runs/broken",

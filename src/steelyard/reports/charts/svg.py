@@ -116,7 +116,9 @@ class _Drawing:
         self.shapes: list[Markup] = []
         below = self._legend(top)
         for panel in chart.panels:
-            below = self._panel(panel, below + 6, is_last=panel is chart.panels[-1])
+            # the lowest label of a panel and the highest of the next must not touch; a title keeps them apart
+            gap = 6 if panel is chart.panels[0] or panel.title else 16
+            below = self._panel(panel, below + gap, is_last=panel is chart.panels[-1])
         self.height = below + 4
 
     @property
