@@ -530,6 +530,7 @@ def test_a_dry_run_bounds_conversations_with_their_users(scripted: Callable[[Scr
     doubled = bounds(talk, samples=2)[0].most_usd
     assert doubled == pytest.approx(2 * model.most_usd)
     assert "of up to 3 turns, at most $" in forecast_text([model])
+    assert forecast_text([played]).startswith(f"user {name}: 2 requests about 1 case, at most $")
     longer = bounds(msgspec.structs.replace(talk, max_turns=5000))[0].most_usd
     assert longer is not None
     assert longer > 1000 * model.most_usd

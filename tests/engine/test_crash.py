@@ -18,7 +18,7 @@ import pytest
 
 from support.facts import facts
 
-CASES, SAMPLES = 25, 20
+CASES, SAMPLES = 25, 12
 ATTEMPTS = CASES * SAMPLES
 
 MODEL = """
@@ -85,7 +85,7 @@ class Place:
         """Wait until the journal has so many lines; the process must still be at work then."""
         while self.lines() < lines:
             assert process.poll() is None, process.communicate()
-            time.sleep(0.002)
+            time.sleep(0.01)
         assert process.poll() is None
 
     def asks(self) -> list[Asked]:

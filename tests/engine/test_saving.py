@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 import steelyard
 from steelyard import Case, Means, Settings
-from steelyard.protocols import ProviderSettings
+from steelyard.protocols import Delivery, ProviderSettings
+from steelyard.providers.formats import bedrock, openai
 from steelyard.providers.formats.anthropic import connect
 from steelyard.providers.prompt_cache import TRIAL_WRITTEN_TOKENS, PromptCacheMarks
 from steelyard.records import Answer, Attempt, Price, Spending
@@ -18,7 +21,7 @@ from steelyard.reports.figures import spending_text
 from support.asking import answer, attempt
 from support.batch_server import BatchServer
 from support.facts import facts
-from support.fault_server import Exchange, FaultServer
+from support.fault_server import Exchange, FaultServer, ok, refuses
 
 PAGE = (Path(__file__).parents[2] / "docs" / "saving.md").read_text("utf-8")
 PRICE = Price(input=3, output=15, cached=0.3, cache_write=3.75, batch_discount=0.5)
@@ -113,6 +116,46 @@ def test_only_what_is_long_and_asked_again_is_marked(server: FaultServer) -> Non
     assert [marks(attempt(LONG), 1), marks(attempt(LONG), 3), marks(attempt("short"), 3)] == [0, 1, 0]
     assert marks(attempt("short", system=LONG), 1) == 1
     assert server.requests[-1].body["system"][-1]["cache_control"] == {"type": "ephemeral"}
+
+
+def test_openrouter_and_bedrock_get_marks_for_models_that_need_them(server: FaultServer) -> None:
+    def requested(kind: str, model: str, asked: Attempt, samples: int = 3) -> Any:
+        settings = ProviderSettings(type="x", api_key="k", base_url=server.url, dialect="openrouter")
+        provider: Any = {"chat": openai, "converse": bedrock}[kind].connect(model, settings)[model]
+        return provider.request(msgspec.structs.replace(asked, samples=samples))
+
+    claude, both = "anthropic/claude-x", attempt("Question?", system=LONG)
+    chat = requested("chat", claude, both)["messages"]
+    assert [part["cache_control"] for message in chat for part in message["content"]] == [{"type": "ephemeral"}] * 2
+    assert [message["content"][0]["text"] for message in chat] == [LONG, "Question?"]
+    assert "cache_control" not in json.dumps(requested("chat", "openai/x", both))
+    assert "cache_control" not in json.dumps(requested("chat", claude, attempt(LONG), samples=1))
+
+    point = {"cachePoint": {"type": "default"}}
+    converse = requested("converse", "eu.anthropic.claude-sonnet-4-v1:0", both)
+    assert converse["system"] == [{"text": LONG}, point]
+    assert converse["messages"] == [{"role": "user", "content": [{"text": "Question?"}, point]}]
+    shared = msgspec.structs.replace(attempt(f"{LONG}Question?"), shared_characters=len(LONG))
+    judged = requested("converse", "amazon.nova-pro-v1:0", shared, samples=1)
+    assert judged["messages"][0]["content"] == [{"text": LONG}, point, {"text": "Question?"}]
+    for old in ("anthropic.claude-3-haiku-x", "meta.llama3"):
+        assert "cachePoint" not in json.dumps(requested("converse", old, both))
+
+
+def test_a_model_that_knows_no_marks_is_asked_without_them(server: FaultServer) -> None:
+    refusal = refuses(400, "Your request did not allow prompt caching. See the documentation.")
+    server.script = lambda request: refusal if "cachePoint" in json.dumps(request.body) else ok
+    model = "anthropic.claude-sonnet-4"
+    settings = ProviderSettings(type="bedrock", api_key="k", base_url=server.url)
+    (provider,) = bedrock.connect(model, settings).values()
+
+    async def ask_twice() -> None:
+        for expected in (2, 3):
+            await provider.ask(msgspec.structs.replace(attempt(LONG), samples=3), Delivery())
+            assert len(server.requests) == expected
+        await provider.close()
+
+    asyncio.run(ask_twice())
 
 
 @pytest.mark.parametrize(("read", "saves"), [(0, False), (10 * TRIAL_WRITTEN_TOKENS, True)])

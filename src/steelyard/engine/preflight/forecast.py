@@ -44,6 +44,8 @@ class Forecast(NamedTuple):
     """How many requests an attempt can take; more than one in a conversation."""
     calls_tools: bool = False
     """Whether results of tools are in the price, as large as they are assumed to be."""
+    is_beside: bool = False
+    """Whether these are requests to a judge or to a model that plays the user, which are no attempts."""
 
 
 def forecast(
@@ -108,7 +110,7 @@ def _user_forecasts(
         bounds = user_bounds(prices, next(iter(providers), user), talks)
         requests = sum(min(talk.case.user.max_turns, talk.case.turn_limit) for talk in talks if talk.case.user)
         cases = len({talk.case.id for talk in talks})
-        yield Forecast(f"user {user}", cases, requests * times, _total_cost(bounds, times))
+        yield Forecast(f"user {user}", cases, requests * times, _total_cost(bounds, times), is_beside=True)
 
 
 def _judge_forecast(
@@ -117,7 +119,7 @@ def _judge_forecast(
     """What a judge would be asked about checks that are rubrics."""
     judged = sum(judge in rubric_judges([case]) for case in cases)
     bounds = [prices.bound(judge, *size) for size in sizes]
-    return Forecast(f"judge {judge}", judged, len(sizes) * times, _total_cost(bounds, times))
+    return Forecast(f"judge {judge}", judged, len(sizes) * times, _total_cost(bounds, times), is_beside=True)
 
 
 def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOptions()) -> list[Forecast]:
@@ -154,7 +156,8 @@ def forecast_experiment(loaded: LoadedExperiment, *, means: RunOptions = RunOpti
             bounds = [prices.bound(name, *size) for size in sizes]
             always = position < len(panel.first_judges)
             label = f"judge {name}" if always else f"judge {name}, if asked about every answer"
-            found.append(Forecast(label, len(cases), len(bounds) * times, _total_cost(bounds, times)))
+            most = _total_cost(bounds, times)
+            found.append(Forecast(label, len(cases), len(bounds) * times, most, is_beside=True))
     return found
 
 
@@ -198,9 +201,8 @@ def _total_cost(bounds: Sequence[float | None], times: int = 1) -> float | None:
 
 def forecast_text(forecasts: Sequence[Forecast], *, about: str = "attempt at", total: bool = False) -> str:
     """A line for each model, and one for all of them together where that is wanted."""
-    one, preposition = about.split()
     lines = [
-        f"{each.model}: {counted(each.attempts, one)} {preposition} {counted(each.cases, 'case')}{_turns_text(each)}, "
+        f"{each.model}: {_requests_text(each, 'request about' if each.is_beside else about)}, "
         f"{_price_text(each.most_usd)}{_batch_text(each)}"
         for each in forecasts
     ]
@@ -215,8 +217,10 @@ def forecast_text(forecasts: Sequence[Forecast], *, about: str = "attempt at", t
     return "".join(f"{each}\n" for each in lines)
 
 
-def _turns_text(each: Forecast) -> str:
-    return f" of up to {each.turns:,} turns" if each.turns > 1 else ""
+def _requests_text(each: Forecast, about: str) -> str:
+    one, preposition = about.split()
+    turns = f" of up to {each.turns:,} turns" if each.turns > 1 else ""
+    return f"{counted(each.attempts, one)} {preposition} {counted(each.cases, 'case')}{turns}"
 
 
 def _price_text(dollars: float | None) -> str:

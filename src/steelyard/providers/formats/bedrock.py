@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
-from steelyard.errors import InputError
-from steelyard.protocols import OfferedModel, Provider, ProviderSettings
+from steelyard.errors import InputError, Rejected
+from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings
 from steelyard.providers.bodies import LenientNumbers, as_dict, content_text, json_value, strict_dict, strict_list
 from steelyard.providers.faults import FaultKind, finish_kind, settled_finish
 from steelyard.providers.formats.anthropic import arguments_object
@@ -29,6 +29,7 @@ from steelyard.providers.formats.parts import (
     system_text,
 )
 from steelyard.providers.formats.sigv4 import AwsCredentials, signed_headers
+from steelyard.providers.prompt_cache import PromptCacheMarks
 from steelyard.providers.wire import RequestSigner
 from steelyard.records import Answer, Attempt, ContentPart, Message, ToolCall
 
@@ -43,6 +44,9 @@ INFERENCE_NAMES = {
 """Parameters of all models; the others are passed on to the model as they are."""
 REQUEST_FIELDS = ("guardrailConfig", "performanceConfig", "serviceTier", "requestMetadata")
 """Parameters of the format's own."""
+CACHING_MODEL_PATTERN = re.compile(r"anthropic\.claude-(?!v|instant|3-(haiku|sonnet|opus))|amazon\.nova")
+"""Models that cache the beginning of a prompt where a request says so; others refuse the mark, or do it by themselves."""
+CACHE_REFUSAL_PATTERN = re.compile(r"cache.?point|prompt caching", re.IGNORECASE)
 EVENT_PRELUDE = struct.Struct(">III")
 STRING_HEADER = 7
 
@@ -58,6 +62,7 @@ class BedrockProvider(HttpModel):
             raise InputError("provider bedrock: no region; set AWS_REGION, such as us-east-1, or give --base-url")
         headers, sign, secrets = _authentication(settings)
         super().__init__(model, settings, headers, sign=sign, secrets=secrets)
+        self._cache_marks = PromptCacheMarks(as_blocks=True)
 
     def path(self, *, streams: bool) -> str:
         return f"/model/{quote(self.model, safe='')}/converse" + ("-stream" if streams else "")
@@ -90,7 +95,19 @@ class BedrockProvider(HttpModel):
             described = {"name": name, "schema": json.dumps(schema)}
             output["textFormat"] = {"type": "json_schema", "structure": {"jsonSchema": described}}
         filled = {"inferenceConfig": config, "outputConfig": output, "additionalModelRequestFields": given}
-        return body | {name: value for name, value in filled.items() if value}
+        whole = body | {name: value for name, value in filled.items() if value}
+        if not CACHING_MODEL_PATTERN.search(self.model):
+            return whole
+        return self._cache_marks.marked(whole, attempt.samples, attempt.shared_characters)
+
+    async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:
+        try:
+            return await super().ask(attempt, delivery)
+        except Rejected as error:
+            if not self._cache_marks.saves or not CACHE_REFUSAL_PATTERN.search(str(error)):
+                raise
+            self._cache_marks.refuse()
+        return await super().ask(attempt, delivery)
 
     def unsupported(self, parameters: Mapping[str, Any]) -> str:
         if parameters.get("reasoning_effort") in ("none", "minimal"):
@@ -113,7 +130,7 @@ class BedrockProvider(HttpModel):
             for name in ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens")
         )
         thoughts = [as_dict(as_dict(block.get("reasoningContent")).get("reasoningText")) for block in blocks]
-        return Answer(
+        found = Answer(
             text=text,
             finish=finish,
             reasoning="".join(content_text(thought.get("text")) for thought in thoughts),
@@ -126,6 +143,8 @@ class BedrockProvider(HttpModel):
             native=tuple(blocks) if calls else (),
             note="; ".join(filter(None, (note, numbers.note))),
         )
+        self._cache_marks.learn(found)
+        return found
 
     def events(self, body: bytes) -> Iterator[tuple[int, dict[str, Any]]] | None:
         return _events(body) if body.startswith(b"\0") else None

@@ -29,6 +29,7 @@ from steelyard.providers.formats.parts import (
     media_type,
     not_in_format,
 )
+from steelyard.providers.prompt_cache import PromptCacheMarks
 from steelyard.records import Answer, Attempt, ContentPart, Finish, Message, MessageRole
 
 
@@ -49,6 +50,7 @@ class OpenAIProvider(HttpModel):
     def __init__(self, model: str, settings: ProviderSettings, *, base_url: str = "", dialect: str = "") -> None:
         super().__init__(model, settings, self.key_headers(settings), base_url=base_url)
         self.dialect_name, self.dialect = chat_dialect(dialect or settings.dialect, self.endpoint)
+        self._cache_marks = PromptCacheMarks()
         if self.dialect.stream_usage:
             self.stream_fields = {"stream": True, "stream_options": {"include_usage": True}}
 
@@ -73,7 +75,10 @@ class OpenAIProvider(HttpModel):
                 }
                 for tool in attempt.tools
             ]
-        return body | in_dialect(attempt.parameters, self.dialect)
+        whole = body | in_dialect(attempt.parameters, self.dialect)
+        if self.dialect_name != "openrouter" or not self.model.startswith("anthropic/"):
+            return whole
+        return self._cache_marks.marked_chat(whole, attempt.samples, attempt.shared_characters)
 
     def unsupported(self, parameters: Mapping[str, Any]) -> str:
         return unsupported_in(self.dialect, parameters)
@@ -99,7 +104,9 @@ class OpenAIProvider(HttpModel):
             native=chat_native(message, calls, self.dialect_name),
             note=note,
         )
-        return answer_with_usage(answer, response)
+        answer = answer_with_usage(answer, response)
+        self._cache_marks.learn(answer)
+        return answer
 
     def choice(self, completion: dict[str, Any], sent: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """The first choice and the others; raises if there is none, or an error in it."""
@@ -181,6 +188,7 @@ def answer_with_usage(bare_answer: Answer, completion: dict[str, Any]) -> Answer
         input_tokens=numbers.tokens("prompt_tokens", usage.get("prompt_tokens")),
         output_tokens=numbers.tokens("completion_tokens", usage.get("completion_tokens")),
         cached_tokens=numbers.tokens("cached_tokens", cached),
+        cache_write_tokens=numbers.tokens("cache_write_tokens", inputs.get("cache_write_tokens")),
         reasoning_tokens=numbers.tokens("reasoning_tokens", outputs.get("reasoning_tokens")),
         cost=numbers.cost("cost", usage.get("cost"), "the provider"),
         request_id=str(completion.get("id") or ""),
