@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from steelyard import records
+from steelyard.analysis.case_attempts import MAX_FLAGGED_ATTEMPTS
 from steelyard.analysis.hard_cases import hardest_cases
-from steelyard.analysis.model_summary import MAX_FLAGGED_ATTEMPTS
 from steelyard.analysis.summary import (
     CaseSummary,
     Flag,

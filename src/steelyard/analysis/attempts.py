@@ -129,8 +129,8 @@ class AttemptTable(msgspec.Struct, frozen=True, array_like=True):
     columns: tuple[Column, ...]
     """Sorted, like the models of a summary."""
     digests: tuple[VerdictDigest, ...]
-    rows: tuple[AttemptRow, ...]
-    """Cases in order, then columns, then numbers."""
+    rows: Sequence[AttemptRow]
+    """Cases in order, then columns, then numbers; those of a large run stay on disk."""
     journals: tuple[str, ...] = ()
     """The names of the journals, in the order of the places."""
     judged_key_hashes: bytes = b""
@@ -203,7 +203,7 @@ class AttemptTableBuilder:
         self._orders = {case.id: order for order, case in enumerate(cases)}
         self._tests = [case.tests_digest for case in cases]
         self._notes = FactNotes(scoring.find_rule(rule or info.rule, info.rules), info.require_trust)
-        self._histories: dict[AttemptKey, _AttemptHistory] = {}
+        self._histories: dict[AttemptKey, AttemptHistory] = {}
         self._columns = set(planned_columns(info))
         self._judged_key_hashes, self._judgment_places = bytearray(), bytearray()
         self._touched: set[AttemptKey] = set()
@@ -225,11 +225,7 @@ class AttemptTableBuilder:
         if order is None:
             return None
         key = order, sys.intern(fact.model), sys.intern(fact.tier), fact.number
-        history = self._histories.get(key)
-        if history is None:
-            history = self._histories[key] = _AttemptHistory()
-        if self._last is not None:
-            self._touched.add(key)
+        history = self.history(key)
         self._notes.place = place
         if isinstance(fact, Reply):
             history.add_reply(fact.key, self._notes.reply(fact))
@@ -241,7 +237,18 @@ class AttemptTableBuilder:
             history.add_verdict(fact.ask, None)
         elif isinstance(fact, Failure) and fact.stage != "judge":
             history.add_failure(self._notes.failure(fact))
+        else:
+            history.add_judging()
         return None
+
+    def history(self, key: AttemptKey) -> AttemptHistory:
+        """What the facts say of an attempt so far, to which another is added."""
+        history = self._histories.get(key)
+        if history is None:
+            history = self._histories[key] = AttemptHistory()
+        if self._last is not None:
+            self._touched.add(key)
+        return history
 
     def counting_places(self) -> Iterator[int]:
         """The places of the facts that count."""
@@ -267,51 +274,59 @@ class AttemptTableBuilder:
                 is_known = at < len(rows) and rows[at][:3] == row[:3]
                 rows[at : at + is_known] = [row]
         self._columns, self._touched = set(columns), set()
-        self._last = AttemptTable(
+        self._last = self._with_rows(columns, tuple(rows), journals, problems)
+        return self._last
+
+    def _with_rows(
+        self, columns: tuple[Column, ...], rows: Sequence[AttemptRow], journals: Iterable[str], problems: Iterable[str]
+    ) -> AttemptTable:
+        return AttemptTable(
             columns=columns,
             digests=tuple(self._notes.digests),
-            rows=tuple(rows),
+            rows=rows,
             journals=tuple(journals),
             judged_key_hashes=bytes(self._judged_key_hashes),
             judgment_places=bytes(self._judgment_places),
             problems=tuple(problems),
         )
-        return self._last
 
-    def _row(self, columns: Mapping[tuple[str, ...], int], key: AttemptKey, history: _AttemptHistory) -> AttemptRow:
+    def _row(self, columns: Mapping[tuple[str, ...], int], key: AttemptKey, history: AttemptHistory) -> AttemptRow:
         order, model, tier, number = key
         return self._notes.row(order, columns[model, tier], number, self._cases[order], *history.parts())
 
 
 @dataclass(slots=True)
-class _AttemptHistory:
+class AttemptHistory:
     """What the facts so far say about one attempt."""
 
     key: str = ""
     """The key of the last reply."""
-    reply: _ReplyNote | None = None
+    reply: ReplyNote | None = None
     ask: str = ""
     """The key of the reply that was verified."""
-    verdict: _VerdictNote | None = None
-    failure: _FailureNote | None = None
+    verdict: VerdictNote | None = None
+    failure: FailureNote | None = None
 
-    def add_reply(self, key: str, reply: _ReplyNote) -> None:
+    def add_reply(self, key: str, reply: ReplyNote) -> None:
         self.key, self.reply, self.failure = key, reply, None
 
-    def add_verdict(self, ask: str, verdict: _VerdictNote | None) -> None:
+    def add_verdict(self, ask: str, verdict: VerdictNote | None) -> None:
         if self.failure is not None and self.failure.stage == "verify":
             self.failure = None
         # a late verdict on an older reply must not hide the one on the reply that counts
         if verdict is not None and (self.verdict is None or ask == self.key or self.ask != self.key):
             self.ask, self.verdict = self.key if ask == self.key else ask, verdict
 
-    def add_failure(self, failure: _FailureNote) -> None:
+    def add_failure(self, failure: FailureNote) -> None:
         self.failure = failure
         if self.verdict is not None and self.verdict.key_hash == _key_hash(failure.key):
             # with the key of the verdict it takes the verdict back: the machine that reached it was broken
             self.ask, self.verdict = "", None
 
-    def parts(self) -> tuple[_ReplyNote | None, _VerdictNote | None, _FailureNote | None]:
+    def add_judging(self) -> None:
+        """Take note of a fact about judges, which changes nothing here but that the attempt is known."""
+
+    def parts(self) -> tuple[ReplyNote | None, VerdictNote | None, FailureNote | None]:
         """The reply that counts, its verdict, and the failure that took the verdict's place if it has none."""
         if self.reply is None or self.ask != self.key:
             return self.reply, None, self.failure
@@ -321,11 +336,11 @@ class _AttemptHistory:
         return self.reply, self.verdict, None
 
 
-_ReplyNote = tuple[str, float | None, float | None, int | None, int | None, str, bool, tuple[str, ...], int]
+ReplyNote = tuple[str, float | None, float | None, int | None, int | None, str, bool, tuple[str, ...], int]
 """What is kept of a reply: the fields of its row from `finish` to `reply_place`."""
 
 
-class _VerdictNote(NamedTuple):
+class VerdictNote(NamedTuple):
     """What is kept of a verdict."""
 
     digest: int
@@ -343,7 +358,7 @@ class _ScoredDigest(NamedTuple):
     label: str
 
 
-class _FailureNote(NamedTuple):
+class FailureNote(NamedTuple):
     """What is kept of a failure."""
 
     stage: str
@@ -370,7 +385,7 @@ class FactNotes:
         scored = self._scored[digest]
         return scored.outcome == "correct", scored.score
 
-    def reply(self, reply: Reply) -> _ReplyNote:
+    def reply(self, reply: Reply) -> ReplyNote:
         answer = reply.answer
         usd = answer.cost.usd if answer.cost else None
         tokens = answer.input_tokens, answer.output_tokens
@@ -379,7 +394,7 @@ class FactNotes:
         )
         return answer.finish, answer.latency, usd, *tokens, reply.at, is_empty, reply.cached_from, self.place
 
-    def verdict(self, case: Case, verdict: Verdict) -> _VerdictNote:
+    def verdict(self, case: Case, verdict: Verdict) -> VerdictNote:
         digest = _verdict_digest(case, verdict, self._require_trust)
         index = self.digests.setdefault(digest, len(self.digests))
         is_correct = digest.measured.correct
@@ -393,10 +408,10 @@ class FactNotes:
             reason = f"passed, but {where}, and only {self._require_trust} passes count"
         else:
             reason = one_line(scoring.finding_failure_reason(case, verdict.found))
-        return _VerdictNote(index, reason, _key_hash(verdict.key), self.place)
+        return VerdictNote(index, reason, _key_hash(verdict.key), self.place)
 
-    def failure(self, failure: Failure) -> _FailureNote:
-        return _FailureNote(failure.stage, failure.key, one_line(failure.message), failure.at, self.place)
+    def failure(self, failure: Failure) -> FailureNote:
+        return FailureNote(failure.stage, failure.key, one_line(failure.message), failure.at, self.place)
 
     def row(
         self,
@@ -404,9 +419,9 @@ class FactNotes:
         column: int,
         number: int,
         case: Case,
-        reply: _ReplyNote | None,
-        verdict: _VerdictNote | None,
-        failure: _FailureNote | None,
+        reply: ReplyNote | None,
+        verdict: VerdictNote | None,
+        failure: FailureNote | None,
     ) -> AttemptRow:
         """The row of an attempt from the facts that count."""
         if reply is not None and verdict is not None:

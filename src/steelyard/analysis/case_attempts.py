@@ -3,26 +3,82 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice, repeat
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
 
-from steelyard.analysis.attempts import NO_PLACE, AttemptRow, AttemptTable, Column, planned_columns
+from steelyard.analysis.attempts import (
+    NO_PLACE,
+    AttemptRow,
+    AttemptTable,
+    Column,
+    VerdictDigest,
+    planned_columns,
+    row_index,
+)
 from steelyard.analysis.estimates import Estimate, mean
 from steelyard.records import Case, RunInfo
+
+MAX_FLAGGED_ATTEMPTS = 20
+"""Attempts to look at that are named; the others are only counted."""
+Counted = TypeVar("Counted")
+Counts = tuple[tuple[Counted, int], ...]
+"""How often each of some things occurs."""
+
+
+class ReplyTotals(NamedTuple):
+    """What the replies to some attempts add up to."""
+
+    replies: int = 0
+    cost_usd: float | None = None
+    """What the priced replies cost; None when no reply has a price."""
+    unpriced: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    empty: int = 0
+    finishes: Counts[str] = ()
+    latencies: int = 0
+    """How many of the replies have a latency that is known."""
+    seconds: float = 0.0
+    """The sum of these latencies."""
+    waits: Sequence[float] = ()
+    """Where the case belongs to a suite: seconds until each reply, infinity for one that timed out."""
+    cached: tuple[tuple[tuple[str, ...], int, float], ...] = ()
+    """Where replies from the reply cache come from, each with how many, and what was paid there."""
+
+
+NO_REPLIES = ReplyTotals()
 
 
 @dataclass(slots=True)
 class CaseAttempts:
-    """The attempts of one model, under one tier, at one case."""
+    """What the attempts of one model, under one tier, at one case add up to: as large for a million attempts as for ten."""
 
     case: Case
     is_asked: bool = False
     """Whether any fact is about it."""
+    judged: int = 0
     correct: int = 0
-    answered: list[AttemptRow] = field(default_factory=list)
-    judged: list[AttemptRow] = field(default_factory=list)
-    missing: Counter[str] = field(default_factory=Counter)
+    digests: Counts[int] = ()
+    """How many judged attempts have each digest."""
+    classes: Counts[str] = ()
+    """How many judged attempts are of each class."""
+    scores: Counts[float] = ()
+    """How many judged attempts have each score, in ascending order; those without one are left out."""
+    cost: float | None = 0.0
+    """What the judged attempts cost; None if a price is unknown."""
+    first_wrong: int | None = None
+    """The number of the first attempt that was judged and not correct; None if there was none."""
+    why: str = ""
+    """The most frequent reason of these."""
+    flagged: tuple[AttemptRow, ...] = ()
+    """The first judged attempts that were caught forging their result, and the first that did not come out the same every time."""
+    replies: ReplyTotals = NO_REPLIES
+    missing: Counts[str] = ()
     """How many attempts have no verdict, by the reason."""
 
     @property
@@ -31,23 +87,18 @@ class CaseAttempts:
         return case_group(self.case)
 
     @property
-    def classes(self) -> Counter[str]:
-        """How many judged attempts are of each class."""
-        return Counter("pass" if row.outcome == "correct" else row.failure for row in self.judged)
-
-    @property
-    def cost(self) -> float | None:
-        """What the judged attempts cost; None if a price is unknown."""
-        known = [row.cost_usd for row in self.judged if row.cost_usd is not None]
-        return math.fsum(known) if len(known) == len(self.judged) else None
+    def unjudged(self) -> int:
+        """How many attempts have no verdict."""
+        return sum(count for _, count in self.missing)
 
     @property
     def planned(self) -> int:
-        return len(self.judged) + self.missing.total()
+        return self.judged + self.unjudged
 
     def values(self, of: Sequence[float | None]) -> list[float]:
         """One value for every judged attempt that has it, given the value of each digest."""
-        return [value for row in self.judged if (value := of[row.digest]) is not None]
+        known = ((value, count) for digest, count in self.digests if (value := of[digest]) is not None)
+        return [each for value, count in known for each in repeat(value, count)]
 
 
 CasesByColumn = dict[Column, dict[int, CaseAttempts]]
@@ -57,32 +108,97 @@ CasesByColumn = dict[Column, dict[int, CaseAttempts]]
 def attempts_by_case(
     info: RunInfo, cases: Sequence[Case], table: AttemptTable, *, rows: Iterable[AttemptRow] | None = None
 ) -> CasesByColumn:
-    """All rows, or some of them, by model and case, with the attempts that were planned and not begun."""
+    """All rows, or some of them, by model and case, with the attempts that were planned and not begun; rows are read once, in order."""
     # a model that never answered is missing, not absent
     found: CasesByColumn = {column: {} for column in planned_columns(info)}
     by_judges = {order for order, case in enumerate(cases) if case.by_judges}
-    for row in table.rows if rows is None else rows:
-        if row.case in by_judges:
-            continue
-        by_case = found.setdefault(table.columns[row.column], {})
-        attempts = by_case.get(row.case)
-        if attempts is None:
-            attempts = by_case[row.case] = CaseAttempts(cases[row.case], is_asked=True)
-        if row.reply_place != NO_PLACE:
-            attempts.answered.append(row)
-        if row.digest != NO_PLACE:
-            attempts.correct += row.outcome == "correct"
-            attempts.judged.append(row)
-        else:
-            attempts.missing["no verdict yet" if row.failure_place == NO_PLACE else row.reason] += 1
+    totals = _CaseTotals(table.digests)
+    for (order, index), group in groupby(table.rows if rows is None else rows, key=itemgetter(0, 1)):
+        if order not in by_judges:
+            found.setdefault(table.columns[index], {})[order] = totals.of(cases[order], list(group))
     for column, by_case in found.items():
         for order, case in enumerate(cases):
             if order in by_judges or (order not in by_case and info.unrecorded.get(column.model, 0)):
                 continue
             attempts = by_case.setdefault(order, CaseAttempts(case))
             if (unasked := (info.fair_samples(column.model, case.id) or 0) - attempts.planned) > 0:
-                attempts.missing["not asked yet"] += unasked
+                missing = Counter(dict(attempts.missing)) + Counter({"not asked yet": unasked})
+                attempts.missing = tuple(missing.items())
     return {column: dict(sorted(found[column].items())) for column in sorted(found)}
+
+
+class _CaseTotals:
+    """Adds up the attempts at one case after the other; what many cases have alike is kept once."""
+
+    def __init__(self, digests: Sequence[VerdictDigest]) -> None:
+        self._tampered = {index for index, digest in enumerate(digests) if digest.tampered}
+        self._disagreed = {index for index, digest in enumerate(digests) if digest.disagreed}
+        self._shared: dict[Counts[Any], Counts[Any]] = {}
+        self._shared_scores: dict[Counts[float], Counts[float]] = {}
+
+    def of(self, case: Case, rows: Sequence[AttemptRow]) -> CaseAttempts:
+        judged = [row for row in rows if row.digest != NO_PLACE]
+        wrong = [row for row in judged if row.outcome != "correct"]
+        prices = [row.cost_usd for row in judged if row.cost_usd is not None]
+        scores = Counter(row.score for row in judged if row.score is not None)
+        return CaseAttempts(
+            case,
+            is_asked=True,
+            judged=len(judged),
+            correct=len(judged) - len(wrong),
+            digests=self._counts(Counter(row.digest for row in judged)),
+            classes=self._counts(Counter({"pass": len(judged) - len(wrong)}) + Counter(row.failure for row in wrong)),
+            # scores are kept apart: 1 and 1.0 are equal, and yet not the same
+            scores=self._shared_scores.setdefault(score_counts := tuple(sorted(scores.items())), score_counts),
+            cost=math.fsum(prices) if len(prices) == len(judged) else None,
+            first_wrong=min((row.number for row in wrong), default=None),
+            why=most_frequent(row.reason for row in wrong),
+            flagged=self._flagged(judged),
+            replies=self._replies(case, [row for row in rows if row.reply_place != NO_PLACE]),
+            missing=self._counts(
+                Counter(
+                    "no verdict yet" if row.failure_place == NO_PLACE else row.reason
+                    for row in rows
+                    if row.digest == NO_PLACE
+                )
+            ),
+        )
+
+    def _counts(self, counts: Mapping[Any, int]) -> Counts[Any]:
+        known = tuple(counts.items())
+        return self._shared.setdefault(known, known)
+
+    def _flagged(self, judged: Sequence[AttemptRow]) -> tuple[AttemptRow, ...]:
+        if not self._tampered and not self._disagreed:
+            return ()
+        first = (
+            islice((row for row in judged if row.digest in wanted), MAX_FLAGGED_ATTEMPTS)
+            for wanted in (self._tampered, self._disagreed)
+        )
+        return tuple(sorted({row[:3]: row for rows in first for row in rows}.values(), key=row_index))
+
+    def _replies(self, case: Case, rows: Sequence[AttemptRow]) -> ReplyTotals:
+        prices = [row.cost_usd for row in rows if row.cost_usd is not None]
+        seconds = [row.latency for row in rows if row.latency is not None]
+        cached: dict[tuple[str, ...], list[AttemptRow]] = {}
+        for row in rows:
+            if row.cached_from:
+                cached.setdefault(row.cached_from, []).append(row)
+        return ReplyTotals(
+            replies=len(rows),
+            cost_usd=math.fsum(prices) if prices else None,
+            unpriced=len(rows) - len(prices),
+            input_tokens=sum(row.input_tokens or 0 for row in rows),
+            output_tokens=sum(row.output_tokens or 0 for row in rows),
+            empty=sum(row.is_empty for row in rows),
+            finishes=self._counts(Counter(row.finish for row in rows)),
+            latencies=len(seconds),
+            seconds=math.fsum(seconds),
+            waits=array("d", (row.wait for row in rows if row.wait is not None)) if case.suite else (),
+            cached=tuple(
+                (sources, len(of), math.fsum(row.cost_usd or 0.0 for row in of)) for sources, of in cached.items()
+            ),
+        )
 
 
 def case_group(case: Case) -> str:
@@ -111,25 +227,29 @@ def mean_pass(
     `counts` are attempts and successes at each case, if success is not the same as being correct.
     """
     if counts is None:
-        counts = [(len(attempts.judged), attempts.correct) for attempts in cases]
+        counts = [(attempts.judged, attempts.correct) for attempts in cases]
     values = {pair: of(*pair, k) for pair in set(counts)}
     usable = [
         (attempts, value) for attempts, pair in zip(cases, counts, strict=True) if (value := values[pair]) is not None
     ]
-    size = sum(len(attempts.judged) for attempts, _ in usable)
+    size = sum(attempts.judged for attempts, _ in usable)
     return mean([value for _, value in usable], size, groups=groups_of(attempts for attempts, _ in usable))
 
 
 def mean_value(cases: Sequence[CaseAttempts], of: Sequence[float | None]) -> Estimate:
     """The mean over cases of the mean over their attempts, given the value of each digest."""
-    known = [(attempts, values) for attempts in cases if (values := attempts.values(of))]
-    means = [math.fsum(values) / len(values) for _, values in known]
-    return mean(means, sum(len(values) for _, values in known), groups=groups_of(attempts for attempts, _ in known))
+    known = [
+        (attempts, math.fsum(values) / len(values), len(values))
+        for attempts in cases
+        if (values := attempts.values(of))
+    ]
+    groups = groups_of(attempts for attempts, _, _ in known)
+    return mean([value for _, value, _ in known], sum(size for _, _, size in known), groups=groups)
 
 
-def total_cost(rows: Iterable[AttemptRow]) -> float | None:
+def total_cost(cases: Iterable[CaseAttempts]) -> float | None:
     """What the priced replies cost; None when no reply has a price."""
-    prices = [row.cost_usd for row in rows if row.cost_usd is not None]
+    prices = [attempts.replies.cost_usd for attempts in cases if attempts.replies.cost_usd is not None]
     return math.fsum(prices) if prices else None
 
 

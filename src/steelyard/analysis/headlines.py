@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 
 import msgspec
 
 from steelyard.analysis import scoring
-from steelyard.analysis.attempts import NO_PLACE, AttemptTable, Column, VerdictDigest
+from steelyard.analysis.attempts import AttemptTable, Column, VerdictDigest
 from steelyard.analysis.case_attempts import (
     CaseAttempts,
     attempts_by_case,
@@ -19,6 +18,7 @@ from steelyard.analysis.case_attempts import (
     total_cost,
 )
 from steelyard.analysis.estimates import Estimate, mean
+from steelyard.analysis.row_blocks import IndexFooter, TableSizes, check_rows, unpacked_footer, unpacked_rows
 from steelyard.analysis.summary import CaseSummary, Summary
 from steelyard.errors import Problem
 from steelyard.records import Case, Record, RunInfo
@@ -64,12 +64,12 @@ def _headline(column: Column, cases: Sequence[CaseAttempts], scores: Sequence[fl
     return ModelHeadline(
         model=column.model,
         tier=column.tier,
-        attempts=sum(len(attempts.judged) for attempts in cases),
+        attempts=sum(attempts.judged for attempts in cases),
         correct=sum(attempts.correct for attempts in cases),
-        missing=sum(attempts.missing.total() for attempts in cases),
+        missing=sum(attempts.unjudged for attempts in cases),
         pass_at_1=None if pass_at_1.value is None else pass_at_1,
         mean_score=None if score.value is None else score,
-        cost_usd=total_cost(row for attempts in cases for row in attempts.answered),
+        cost_usd=total_cost(cases),
     )
 
 
@@ -112,7 +112,12 @@ _summary_decoder = msgspec.msgpack.Decoder(Summary)
 
 def pack_attempt_table(fingerprint: str, table: AttemptTable, summary: Summary) -> bytes:
     """A table as bytes, with the fingerprint of its run and the summary by the run's own k and rule."""
-    return msgspec.msgpack.encode((fingerprint, table, msgspec.msgpack.encode(summary)))
+    return msgspec.msgpack.encode((fingerprint, table, pack_summary(summary)))
+
+
+def pack_summary(summary: Summary) -> bytes:
+    """A summary as bytes."""
+    return msgspec.msgpack.encode(summary)
 
 
 def unpack_attempt_table(content: bytes, fingerprint: str, cases: int) -> tuple[AttemptTable, bytes]:
@@ -120,22 +125,33 @@ def unpack_attempt_table(content: bytes, fingerprint: str, cases: int) -> tuple[
 
     Raises a ValueError where the index is damaged or belongs to another state of the run.
     """
+    view = memoryview(content)
+    footer = unpacked_footer(lambda offset, size: bytes(view[offset : offset + size]), len(content))
+    if footer is not None:
+        sizes = checked_footer(footer, fingerprint, cases)
+        blocks = (view[block.offset : block.offset + block.size] for block in footer.blocks)
+        rows = tuple(row for block in blocks for row in unpacked_rows(bytes(block), sizes))
+        return msgspec.structs.replace(footer.table, rows=rows), footer.summary
     try:
         state, table, summary = _attempt_table_decoder.decode(content)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(str(error)) from None
-    for size, indexes in (
-        (cases, set(map(attrgetter("case"), table.rows))),
-        (len(table.columns), set(map(attrgetter("column"), table.rows))),
-        (len(table.digests), set(map(attrgetter("digest"), table.rows)) - {NO_PLACE}),
-    ):
-        if indexes and not 0 <= min(indexes) <= max(indexes) < size:
-            raise ValueError("a row of a case, column or digest that does not exist")
+    _check_state(state, fingerprint, table)
+    check_rows(table.rows, TableSizes(cases, len(table.columns), len(table.digests)))
+    return msgspec.structs.replace(table, rows=tuple(table.rows)), summary
+
+
+def checked_footer(footer: IndexFooter, fingerprint: str, cases: int) -> TableSizes:
+    """What the rows of an index may be about; raises a ValueError where it belongs to another state of the run."""
+    _check_state(footer.fingerprint, fingerprint, footer.table)
+    return TableSizes(cases, len(footer.table.columns), len(footer.table.digests))
+
+
+def _check_state(state: str, fingerprint: str, table: AttemptTable) -> None:
     if not all(map(_is_valid_digest, table.digests)):
         raise ValueError("a digest that no finding has")
     if state != fingerprint:
         raise ValueError("the index of another state of the run")
-    return table, summary
 
 
 def _is_valid_digest(digest: VerdictDigest) -> bool:

@@ -8,12 +8,18 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from steelyard.analysis.case_attempts import CaseAttempts, groups_of, mean_pass, mean_value, total_cost
+from steelyard.analysis.case_attempts import (
+    MAX_FLAGGED_ATTEMPTS,
+    CaseAttempts,
+    groups_of,
+    mean_pass,
+    mean_value,
+    total_cost,
+)
 from steelyard.analysis.estimates import AttemptMeans, Estimate, attempt_mean, price_of_pass
 from steelyard.analysis.suites import SuiteScores
 from steelyard.records import Record
 from steelyard.stats.bootstrap import bootstrap
-from steelyard.stats.descriptive import percentile
 from steelyard.stats.passk import pass_at_k, pass_hat_k
 
 if TYPE_CHECKING:
@@ -26,8 +32,6 @@ if TYPE_CHECKING:
 
 MAX_BOOTSTRAP_DRAWS = 10_000_000
 """How many values a bootstrap of many cases may draw."""
-MAX_FLAGGED_ATTEMPTS = 20
-"""Attempts to look at that are named; the others are only counted."""
 
 
 class Flag(Record, frozen=True, kw_only=True):
@@ -122,11 +126,14 @@ def model_summary(
     scores: Sequence[float | None],
     k: Sequence[int],
     suites: SuiteScores | None,
+    latency_quantiles: Sequence[float | None],
 ) -> ModelSummary:
-    """One model over all its cases; `scores` are those of the digests by a rule."""
-    answered = [row for attempts in cases for row in attempts.answered]
-    waits = [row.latency for row in answered if row.latency is not None]
-    judged = Counter(row.digest for attempts in cases for row in attempts.judged)
+    """One model over all its cases; `scores` are those of the digests by a rule, quantiles the median and the 95th percentile."""
+    answered = [attempts.replies for attempts in cases]
+    judged: Counter[int] = Counter()
+    for attempts in cases:
+        for digest, count in attempts.digests:
+            judged[digest] += count
     known = [(digests[index], count) for index, count in judged.items()]
     return ModelSummary(
         model=column.model,
@@ -135,12 +142,12 @@ def model_summary(
         attempts=judged.total(),
         correct=sum(attempts.correct for attempts in cases),
         solved=sum(attempts.correct > 0 for attempts in cases),
-        missing=sum(attempts.missing.total() for attempts in cases),
+        missing=sum(attempts.unjudged for attempts in cases),
         unscored=tuple(attempts.case.id for attempts in cases if not attempts.judged),
         pass_at={size: mean_pass(pass_at_k, cases, size) for size in k},
         pass_hat={size: mean_pass(pass_hat_k, cases, size) for size in k},
         levels=_levels(cases, digests, list(judged), k),
-        flaky=sum(0 < attempts.correct < len(attempts.judged) for attempts in cases),
+        flaky=sum(0 < attempts.correct < attempts.judged for attempts in cases),
         score=mean_value(cases, scores),
         compile_rate=mean_value(cases, [digest.compiled for digest in digests]),
         test_pass_rate=mean_value(cases, [digest.measured.passing for digest in digests]),
@@ -150,16 +157,16 @@ def model_summary(
             test_pass_rate=attempt_mean((digest.measured.passing, count) for digest, count in known),
             lint=attempt_mean((digest.lint, count) for digest, count in known),
         ),
-        input_tokens=sum(row.input_tokens or 0 for row in answered),
-        output_tokens=sum(row.output_tokens or 0 for row in answered),
-        cost_usd=total_cost(answered),
-        unpriced=sum(row.cost_usd is None for row in answered),
+        input_tokens=sum(replies.input_tokens for replies in answered),
+        output_tokens=sum(replies.output_tokens for replies in answered),
+        cost_usd=total_cost(cases),
+        unpriced=sum(replies.unpriced for replies in answered),
         cost_of_pass=_cost_of_pass(cases),
         latency=_latency(cases),
-        latency_p50=percentile(waits, 0.5),
-        latency_p95=percentile(waits, 0.95),
-        truncated=sum(row.finish == "length" for row in answered),
-        empty=sum(row.is_empty for row in answered),
+        latency_p50=latency_quantiles[0],
+        latency_p95=latency_quantiles[1],
+        truncated=sum(dict(replies.finishes).get("length", 0) for replies in answered),
+        empty=sum(replies.empty for replies in answered),
         tampered=sum(count for digest, count in known if digest.tampered),
         tampered_attempts=_flags(cases, [_tampering if digest.tampered else None for digest in digests]),
         rechecked=sum(count for digest, count in known if digest.rechecked),
@@ -195,7 +202,7 @@ def _flags(cases: Sequence[CaseAttempts], reasons: Sequence[Callable[[AttemptRow
     every = (
         Flag(case=attempts.case.id, number=row.number, reason=reason(row))
         for attempts in cases
-        for row in attempts.judged
+        for row in attempts.flagged
         if (reason := reasons[row.digest])
     )
     return tuple(itertools.islice(every, MAX_FLAGGED_ATTEMPTS))
@@ -233,15 +240,14 @@ def _cost_of_pass(cases: Sequence[CaseAttempts]) -> Estimate:
     costs = [cost for attempts in judged if (cost := attempts.cost) is not None]
     if not judged or len(costs) < len(judged):
         return Estimate(value=None)
-    tried, passed = [len(attempts.judged) for attempts in judged], [attempts.correct for attempts in judged]
+    tried, passed = [attempts.judged for attempts in judged], [attempts.correct for attempts in judged]
     return price_of_pass(costs, passed, tried, groups=groups_of(judged))
 
 
 def _latency(cases: Sequence[CaseAttempts]) -> Estimate:
     """The mean over cases of their mean latency, with the bootstrap's interval: seconds have no upper end."""
-    answered = [attempts for attempts in cases if any(row.latency is not None for row in attempts.answered)]
-    waits = [[row.latency for row in attempts.answered if row.latency is not None] for attempts in answered]
-    means = [math.fsum(each) / len(each) for each in waits]
+    answered = [attempts for attempts in cases if attempts.replies.latencies]
+    means = [attempts.replies.seconds / attempts.replies.latencies for attempts in answered]
     replicates = max(1000, min(10_000, MAX_BOOTSTRAP_DRAWS // max(1, len(means))))
     groups = groups_of(answered)
     interval = (
@@ -252,7 +258,7 @@ def _latency(cases: Sequence[CaseAttempts]) -> Estimate:
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         cases=len(means),
-        attempts=sum(map(len, waits)),
+        attempts=sum(attempts.replies.latencies for attempts in answered),
     )
 
 

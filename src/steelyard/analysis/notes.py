@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from steelyard.analysis.attempts import AttemptRow
 from steelyard.records import Finish, RunInfo
 from steelyard.text import counted, line, short_quote
 
@@ -40,31 +39,30 @@ def more_attempts_note(info: RunInfo, model: str) -> Iterator[str]:
         yield f"{looked} worse than before got more attempts than the others, which moves means a little"
 
 
-def finish_notes(finishes: Sequence[str]) -> Iterator[str]:
+def finish_notes(finishes: Counter[str]) -> Iterator[str]:
     """What a reader should know about how replies ended."""
-    calls = finishes.count(Finish.TOOL_CALLS)
+    calls = finishes[Finish.TOOL_CALLS]
     if calls:
-        yield f"{calls} of {counted(len(finishes), 'reply', 'replies')} {'ends' if calls == 1 else 'end'} in tool calls: show prints them"
-    unknown = Counter(finish for finish in finishes if finish not in KNOWN_FINISHES)
-    for finish, count in sorted(unknown.items())[:MAX_NAMED_FINISHES]:
+        yield f"{calls} of {counted(finishes.total(), 'reply', 'replies')} {'ends' if calls == 1 else 'end'} in tool calls: show prints them"
+    unknown = sorted((finish, count) for finish, count in finishes.items() if finish not in KNOWN_FINISHES)
+    for finish, count in unknown[:MAX_NAMED_FINISHES]:
         yield f"{counted(count, 'reply', 'replies')} ended with the unknown finish reason {short_quote(finish)}: judged as it is"
 
 
-def cached_reply_notes(answered: Iterable[AttemptRow]) -> Iterator[str]:
-    """How many replies come from which earlier runs, and what of the cost was paid there."""
-    rows = list(answered)
-    cached = [row for row in rows if row.cached_from]
-    if not cached:
+def cached_reply_notes(replies: int, cached: Iterable[tuple[Sequence[str], int, float]]) -> Iterator[str]:
+    """How many of the replies come from which earlier runs, given with counts, and what of the cost was paid there."""
+    known = list(cached)
+    if not known:
         return
-    sources = sorted({row.cached_from[0] for row in cached})
+    sources = sorted({source for (source, *_), _, _ in known})
     more = f" and {len(sources) - MAX_NAMED_SOURCES} more" if len(sources) > MAX_NAMED_SOURCES else ""
-    paid = math.fsum(row.cost_usd or 0.0 for row in cached)
+    paid = math.fsum(usd for _, _, usd in known)
     cost = f", which paid ${paid:.4f} of the cost" if paid else ""
     whose = f"run {line(sources[0], 80)}" if len(sources) == 1 else f"{counted(len(sources), 'run')}"
     listed = (
         "" if len(sources) == 1 else f" ({', '.join(line(each, 80) for each in sources[:MAX_NAMED_SOURCES])}{more})"
     )
     yield (
-        f"{len(cached)} of {counted(len(rows), 'reply', 'replies')} were taken from {whose}{listed}{cost}: "
+        f"{sum(count for _, count, _ in known)} of {counted(replies, 'reply', 'replies')} were taken from {whose}{listed}{cost}: "
         "they are not further samples, and a comparison with their run leaves their cases out"
     )

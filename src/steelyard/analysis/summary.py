@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,7 @@ from steelyard.analysis.case_attempts import (
 )
 from steelyard.analysis.estimates import Estimate, share
 from steelyard.analysis.judged_rates import JudgedRates
+from steelyard.analysis.latency_quantiles import latency_quantiles
 from steelyard.analysis.model_summary import Flag, ModelSummary, VerificationCount, model_summary
 from steelyard.analysis.suites import SuiteCase, SuiteScores, suite_scores
 from steelyard.analysis.warnings import run_warnings
@@ -123,6 +125,7 @@ def summarise_attempts(
     sizes = sorted(set(info.k if k is None else k))
     names = {case.suite for case in cases if case.suite}
     by_column = attempts_by_case(info, cases, table)
+    quantiles = latency_quantiles(table, by_column)
     models = tuple(
         model_summary(
             column,
@@ -131,6 +134,7 @@ def summarise_attempts(
             scores,
             sizes,
             _suites(asked.values(), suites or info.suites, names) if names else None,
+            quantiles[column],
         )
         for column, asked in by_column.items()
     )
@@ -162,22 +166,21 @@ def _needs_no_verdict(info: RunInfo, cases: Sequence[Case]) -> bool:
 def _case_summary(
     column: Column, attempts: CaseAttempts, scores: Sequence[float | None], sizes: Sequence[int]
 ) -> CaseSummary:
-    tried, known = len(attempts.judged), attempts.values(scores)
-    wrong = [row for row in attempts.judged if row.outcome != "correct"]
+    tried, known = attempts.judged, attempts.values(scores)
     return CaseSummary(
         case=attempts.case.id,
         model=column.model,
         tier=column.tier,
         attempts=tried,
         correct=attempts.correct,
-        missing=attempts.missing.total(),
+        missing=attempts.unjudged,
         rate=share(attempts.correct, tried),
         score=math.fsum(known) / len(known) if known else None,
         pass_at={size: pass_at_k(tried, attempts.correct, size) for size in sizes},
         flake_rate=flip_rate(tried, attempts.correct),
         cost_usd=attempts.cost,
-        why=most_frequent([row.reason for row in wrong] if tried else attempts.missing),
-        first_wrong=min((row.number for row in wrong), default=None),
+        why=attempts.why if tried else most_frequent(Counter(dict(attempts.missing))),
+        first_wrong=attempts.first_wrong,
     )
 
 
@@ -188,9 +191,9 @@ def _suites(asked: Iterable[CaseAttempts], rule: SuiteRule, names: Collection[st
             suite=attempts.case.suite,
             group=attempts.group,
             expected=attempts.case.expected_classification,
-            classes=attempts.classes,
-            missing=attempts.missing.total(),
-            waits=[row.wait for row in attempts.answered if row.wait is not None],
+            classes=dict(attempts.classes),
+            missing=attempts.unjudged,
+            waits=attempts.replies.waits,
         )
         for attempts in asked
         if attempts.case.suite

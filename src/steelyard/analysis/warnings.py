@@ -68,12 +68,15 @@ def run_warnings(
 
 def _gaps(model: ModelSummary, asked: Collection[CaseAttempts], *, is_limited: bool) -> Iterator[str]:
     """What was cut off, not judged or not there; `is_limited` says whether a limit was asked for."""
-    replies = sum(len(attempts.answered) for attempts in asked)
+    replies = sum(attempts.replies.replies for attempts in asked)
     if 50 * model.truncated > replies:
         way_out = "raise --max-tokens" if is_limited else "it is the server's own, set --max-tokens for all models"
         yield f"{model.truncated} of {replies} replies were cut off at the token limit: {way_out}"
-    yield from finish_notes([row.finish for attempts in asked for row in attempts.answered])
-    yield from cached_reply_notes(row for attempts in asked for row in attempts.answered)
+    finishes: Counter[str] = Counter()
+    for attempts in asked:
+        finishes.update(dict(attempts.replies.finishes))
+    yield from finish_notes(finishes)
+    yield from cached_reply_notes(replies, (each for attempts in asked for each in attempts.replies.cached))
     if model.unscored:
         more = len(model.unscored) - MAX_NAMED_UNSCORED_CASES
         listed = ", ".join(model.unscored[:MAX_NAMED_UNSCORED_CASES]) + (f" and {more} more" if more > 0 else "")
@@ -82,7 +85,10 @@ def _gaps(model: ModelSummary, asked: Collection[CaseAttempts], *, is_limited: b
     if empty and model.attempts:
         yield f"no judged attempt, and so not in the overall score: suite {', '.join(empty)}"
     if model.missing:
-        reason = most_frequent(sum((attempts.missing for attempts in asked), Counter()))
+        reasons: Counter[str] = Counter()
+        for attempts in asked:
+            reasons.update(dict(attempts.missing))
+        reason = most_frequent(reasons)
         planned = model.attempts + model.missing
         yield f"{model.missing} of {planned} attempts are missing, most often: {reason}"
 
@@ -93,14 +99,14 @@ def _unknown_facts(
     """How many attempts have no score under the rule, and why."""
     if not any(unknown):
         return
-    digests = Counter(row.digest for attempts in asked for row in attempts.judged if unknown[row.digest])
+    digests = [pair for attempts in asked for pair in attempts.digests if unknown[pair[0]]]
     if digests:
-        facts = ", ".join(sorted({fact for digest in digests for fact in unknown[digest]}))
-        unscored = f"{digests.total()} of {model.attempts} attempts have no score under rule {rule}"
+        facts = ", ".join(sorted({fact for digest, _ in digests for fact in unknown[digest]}))
+        unscored = f"{sum(count for _, count in digests)} of {model.attempts} attempts have no score under rule {rule}"
         yield f"{unscored}, because these facts are unknown: {facts}"
 
 
 def _unknown_prices(model: ModelSummary, asked: Collection[CaseAttempts]) -> Iterator[str]:
-    replies = sum(len(attempts.answered) for attempts in asked)
+    replies = sum(attempts.replies.replies for attempts in asked)
     if model.unpriced:
         yield f"the price of {model.unpriced} of {replies} replies is unknown, so the cost is incomplete"

@@ -98,21 +98,24 @@ class Side(Record, frozen=True, kw_only=True):
 def run_side(name: str, rule: str, info: RunInfo, cases: Sequence[Case], table: AttemptTable) -> Side:
     """The attempts of a run, scored by a rule, as a side of a comparison."""
     # further attempts depend on the results of the others: they count in no mean
-    fair: list[AttemptRow] = []
     further: dict[tuple[int, int], list[AttemptRow]] = {}
-    for row in table.rows:
-        if not info.more or row.number <= (info.fair_samples(table.columns[row.column].model, cases[row.case].id) or 0):
-            fair.append(row)
-        elif row.outcome != "missing":
-            further.setdefault((row.column, row.case), []).append(row)
+
+    def fair_rows() -> Iterator[AttemptRow]:
+        for row in table.rows:
+            model = table.columns[row.column].model
+            if not info.more or row.number <= (info.fair_samples(model, cases[row.case].id) or 0):
+                yield row
+            elif row.outcome != "missing":
+                further.setdefault((row.column, row.case), []).append(row)
+
     indexes = {column: index for index, column in enumerate(table.columns)}
     models: dict[str, tuple[Trials, ...]] = {}
-    for column, asked in attempts_by_case(info, cases, table, rows=fair).items():
+    for column, asked in attempts_by_case(info, cases, table, rows=fair_rows()).items():
         models[column.label] = tuple(
             _trials(
                 attempts,
                 further.get((indexes[column], order), []),
-                judged_by=tuple(sorted({table.digests[row.digest].rules for row in attempts.judged})),
+                judged_by=tuple(sorted({table.digests[digest].rules for digest, _ in attempts.digests})),
                 is_planned=info.more.get(column.model, {}).get(attempts.case.id, 0)
                 > (info.fair_samples(column.model, attempts.case.id) or 0),
             )
@@ -125,24 +128,24 @@ def run_side(name: str, rule: str, info: RunInfo, cases: Sequence[Case], table: 
 def _trials(
     attempts: CaseAttempts, further: Sequence[AttemptRow], *, judged_by: tuple[str, ...], is_planned: bool
 ) -> Trials:
-    case = attempts.case
+    case, cached = attempts.case, [sources for sources, _, _ in attempts.replies.cached]
     return Trials(
         case=case.id,
         tests=case.tests_digest,
         judged_by=judged_by,
-        attempts=len(attempts.judged),
+        attempts=attempts.judged,
         passes=attempts.correct,
-        missing=attempts.missing.total(),
-        scores=score_counts(row.score for row in attempts.judged),
+        missing=attempts.unjudged,
+        scores=attempts.scores,
         suite=case.suite,
-        classes=tuple(ordered_class_counts(attempts.classes).items()) if case.suite else (),
+        classes=tuple(ordered_class_counts(dict(attempts.classes)).items()) if case.suite else (),
         group=case.group,
         critical=case.critical,
         cost_usd=attempts.cost,
         further_attempts=len(further) if is_planned else None,
         further_passes=sum(row.outcome == "correct" for row in further),
         further_scores=score_counts(row.score for row in further),
-        cached_from=tuple(sorted({run for row in (*attempts.answered, *further) for run in row.cached_from})),
+        cached_from=tuple(sorted({run for runs in (*cached, *(row.cached_from for row in further)) for run in runs})),
     )
 
 

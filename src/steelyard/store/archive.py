@@ -141,6 +141,10 @@ def _disk_error(error: Exception) -> DiskError:
 ZONED_TIMESTAMP_TYPE = "TIMESTAMP WITH TIME ZONE"
 ROWS_PER_FETCH = 1000
 """Rows that are fetched together."""
+MAX_SMALL_ARCHIVE_BYTES = 256 << 20
+"""Bytes of all copies up to which an archive is small: some hundred thousand attempts."""
+SMALL_ARCHIVE_MEMORY, LARGE_ARCHIVE_MEMORY = "100MB", "1GB"
+"""What the database may use before it spills to disk."""
 
 
 @contextmanager
@@ -150,20 +154,22 @@ def open_run_database(
     *,
     writing: Path | None = None,
     copies: Path | None = None,
-    memory: str = "1GB",
+    memory: str = "",
 ) -> Iterator[RunDatabase]:
     """The runs below a folder as tables; `writing` is the one file that an answer may be written to.
 
     A run whose copy is not of its present state gets a new one: in its folder, or where that cannot be written to, in
     the folder `copies`, and without it for the time of the question elsewhere. A run that cannot be read is left
-    out, with a warning.
+    out, with a warning. Without `memory`, a small archive gets little of it and a large one more.
     """
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve()
-        database = stack.enter_context(open_database(str(scratch), memory, threads=min(8, processor_count())))
         found, warnings = copied_runs(root, opinions, scratch, copies)
         if not found:
             raise InputError("; ".join(warnings) or no_runs_message(root))
+        size = sum(size for run in found for _, size, _ in run.copy.files())
+        memory = memory or (SMALL_ARCHIVE_MEMORY if size <= MAX_SMALL_ARCHIVE_BYTES else LARGE_ARCHIVE_MEMORY)
+        database = stack.enter_context(open_database(str(scratch), memory, threads=min(8, processor_count())))
         described = msgspec.json.encode(_run_rows(found)).decode()
         database.execute("CREATE SCHEMA stored")
         database.execute(f"CREATE TABLE stored.runs AS {RUNS_TABLE_SQL}", {"runs": described})

@@ -410,10 +410,15 @@ def _complete_lines_size(file: int) -> int:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a whole file or leave the old one as it is."""
+    write_pieces_atomically(path, (content,))
+
+
+def write_pieces_atomically(path: Path, pieces: Iterable[bytes]) -> None:
+    """The same from pieces that follow each other."""
     fresh = path.with_name(f".{path.name}.new")
     try:
         with fresh.open("wb") as file:
-            file.write(content)
+            file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(path)

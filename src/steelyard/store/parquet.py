@@ -9,20 +9,21 @@ import re
 import shutil
 import tempfile
 import time
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase, digits
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 import msgspec
 
 from steelyard.errors import InputError, SteelyardError, StoreError
 from steelyard.records import Case, Fact, RunInfo
+from steelyard.records.coded_values import CodedSequence
 from steelyard.store.database import (
     call_interruptibly,
     error_line,
@@ -130,6 +131,8 @@ FactScorer = Callable[[RunInfo, Sequence[Case], Iterable[Fact]], Sequence[FactSc
 
 COPY_FOLDER = "attempts"
 """The folder with the copy of a run's facts."""
+COPY_MEMORY = "64MB"
+"""What the database may use while it writes a copy; buffers for lines come on top."""
 LEFTOVER_SECONDS = 3600
 """Seconds after which an abandoned partial copy is removed."""
 LEGACY_COPY_FILE = "attempts.parquet"
@@ -190,8 +193,8 @@ def copy_to_parquet(folder: Path, opinions: FactScorer, target: Path | None = No
         _remove_leftovers(target)
         fresh = Path(tempfile.mkdtemp(prefix=f".{COPY_FOLDER}.", dir=target))
         # a copy needs not every core, and however long the run is, little memory
-        with tempfile.TemporaryDirectory() as scratch, open_database(scratch, "512MB", threads=1) as database:
-            facts = _fact_queries(StoredRun(folder), opinions, database, Path(scratch))
+        with tempfile.TemporaryDirectory() as scratch, open_database(scratch, COPY_MEMORY, threads=1) as database:
+            facts = _fact_queries(StoredRun(folder), opinions, Path(scratch))
             try:
                 written = _write_partitions(database, facts, fresh, USUAL_JOURNAL_LINE_BYTES)
             except duckdb.Error:
@@ -273,7 +276,7 @@ PARTITION_FLUSH_ROWS = 4_096
 """Rows that wait for their part before they are written."""
 
 FACTS_SQL = """
-SELECT $run AS run, kind, key, ask, try_cast("at" AS TIMESTAMP) AS "at", "case", suite::VARCHAR AS suite, model, coalesce(tier, '') AS tier,
+SELECT $run AS run, kind, key, ask, try_cast("at" AS TIMESTAMP) AS "at", "case", ([$suites]::VARCHAR[])[pair + 1] AS suite, model, coalesce(tier, '') AS tier,
   number, counts,
   answer.text AS reply, if(kind = 'reply', coalesce(answer.finish, 'stop'), NULL) AS finish,
   answer.input_tokens, answer.output_tokens, answer.cached_tokens, answer.reasoning_tokens,
@@ -284,7 +287,7 @@ SELECT $run AS run, kind, key, ask, try_cast("at" AS TIMESTAMP) AS "at", "case",
   found.warnings, found.passed, found.score AS own_score, found.label, found.reason, found.trust, found.isolation,
   found.tampered, if(kind = 'verdict', coalesce(found.rechecked, 0), NULL) AS rechecked,
   if(kind = 'verdict', coalesce(found.disagreed, 0), NULL) AS disagreed,
-  stage AS failure_stage, message AS failure, part
+  stage AS failure_stage, message AS failure, $part::INT AS part
 FROM read_json($journal, format = 'newline_delimited', ignore_errors = true, maximum_object_size = $largest,
   columns = {
     kind: 'VARCHAR', key: 'VARCHAR', ask: 'VARCHAR', "at": 'VARCHAR', "case": 'VARCHAR', model: 'VARCHAR',
@@ -297,8 +300,9 @@ FROM read_json($journal, format = 'newline_delimited', ignore_errors = true, max
     found: 'STRUCT(code VARCHAR, compiled BOOLEAN, tests STRUCT(outcome VARCHAR)[], warnings BIGINT, passed BOOLEAN,
       score DOUBLE, label VARCHAR, reason VARCHAR, trust VARCHAR, isolation VARCHAR, tampered VARCHAR,
       rechecked BIGINT, disagreed BIGINT)'})
-POSITIONAL JOIN $opinions AS opinion
-WHERE kind IS NOT NULL AND there
+POSITIONAL JOIN read_csv($opinions, auto_detect = false, header = false, nullstr = '',
+  columns = {counts: 'BOOLEAN', correct: 'BOOLEAN', score: 'DOUBLE', pair: 'INTEGER'}) AS opinion
+WHERE kind IS NOT NULL AND pair IS NOT NULL
 """
 """The facts of a journal, one row each, in their order; rows that a growing run has added since have no score yet."""
 
@@ -315,27 +319,23 @@ class _FactQueries(NamedTuple):
     """How many there are."""
 
 
-def _fact_queries(
-    stored: StoredRun, opinions: FactScorer, database: duckdb.DuckDBPyConnection, scratch: Path
-) -> _FactQueries:
+def _fact_queries(stored: StoredRun, opinions: FactScorer, scratch: Path) -> _FactQueries:
     """The facts of a run, each with its opinion, its suite and the part that it belongs to."""
     journals = stored.journals()
     counts = dict.fromkeys(journals, 0)
     info, cases = stored.info, stored.cases
     suites = {case.id: case.suite for case in cases}
-    numbers: dict[tuple[str | None, str | None], int] = {}
-    places = array("L")
+    places: CodedSequence[tuple[str | None, str | None]] = CodedSequence()
 
     def counted_facts() -> Iterator[Fact]:
         for path in journals:
             for fact in stored.facts_of(path):
                 counts[path] += 1
-                places.append(numbers.setdefault((fact.model, suites.get(fact.case, "")), len(numbers)))
+                places.append((fact.model, suites.get(fact.case, "")))
                 yield fact
 
     found = opinions(info, cases, counted_facts())
-    pairs = list(numbers)
-    of_suite = [suite or "" for _, suite in pairs]
+    pairs = list(places.values)
     if len(pairs) > MAX_COPY_PARTITIONS or not pairs:
         pairs = [(None, None)]
     nothing = scratch / "nothing.jsonl"
@@ -343,41 +343,36 @@ def _fact_queries(
     queries, begin = [], 0
     for place, path in enumerate(journals or [nothing]):
         end = begin + counts.get(path, 0)
-        made = found[begin:end]
-        part_numbers = places[begin : begin + len(made)]
-        part = part_numbers if len(pairs) > 1 else [0] * len(made)
-        database.register(
-            f"opinions_{place}", _score_columns(made, [of_suite[number] for number in part_numbers], part)
-        )
+        scores = scratch / f"{place}.csv"
+        with scores.open("w") as file:
+            file.writelines(_score_lines(islice(found, begin, end), islice(places.codes, begin, end)))
         damaged = {problem.line for problem in stored.damaged if problem.where == str(path)}
         # two readers need not agree on what a damaged line is, and from there on every opinion would be of another fact
         source = _undamaged_lines(path, damaged, end - begin, scratch / f"{place}.jsonl") if damaged else path
         words = {
             "$run": sql_string(info.id),
             "$journal": sql_string(escape_glob(source)),
-            "$opinions": f"opinions_{place}",
+            "$opinions": sql_string(escape_glob(scores)),
+            "$suites": ", ".join(sql_string(suite or "") for _, suite in places.values),
+            "$part": "pair" if len(pairs) > 1 else "0",
         }
         queries.append(re.sub("|".join(map(re.escape, words)), lambda word: words[word[0]], FACTS_SQL))  # noqa: B023  used at once
         begin = end
     return _FactQueries(info.id, queries, pairs, begin)
 
 
-def _score_columns(opinions: Sequence[FactScore], suites: list[str], parts: Sequence[int]) -> dict[str, Any]:
-    """Opinions as DuckDB reads them fastest, with the suite and the part of each fact."""
-    import numpy
+def _score_lines(opinions: Iterable[FactScore], pairs: Iterable[int]) -> Iterator[str]:
+    """A line for each fact that the database reads beside it: its opinion, and the number of its model and suite.
 
-    def column(values: list[Any], kind: type) -> Any:
-        known = [kind() if value is None else value for value in values]
-        return numpy.ma.array(known, mask=[value is None for value in values], dtype=kind)
-
-    return {
-        "there": column([True for _ in opinions], bool),
-        "counts": column([opinion.counts for opinion in opinions], bool),
-        "correct": column([opinion.correct for opinion in opinions], bool),
-        "score": column([opinion.score for opinion in opinions], float),
-        "suite": numpy.array(suites, dtype=object),
-        "part": numpy.array(parts, dtype=numpy.int32),
-    }
+    There may be fewer opinions than facts.
+    """
+    known: dict[tuple[FactScore, int], str] = {}
+    for each in zip(opinions, pairs, strict=False):
+        line = known.get(each)
+        if line is None:
+            values = (*each[0], each[1])
+            line = known[each] = ",".join("" if value is None else repr(value).lower() for value in values) + "\n"
+        yield line
 
 
 def _undamaged_lines(path: Path, damaged: set[int], count: int, target: Path) -> Path:

@@ -81,7 +81,7 @@ class RunView:
         self.cases: tuple[Case, ...] = moment.cases
         self.columns: tuple[Column, ...] = moment.table.columns
         """The columns of the matrix, in the order of a summary's models."""
-        self.rows: tuple[AttemptRow, ...] = moment.table.rows
+        self.rows: tuple[AttemptRow, ...] = tuple(moment.table.rows)
         """One per attempt: cases in order, then columns, then numbers."""
         self.is_growing: bool = moment.snapshot.is_locked
         """Whether somebody is writing it."""

@@ -8,24 +8,22 @@ from typing import NamedTuple
 
 import msgspec
 
-from steelyard.analysis.attempts import AttemptTable, AttemptTableBuilder, attempt_table
+from steelyard.analysis.attempts import AttemptTable
 from steelyard.analysis.headlines import (
     ATTEMPT_TABLE_VERSION,
     ModelHeadline,
     RunHeadlines,
     headlines,
     headlines_from_summary,
-    pack_attempt_table,
-    problem_sentences,
 )
 from steelyard.analysis.summary import Summary, summarise_attempts
+from steelyard.engine.results.attempt_index import index_pieces, joined_attempt_table
 from steelyard.errors import SteelyardError, StoreError
 from steelyard.records import Case, RunInfo
-from steelyard.store.journal import DECODE_ERRORS, Journal, StoredRun
+from steelyard.store.journal import DECODE_ERRORS, Journal, StoredRun, write_pieces_atomically
 from steelyard.store.run_folders import (
     ATTEMPT_INDEX_FILE,
     HEADLINE_FILE,
-    run_fingerprint,
     run_folder_snapshot,
     run_size_fingerprint,
     unknown_run_folders,
@@ -37,11 +35,7 @@ _headlines = msgspec.json.Decoder(RunHeadlines)
 
 def summarise_and_cache(journal: Journal, info: RunInfo, cases: Sequence[Case]) -> tuple[Summary, tuple[str, ...]]:
     """The summary of a run, and what went wrong, without harm, when the cache was written."""
-    builder = AttemptTableBuilder(info, cases)
-    for place, fact in journal.placed():
-        builder.add(place, fact)
-    names = [path.name for path in journal.journals()]
-    table = builder.table(names, problem_sentences(journal.damaged), is_last=True)
+    table = joined_attempt_table(journal, info, cases)
     summary = summarise_attempts(info, cases, table)
     return summary, _write_cache(journal, cases, table, summary)
 
@@ -53,10 +47,7 @@ def _write_cache(journal: Journal, cases: Sequence[Case], table: AttemptTable, s
         )
         figures = RunHeadlines(made_of=made_of, cases=len(cases), models=headlines_from_summary(cases, summary))
         journal.keep(HEADLINE_FILE, msgspec.json.format(msgspec.json.encode(figures), indent=2) + b"\n")
-        journal.keep(
-            ATTEMPT_INDEX_FILE,
-            pack_attempt_table(run_fingerprint(journal, ATTEMPT_TABLE_VERSION), table, summary),
-        )
+        write_pieces_atomically(journal.folder / ATTEMPT_INDEX_FILE, index_pieces(journal, table, summary))
     except (StoreError, OverflowError) as error:
         return (f"{journal.folder}: not prepared for the viewer, which will read the journal instead: {error}",)
     return ()
@@ -131,4 +122,4 @@ def _cached_headlines(run: StoredRun) -> tuple[ModelHeadline, ...]:
 
 def _computed_headlines(run: StoredRun) -> tuple[ModelHeadline, ...]:
     info, cases = run.info, run.cases
-    return headlines(info, cases, attempt_table(info, cases, run.facts()))
+    return headlines(info, cases, joined_attempt_table(run, info, cases))

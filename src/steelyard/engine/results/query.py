@@ -18,9 +18,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from steelyard.analysis.attempts import AttemptTableBuilder
+from steelyard.engine.results.spilled_attempts import SpilledTableBuilder
 from steelyard.errors import DiskFullError, InputError, StoreError
 from steelyard.records import Case, Fact, RunInfo
+from steelyard.records.coded_values import CodedSequence
 from steelyard.reports.tables import cell
 from steelyard.store.archive import RunDatabase, open_run_database
 from steelyard.store.files import DISK_FULL_ERRNOS
@@ -108,21 +109,20 @@ def stream_query_result(
     return answer.warnings
 
 
-def fact_scores(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact]) -> list[FactScore]:
+def fact_scores(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact]) -> CodedSequence[FactScore]:
     """For every fact of a run whether it counts, and for every verdict of the present tests its score by the run's rule."""
     known = {case.id for case in cases}
-    builder = AttemptTableBuilder(info, cases)
-    shared: dict[tuple[bool, float | None], FactScore] = {}
-    scores: list[FactScore] = []
+    builder = SpilledTableBuilder(info, cases)
+    scores: CodedSequence[FactScore] = CodedSequence()
     for place, fact in enumerate(facts):
         judged = builder.add(place, fact)
         if judged is None:
             scores.append(_SUPERSEDED_SCORE if fact.case in known else _NO_CASE_SCORE)
         else:
-            scores.append(shared.get(judged) or shared.setdefault(judged, FactScore(False, *judged)))
-    counting = {id(score): score._replace(counts=True) for score in (*shared.values(), _SUPERSEDED_SCORE)}
+            scores.append(FactScore(False, *judged))
+    counting = {score: score._replace(counts=True) for score in scores.values}
     for place in builder.counting_places():
-        scores[place] = counting[id(scores[place])]
+        scores[place] = counting[scores[place]]
     return scores
 
 

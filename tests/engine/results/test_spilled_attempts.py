@@ -1,0 +1,112 @@
+"""The attempts of a run are the same, whether they are joined in memory or in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from steelyard.analysis.attempts import AttemptTable, placed_attempt_table
+from steelyard.analysis.row_blocks import BLOCK_ROWS, INDEX_END
+from steelyard.analysis.summary import summarise_attempts
+from steelyard.engine.results.attempt_index import index_pieces, stored_attempt_table
+from steelyard.engine.results.query import fact_scores
+from steelyard.engine.results.spilled_attempts import SpilledTableBuilder
+from steelyard.engine.results.stored_rows import StoredRows
+from steelyard.errors import StoreError
+from steelyard.records import Answer, Case, Reply, RunInfo
+from steelyard.records.coded_values import CodedSequence
+from steelyard.store.journal import StoredRun, create_run, write_pieces_atomically
+from steelyard.store.parquet import FactScore
+from steelyard.store.run_folders import ATTEMPT_INDEX_FILE
+from steelyard.viewer.run_view import RunView
+from support.mixed_runs import mixed_run
+
+
+def spilled(stored: StoredRun) -> AttemptTable:
+    builder = SpilledTableBuilder(stored.info, stored.cases, stored.folder)
+    for place, fact in stored.placed():
+        builder.add(place, fact)
+    return builder.table([path.name for path in stored.journals()])
+
+
+def indexed(folder: Path) -> tuple[StoredRun, AttemptTable]:
+    """A run with the index of a large one."""
+    stored = StoredRun(folder)
+    table = spilled(stored)
+    summary = summarise_attempts(stored.info, stored.cases, table)
+    write_pieces_atomically(folder / ATTEMPT_INDEX_FILE, index_pieces(stored, table, summary))
+    return stored, table
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_table_in_a_file_is_the_table_in_memory(tmp_path: Path, seed: int) -> None:
+    stored = StoredRun(mixed_run(tmp_path / "run", seed))
+    expected = placed_attempt_table(stored.info, stored.cases, stored.placed())
+    table = spilled(stored)
+    assert isinstance(table.rows, StoredRows)
+    assert tuple(table.rows) == expected.rows
+    assert (table.columns, table.digests) == (expected.columns, expected.digests)
+    assert (table.judged_key_hashes, table.judgment_places) == (expected.judged_key_hashes, expected.judgment_places)
+    assert summarise_attempts(stored.info, stored.cases, table) == summarise_attempts(
+        stored.info, stored.cases, expected
+    )
+    # what counts is what the rows name
+    counting = [score.counts for score in fact_scores(stored.info, stored.cases, stored.facts())]
+    places = {place: number for number, (place, _) in enumerate(stored.placed())}
+    named = {
+        places[place]
+        for row in expected.rows
+        for place in (row.reply_place, row.verdict_place, row.failure_place)
+        if place >= 0
+    }
+    assert {place for place, counts in enumerate(counting) if counts} == named
+
+
+def test_an_index_in_blocks_is_read_block_by_block_and_by_the_viewer_as_a_whole(tmp_path: Path) -> None:
+    case = Case(id="a", prompt="p", target="x")
+    size = 2 * BLOCK_ROWS + 10
+    with create_run(tmp_path / "run", RunInfo(id="run", started_at="t", names=("m",), samples=size), [case]) as journal:
+        for number in range(1, size + 1):
+            answer = Answer(text="x", latency=number / 7)
+            journal.append(Reply(key=f"k{number}", at="t", case="a", model="m", number=number, asked="", answer=answer))
+    stored, table = indexed(tmp_path / "run")
+    read = stored_attempt_table(stored, stored.info, stored.cases)
+    assert isinstance(read.rows, StoredRows)
+    assert len(read.rows) == size
+    assert [row.number for row in read.rows] == list(range(1, size + 1))
+    assert read.rows[-1] == read.rows[size - 1] == table.rows[size - 1]
+    assert [row.number for row in read.rows[BLOCK_ROWS - 1 : BLOCK_ROWS + 2]] == [
+        BLOCK_ROWS + each for each in range(3)
+    ]
+    assert read.row(0, 0, BLOCK_ROWS + 5) == read.rows[BLOCK_ROWS + 4]
+    assert read.row(0, 0, size + 1) is None
+    with pytest.raises(IndexError):
+        read.rows[size]
+    assert RunView(tmp_path / "run").rows == tuple(read.rows)
+
+
+def test_a_damaged_index_in_blocks_is_made_again_or_named(tmp_path: Path) -> None:
+    stored, table = indexed(mixed_run(tmp_path / "run", 3))
+    path = tmp_path / "run" / ATTEMPT_INDEX_FILE
+    whole, rows = path.read_bytes(), tuple(table.rows)
+    for damaged in (whole[1:], whole[:-20] + whole[-16:], INDEX_END, b"\xff" * 8 + INDEX_END, whole + INDEX_END):
+        path.write_bytes(damaged)
+        assert tuple(stored_attempt_table(stored, stored.info, stored.cases).rows) == rows
+        assert RunView(tmp_path / "run").rows == rows
+    # as long as it was, so that only who reads the block can tell
+    path.write_bytes(b"\xc1" + whole[1:])
+    with pytest.raises(StoreError, match=r"damaged .*delete it, and it is made again"):
+        tuple(stored_attempt_table(stored, stored.info, stored.cases).rows)
+    assert RunView(tmp_path / "run").rows == rows
+
+
+def test_a_coded_sequence_holds_any_number_of_values() -> None:
+    scores: CodedSequence[FactScore] = CodedSequence()
+    expected = [FactScore(None, None, number / 3) for number in range(300)] * 2
+    for score in expected:
+        scores.append(score)
+    scores[5] = expected[5] = FactScore(True)
+    assert list(scores) == expected
+    assert scores[250:260] == expected[250:260]
+    assert len(scores.values) == 301
