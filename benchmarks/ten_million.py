@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 AIM_MEGABYTES = 150
-SCRIPT = '''\
+SCRIPT = """\
 import itertools
 
 count = itertools.count()
@@ -33,7 +33,7 @@ async def answer(prompt):
     word = "return" if number % 3 else "yield"
     text = f"The function keeps the numbers that it has seen in a set, so each is looked at once: {number:x} {word} {prompt}"
     return {"text": text, "input_tokens": 24, "output_tokens": 86 + number % 50}
-'''
+"""
 STEELYARD = (sys.executable, "-m", "steelyard.cli")
 
 
@@ -103,7 +103,9 @@ def measure(commands: Mapping[str, Sequence[str]], place: Path, seconds: float, 
 def write_cases(place: Path, cases: int) -> None:
     names: Iterable[str] = (f"case-{number:06}" for number in range(cases))
     with (place / "cases.jsonl").open("w") as file:
-        file.writelines(json.dumps({"id": name, "prompt": f"Write {name}.", "target": "return"}) + "\n" for name in names)
+        file.writelines(
+            json.dumps({"id": name, "prompt": f"Write {name}.", "target": "return"}) + "\n" for name in names
+        )
     (place / "scripted.py").write_text(SCRIPT)
 
 
