@@ -9,10 +9,10 @@ import pytest
 from steelyard.analysis.attempts import AttemptTable, placed_attempt_table
 from steelyard.analysis.row_blocks import BLOCK_ROWS, INDEX_END
 from steelyard.analysis.summary import summarise_attempts
-from steelyard.engine.results.attempt_index import index_pieces, stored_attempt_table
+from steelyard.engine.results.attempt_tables.attempt_index import index_pieces, stored_attempt_table
+from steelyard.engine.results.attempt_tables.spilled_attempts import SpilledTableBuilder
+from steelyard.engine.results.attempt_tables.stored_rows import StoredRows
 from steelyard.engine.results.query import fact_scores
-from steelyard.engine.results.spilled_attempts import SpilledTableBuilder
-from steelyard.engine.results.stored_rows import StoredRows
 from steelyard.errors import StoreError
 from steelyard.records import Answer, Case, Reply, RunInfo
 from steelyard.records.coded_values import CodedSequence

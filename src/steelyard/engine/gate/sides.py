@@ -16,7 +16,7 @@ from steelyard.comparison.exact_tests import CasesRule
 from steelyard.comparison.history import HistoryEntry
 from steelyard.comparison.sides import Side, Trials, run_side, score_counts, share_replies
 from steelyard.engine.gate.history import add_to_history, history_path, read_history
-from steelyard.engine.results.attempt_index import stored_attempt_table
+from steelyard.engine.results.attempt_tables.attempt_index import stored_attempt_table
 from steelyard.engine.results.counted_sides import counted_side, is_counted_file
 from steelyard.engine.results.recordings import is_recorded, recorded_side
 from steelyard.errors import InputError, Problem, check_format, did_you_mean

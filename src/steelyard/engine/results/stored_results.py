@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from steelyard.analysis.attempt_texts import StoredAttempts
 from steelyard.analysis.attempts import AttemptRow, AttemptTable
 from steelyard.analysis.summary import RunResults, summarise_attempts
-from steelyard.engine.results.attempt_index import stored_attempt_table
+from steelyard.engine.results.attempt_tables.attempt_index import stored_attempt_table
 from steelyard.engine.results.labels import with_judged_rates
 from steelyard.records import Case, RunInfo, SuiteRule
 from steelyard.store.journal import StoredRun

@@ -25,7 +25,7 @@ from steelyard.analysis.attempts import (
     VerdictNote,
 )
 from steelyard.analysis.row_blocks import TableSizes
-from steelyard.engine.results.stored_rows import StoredRows, scratch_file, write_rows
+from steelyard.engine.results.attempt_tables.stored_rows import StoredRows, scratch_file, write_rows
 from steelyard.records import Case, RunInfo
 
 MAX_PARTS = 512

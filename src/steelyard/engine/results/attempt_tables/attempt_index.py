@@ -18,8 +18,8 @@ from steelyard.analysis.headlines import (
 )
 from steelyard.analysis.row_blocks import IndexFooter, packed_footer, unpacked_footer
 from steelyard.analysis.summary import Summary
-from steelyard.engine.results.spilled_attempts import SpilledTableBuilder
-from steelyard.engine.results.stored_rows import StoredRows
+from steelyard.engine.results.attempt_tables.spilled_attempts import SpilledTableBuilder
+from steelyard.engine.results.attempt_tables.stored_rows import StoredRows
 from steelyard.errors import InputError
 from steelyard.records import Case, RunInfo
 from steelyard.store.journal import JournalReader, StoredRun, fact_offset
