@@ -1,1 +1,4 @@
-"""The attempts of stored runs without their texts, in memory or in files."""
+"""The attempts of stored runs without their texts: one row each, in memory or in a file.
+
+In come the journals of a run, or the index beside them; out come tables whose rows are read when they are asked for.
+"""
