@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
+from itertools import islice
 
 import pytest
 
@@ -19,11 +20,13 @@ from support.toolchains import needs
 
 pytestmark = needs("rustc")
 Findings = dict[tuple[str, str], Finding]
+QUICK_ATTACKS = 8
+"""How many attacks of a scene are tried in every run of the tests; `make test-slow` tries all."""
 
 
-def judged(names: Collection[str]) -> Findings:
-    """What becomes of every answer of these scenes, all of them side by side."""
-    answers = {(name, attack): code for name in names for attack, code in SCENES[name].attacks.items()}
+def judged(names: Collection[str], most: int | None = None) -> Findings:
+    """What becomes of every answer of these scenes, or of the first of each, all of them side by side."""
+    answers = {(name, attack): code for name in names for attack, code in islice(SCENES[name].attacks.items(), most)}
     answers |= {(name, "honest"): SCENES[name].honest for name in names}
     answers["texts", "reads memory"] = READS_MEMORY
 
@@ -41,7 +44,7 @@ def judged(names: Collection[str]) -> Findings:
 
 @pytest.fixture(scope="module")
 def findings() -> Findings:
-    return judged(QUICK_SCENES)
+    return judged(QUICK_SCENES, QUICK_ATTACKS)
 
 
 def only_the_honest_answer_passes(findings: Findings, name: str) -> None:
@@ -57,10 +60,9 @@ def test_only_the_honest_answer_passes(findings: Findings, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_only_the_honest_answer_passes_in_further_scenes() -> None:
-    further = SCENES.keys() - QUICK_SCENES
-    findings = judged(further)
-    for name in further:
+def test_only_the_honest_answer_passes_in_every_scene() -> None:
+    findings = judged(SCENES)
+    for name in SCENES:
         only_the_honest_answer_passes(findings, name)
 
 

@@ -114,6 +114,26 @@ BREAKAGES: dict[str, tuple[str, tuple[Case, ...]]] = {
     ),
 }
 """What is done to a machine, and the cases that no answer can pass there."""
+SYSROOT = "root=$(rustc --print sysroot)\n"
+LINKERS = '/usr/bin/ld /usr/bin/ld.bfd /usr/bin/ld.gold /usr/bin/ld.lld /usr/bin/ld.mold /usr/bin/mold "$root"/lib/rustlib/*/bin/*lld "$root"/lib/rustlib/*/bin/gcc-ld/*'
+NO_LINKER = (
+    f'{SYSROOT}printf "#!/bin/sh\\necho ld: cannot open output >&2\\nexit 1\\n" >tool\nchmod 755 tool\n'
+    f'for place in {LINKERS}\ndo test ! -f "$place" || mount --bind tool "$(readlink -f "$place")"\ndone\n'
+)
+RUST_TOOL = (
+    f'{SYSROOT}mkdir real\nmount --bind "$root" real\n'
+    'printf "#!/bin/sh\\ncase \\"\\$*\\" in *-V*|*--version*|*--print*) exec $PWD/real/bin/TOOL \\"\\$@\\";; esac\\nEND\\n" >tool\n'
+    'place="$root/bin/TOOL"\n'
+)
+BREAKAGES_OF_COMPILERS: dict[str, tuple[str, tuple[Case, ...]]] = {
+    "no linker works": (NO_LINKER, (C, RUST)),
+    "rustc is killed": (RUST_TOOL.replace("TOOL", "rustc").replace("END", "kill -9 \\$\\$") + PUT, (RUST,)),
+    "rustc has a bug": (
+        RUST_TOOL.replace("TOOL", "rustc").replace("END", "echo error: internal compiler error >\\&2; exit 101") + PUT,
+        (RUST,),
+    ),
+}
+"""The same, of compilers and linkers that tell their version."""
 
 
 def write_set(folder: Path, cases: tuple[Case, ...]) -> None:
@@ -166,11 +186,13 @@ def counting(folder: Path) -> dict[str, list[bool]]:
     }
 
 
-@pytest.mark.parametrize("breakage", BREAKAGES)
+@pytest.mark.parametrize(
+    "breakage", [*BREAKAGES, *(pytest.param(name, marks=pytest.mark.slow) for name in BREAKAGES_OF_COMPILERS)]
+)
 def test_a_broken_toolchain_makes_answers_missing_and_resume_judges_them_when_it_is_mended(
     breakage: str, tmp_path: Path
 ) -> None:
-    setup, cases = BREAKAGES[breakage]
+    setup, cases = (BREAKAGES | BREAKAGES_OF_COMPILERS)[breakage]
     cases = tuple(
         case for case in cases if shutil.which({"javascript": "node", "rust": "rustc"}.get(case.language, "cc"))
     )

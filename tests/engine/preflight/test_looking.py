@@ -5,12 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import shutil
 import subprocess
 import sys
+from collections import Counter
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from outcomes.test_read_scylla import write_run
+from outcomes.test_recordings import CODE_RESULTS, OTHER_RESULTS
 from support.audited import MARK
 
 EXAMPLES = Path(__file__).parent.parent.parent.parent / "examples"
@@ -39,33 +42,51 @@ def poisoned(value: Any) -> Any:
     return value
 
 
-def files(place: Path) -> list[Path]:
-    """Files of other tools, poisoned where they are JSON; and archives, a database, tables and a recording."""
-    made = []
-    for source in (
-        TOOLS / "inspect" / "better.json",
-        TOOLS / "promptfoo" / "results.json",
-        TOOLS / "deepeval" / "test_run.json",
-        TOOLS / "evalplus" / "model_eval_results.json",
-        TOOLS / "swe-bench" / "org__new.run-1.json",
+def poisoned_text(content: Any) -> str:
+    """A file's text that names code, where its format has room for that."""
+    if not isinstance(content, str):
+        return json.dumps(poisoned(content))
+    lines = content.splitlines()
+    if not lines[0].startswith("{"):
+        return content
+    return "".join(json.dumps({**json.loads(line), "hostile": HOSTILE}) + "\n" for line in lines)
+
+
+def files_by_reader(place: Path) -> dict[str, list[Path]]:
+    """Files of other tools by the names of their readers, poisoned where they are JSON."""
+    made: dict[str, list[Path]] = {}
+
+    def add(reader: str, name: str, content: bytes) -> None:
+        path = place / reader / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        made.setdefault(reader, []).append(path)
+
+    for name, content, _ in (*CODE_RESULTS, *OTHER_RESULTS):
+        reader, _, path = name.partition("/")
+        add(reader, path, poisoned_text(content).encode())
+    for reader, name in (
+        ("inspect", "better.json"),
+        ("promptfoo", "results.json"),
+        ("deepeval", "test_run.json"),
+        ("evalplus", "model_eval_results.json"),
+        ("every-eval-ever", "2253c735-ce38-4a07-814d-b494a9486c75.json"),
     ):
-        path = place / source.parent.name / source.name
-        path.parent.mkdir()
-        path.write_text(json.dumps(poisoned(json.loads(source.read_text()))))
-        made.append(path)
+        add(reader, name, poisoned_text(json.loads((TOOLS / reader / name).read_text())).encode())
+    (instances,) = (TOOLS / "every-eval-ever").glob("2253c735*_samples.jsonl")
+    (place / "every-eval-ever" / instances.name).write_text(poisoned_text(instances.read_text()))
     (samples,) = (TOOLS / "lm-eval" / "better").glob("samples_capitals_*")
-    lines = [json.loads(line) for line in samples.read_text().splitlines()]
-    (place / samples.name).write_text("".join(json.dumps({**line, "hostile": HOSTILE}) + "\n" for line in lines))
-    (place / "promptfoo.db").write_bytes(gzip.decompress((TOOLS / "promptfoo" / "promptfoo.db.gz").read_bytes()))
-    (place / "suite.xml").write_text(
-        f'<testsuites><testsuite><testcase classname="hostile" name="{CODE}"/></testsuite></testsuites>'
-    )
-    (place / "rows.csv").write_text(
-        f'task,model,passed\n"=cmd|{CODE}",python:hostile.py:run,1\nb,command:./hostile.sh,0\n'
-    )
-    shutil.copy(TOOLS / "inspect" / "better.eval", place)
-    names = (samples.name, "promptfoo.db", "suite.xml", "better.eval")
-    return [*made, *(place / name for name in names)]
+    add("lm-eval", samples.name, poisoned_text(samples.read_text()).encode())
+    add("promptfoo", "promptfoo.db", gzip.decompress((TOOLS / "promptfoo" / "promptfoo.db.gz").read_bytes()))
+    add("inspect", "better.eval", (TOOLS / "inspect" / "better.eval").read_bytes())
+    hostile_suite = f'<testsuites><testsuite><testcase classname="hostile" name="{CODE}"/></testsuite></testsuites>'
+    add("junit", "hostile.xml", hostile_suite.encode())
+    write_run(place / "scylla" / "T0" / "00" / "run_01", 0.5)
+    experiment = poisoned({"experiment_id": "task", "models": ["command:./hostile.sh"], "tiers_to_run": ["T0"], "n": 1})
+    (place / "scylla" / "config").mkdir()
+    (place / "scylla" / "config" / "experiment.json").write_text(json.dumps(experiment))
+    made["scylla"] = [place / "scylla"]
+    return made
 
 
 def test_looking_at_archives_recordings_and_imported_files_runs_nothing(tmp_path: Path) -> None:
@@ -76,22 +97,38 @@ def test_looking_at_archives_recordings_and_imported_files_runs_nothing(tmp_path
     reply = {"kind": "reply", "key": "0" * 32, "at": "", "case": "a", "model": "python:hostile.py:run", "number": 1}
     recording = {**reply, "answer": {"text": CODE, "finish": "stop"}}
     (tmp_path / "recording.jsonl").write_text(json.dumps(recording) + "\n")
+    rows = f'"=cmd|{CODE}",python:hostile.py:run,1\nb,command:./hostile.sh,0\n'
+    (tmp_path / "rows.csv").write_text(f"task,model,passed\n{rows}")
+    (tmp_path / "fixes.csv").write_text(
+        "problem_id,llm_name,sample_id,is_fixed\nhostile.py:run,command:./hostile.sh,1,True\n"
+    )
+    by_reader = files_by_reader(tmp_path / "files")
+    readers = {point.name for point in entry_points(group="steelyard.outcomes")}
+    assert readers - by_reader.keys() == {"table", "fixes", "results"}, "a reader without a hostile file"
     imported: list[list[str]] = []
     looks: list[list[str]] = [["show", "recording.jsonl"], ["report", "recording.jsonl", "-o", "x.json"]]
-    for number, path in enumerate(files(tmp_path)):
+    for number, path in enumerate(path for paths in by_reader.values() for path in paths):
         run = f"steelyard-runs/{number}"
         imported.append(["import", str(path), "--output", run])
-        looks += [["compare", "--baseline", str(path), "--current", str(path)], ["passk", str(path)]]
-        looks += [["show", run], ["report", run, "-o", f"{number}.html", "-o", f"{number}.json"]]
-    looks += [["passk", "rows.csv", "--case", "task"], ["list"], ["query", "SELECT * FROM attempts"]]
+        looks.append(["show", run])
+    for number, paths in enumerate(by_reader.values()):
+        path = str(paths[0])
+        looks.append(["compare", "--baseline", path, "--current", path] if number % 2 else ["passk", path])
+    for number in range(0, len(imported), 8):
+        looks += [["report", f"steelyard-runs/{number}", "-o", f"{number}.html", "-o", f"{number}.json"]]
+    looks += [["passk", "rows.csv", "--case", "task"], ["passk", "fixes.csv"], ["passk", "0.json"], ["show", "0.json"]]
+    looks += [["list"], ["query", "SELECT * FROM attempts"], ["view", "--export", "pages"]]
     told = audited(tmp_path, [*imported, *looks])
     for words, (_, said, seen) in zip([*imported, *looks], told, strict=True):
         assert seen == [], (words, said)
     assert not (tmp_path / MARK).exists()
     # what was refused would prove nothing
-    assert [words for words, (code, *_) in zip(imported, told, strict=False) if code not in (0, 3)] == []
-    ends = {words[0]: code for words, (code, *_) in zip(looks, told[len(imported) :], strict=True)}
-    assert {ends[name] for name in ("list", "query", "show", "report", "compare", "passk")} <= {0, 3}
+    refused = [(words, said) for words, (code, said, _) in zip(imported, told, strict=False) if code not in (0, 3)]
+    assert refused == []
+    read = Counter(words[0] for words, (code, *_) in zip(looks, told[len(imported) :], strict=True) if code in (0, 3))
+    assert read.keys() == {"list", "query", "show", "report", "compare", "passk", "view"}
+    assert read["show"] >= len(imported)
+    assert read["compare"] + read["passk"] > len(by_reader) * 3 // 4
 
 
 def audited(place: Path, commands: list[list[str]]) -> list[tuple[int, str, list[str]]]:
