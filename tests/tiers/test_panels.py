@@ -437,6 +437,15 @@ def test_a_panel_can_be_stored_and_has_no_number_that_json_lacks() -> None:
     assert isinstance(found.rulings[0], PanelRuling)
 
 
+def test_agreement_on_a_few_things_has_no_interval() -> None:
+    rows = [[0.1, 0.9, 0.4, 0.7, 0.2], [0.2, 0.8, 0.5, 0.7, 0.1]]
+    enough = panel_agreement(given(rows, votes=False), seed=1).scores
+    few = panel_agreement(given([row[:4] for row in rows], votes=False), seed=1).scores
+    assert enough.alpha.low is not None
+    assert (few.alpha.value is None, few.alpha.low, few.alpha.high) == (False, None, None)
+    assert "fewer than 5" in few.reasons["alpha.low"]
+
+
 def test_the_interval_of_leniency_covers_as_often_as_it_promises() -> None:
     chance = np.random.default_rng(11)
     covered, times = 0, 200

@@ -438,7 +438,9 @@ def _agreement(analysis: ExperimentAnalysis) -> Iterator[str]:
         yield f"Krippendorff's alpha of the impl rates: {panel.scores.reasons.get('alpha', 'not known')}"
     else:
         word = (
-            "reliable"
+            "too few to call it reliable"
+            if alpha.low is None
+            else "reliable"
             if alpha.value >= RELIABLE_ALPHA
             else "tentative"
             if alpha.value >= TENTATIVE_ALPHA

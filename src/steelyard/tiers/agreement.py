@@ -31,6 +31,8 @@ MIN_OUTLIER_DISTANCE = 0.1
 """A score this close to the others is not an outlier, even if the panel agrees better elsewhere."""
 MIN_JUDGES_FOR_OUTLIERS = 3
 """Judges of one thing that show which of them is off: of two, either could be."""
+MIN_ITEMS_FOR_INTERVAL = 5
+"""Redraws of fewer things that judges rated hardly differ, so their spread tells nothing."""
 SCORE_COMPARISON_DECIMALS = 9
 """The decimals to which scores are compared, so that rounding does not count as disagreement."""
 
@@ -288,7 +290,8 @@ def _agreement(table: RatingTable, level: MeasurementLevel, seed: int) -> Agreem
     ]
     items = [rated for column in zip(*rounded, strict=True) if len(rated := _known(column)) > 1]
     alpha = krippendorff_alpha(rounded, level=level)
-    interval = alpha_interval(rounded, level=level, seed=seed) if alpha is not None else None
+    is_enough = alpha is not None and len(items) >= MIN_ITEMS_FOR_INTERVAL
+    interval = alpha_interval(rounded, level=level, seed=seed) if is_enough else None
     reasons = {}
     if not items:
         reason = "no thing was rated by two judges"
@@ -296,7 +299,7 @@ def _agreement(table: RatingTable, level: MeasurementLevel, seed: int) -> Agreem
     elif alpha is None:
         reasons["alpha"] = "all ratings are the same, so nothing tells agreement from habit"
     elif interval is None:
-        reasons["alpha.low"] = reasons["alpha.high"] = "there are fewer than 2 things that two judges rated"
+        reasons["alpha.low"] = reasons["alpha.high"] = f"there are fewer than {MIN_ITEMS_FOR_INTERVAL} things that two judges rated"
     return AgreementStatistics(
         alpha=Estimate(
             value=alpha,
