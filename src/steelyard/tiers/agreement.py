@@ -299,7 +299,9 @@ def _agreement(table: RatingTable, level: MeasurementLevel, seed: int) -> Agreem
     elif alpha is None:
         reasons["alpha"] = "all ratings are the same, so nothing tells agreement from habit"
     elif interval is None:
-        reasons["alpha.low"] = reasons["alpha.high"] = f"there are fewer than {MIN_ITEMS_FOR_INTERVAL} things that two judges rated"
+        reasons["alpha.low"] = reasons["alpha.high"] = (
+            f"there are fewer than {MIN_ITEMS_FOR_INTERVAL} things that two judges rated"
+        )
     return AgreementStatistics(
         alpha=Estimate(
             value=alpha,
