@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.analysis.summary import run_results
 from steelyard.store.journal import StoredRun
 from steelyard.store.looks import gate_looks
 from support.command_line import steelyard
+from support.whole_results import run_results
 
 KEPT = Path(__file__).parent / "data" / "run-0.1.0"
 

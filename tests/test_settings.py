@@ -50,7 +50,7 @@ def test_general_keys_that_slipped_into_a_provider_are_used_with_a_warning(tmp_p
     )
     settings, problems = load(path, {})
     assert (settings.default_model, settings.max_retries) == ("gpt-5", 7)
-    assert "default_model stands inside [providers.openai]" in str(problems[0])
+    assert "default_model is inside [providers.openai]" in str(problems[0])
     assert 'did you mean "base_url"?' in str(problems[2])
 
 

@@ -161,7 +161,7 @@ def _settings(table: dict[str, Any], where: str, environment: Mapping[str, str])
             if key in known:
                 # a default_* key below a [providers.X] header is that table's to TOML, but not to its author
                 problems.append(
-                    Problem(where, 0, f"{key} stands inside [providers.{name}]; used as a general setting", False)
+                    Problem(where, 0, f"{key} is inside [providers.{name}]; used as a general setting", False)
                 )
                 table.setdefault(key, section.pop(key))
             else:
@@ -321,7 +321,9 @@ def read_env_file(path: Path, environment: MutableMapping[str, str]) -> None:
         with path.open("rb") as file:
             content = file.read(MAX_SETTINGS_BYTES + 1)
         if len(content) > MAX_SETTINGS_BYTES:
-            raise InputError(f"{path}: larger than {MAX_SETTINGS_BYTES >> 20} MB, which is no file of NAME=value lines")
+            raise InputError(
+                f"{path}: larger than {MAX_SETTINGS_BYTES >> 20} MB, which is not a file of NAME=value lines"
+            )
         lines = content.decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {getattr(error, 'strerror', None) or 'not a text file'}") from None

@@ -15,13 +15,14 @@ from steelyard import records
 from steelyard.analysis.attempts import attempt_table
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.suites import RESPONSE_CLASSES, SuiteCase, SuiteScore, SuiteScores, suite_scores
-from steelyard.analysis.summary import ModelSummary, Summary, run_results, summarise
+from steelyard.analysis.summary import ModelSummary, Summary, summarise
 from steelyard.comparison.sides import run_side
 from steelyard.errors import InputError
 from steelyard.records import Case, Fact, Finding, SuiteRule, Verdict, Verify
 from steelyard.stats.intervals import mean_interval
 from steelyard.store.journal import StoredRun, create_run
 from support.suite_facts import attempt, both, case, info, suite
+from support.whole_results import run_results
 
 SLOW = 16.0
 """Seconds that are worth half."""

@@ -17,12 +17,12 @@ from steelyard.analysis.summary import (
     ModelSummary,
     Summary,
     VerificationCount,
-    run_results,
     summarise,
 )
 from steelyard.errors import InputError
 from steelyard.records import Answer, Case, Cost, Expectations, Fact, Failure, Finding, Reply, Rule, RunInfo, Verdict
 from steelyard.reports.figures import metric_rows
+from support.whole_results import run_results
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

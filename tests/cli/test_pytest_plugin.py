@@ -145,7 +145,7 @@ BAD_INPUT = {
     """steelyard.run("evals/").must_not_regress("mian")""": 'no run "mian" here or under steelyard-runs',
     """steelyard.run("nowhere")""": "nowhere: cannot be read: No such file or directory",
     """steelyard.run("evals/").must_not_regress("latest")""": 'the baseline "latest" is this run itself; name an',
-    """steelyard.run("evals/").must_not_regress("main", margin=5)""": "alpha and margin must lie between 0 and 1",
+    """steelyard.run("evals/").must_not_regress("main", margin=5)""": "alpha and margin must be between 0 and 1",
     """steelyard.run("evals/").must_not_regress("main", on="luck")""": 'on passed or score, not on "luck"',
     """steelyard.run("evals/").must_not_regress("main", on_inconclusive="")""": "on_inconclusive is",
     """steelyard.run("evals/", sampels=3)""": 'steelyard.run: unknown argument "sampels" (known: base_url, ',

@@ -141,7 +141,7 @@ def test_an_error_of_ours_is_one_line_and_a_file_with_the_traceback_and_no_faile
     environment = {"PYTHONPATH": str(tmp_path), "TMPDIR": str(tmp_path)}
     ran = bash(place, f"{STEELYARD} show right", **environment)
     assert ran.returncode == 70
-    assert ran.stderr.startswith("steelyard: an error of ours at sitecustomize.py:4: ZeroDivisionError: no columns; ")
+    assert ran.stderr.startswith("steelyard: an internal error at sitecustomize.py:4: ZeroDivisionError: no columns; ")
     assert len(ran.stderr.splitlines()) == 1
     (stored,) = tmp_path.glob("steelyard-error-*.txt")
     assert ran.stderr.endswith(f"; report it with {stored}\n")

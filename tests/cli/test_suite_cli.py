@@ -170,7 +170,7 @@ def test_views_refuse_it_as_well(place: Path, capsys: pytest.CaptureFixture[str]
 def test_a_wrong_settings_file_is_named(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (place / "mine.toml").write_text("[suites]\nlatency_target = 40\n")
     assert run("--config", "mine.toml") == 2
-    assert "mine.toml: [suites]: the latency target must lie below the limit" in capsys.readouterr().err
+    assert "mine.toml: [suites]: the latency target must be below the limit" in capsys.readouterr().err
 
 
 def test_a_weight_for_a_suite_that_was_filtered_out_is_no_mistake(place: Path) -> None:

@@ -271,7 +271,7 @@ def test_no_odd_function_of_the_user_ends_the_run(tmp_path: Path) -> None:
         ("ValueError: broke off", True),
         ("OverflowError: the tool yielded more than 10,000 items", True),
         (
-            "TypeError: the tool returned [<function function>], which is no value for a model; return text or JSON values",
+            "TypeError: the tool returned [<function function>], which is not a value for a model; return text or JSON values",
             True,
         ),
         ("Paris", False),

@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,14 @@ from steelyard.analysis.counts import OutcomeTallies
 from steelyard.errors import InputError, Problem
 from steelyard.outcomes import parquet_counts
 from steelyard.outcomes.parquet_counts import (
+    DEFAULT_ATTEMPT_COLUMNS,
     MAX_MODEL_CASE_PAIRS,
     AttemptColumns,
     CountsMerger,
     ParquetSource,
     counts_as_arrow,
-    outcomes_from_parquet,
+    counts_from_parquet,
+    outcomes_of,
 )
 
 Row = dict[str, Any]
@@ -67,6 +70,12 @@ def plainly(rows: list[Row]) -> Told:
         )
         for model in {row["model"] for row in rows}
     }
+
+
+def outcomes_from_parquet(
+    sources: Sequence[ParquetSource], columns: AttemptColumns = DEFAULT_ATTEMPT_COLUMNS
+) -> OutcomeTallies:
+    return outcomes_of(counts_from_parquet(sources, columns), sources, columns)
 
 
 def refusal(*sources: ParquetSource, **columns: Any) -> list[Problem]:

@@ -292,7 +292,7 @@ def test_rows_about_runs_that_could_not_be_read_are_not_blamed(tmp_path: Path) -
     [
         (b"", f"runs.csv: empty; expected a header line with {HEAD.replace(',', ', ')}"),
         (b"experiment,agent_model\n", 'runs.csv:1: no column "tier" (known: agent_model, experiment)'),
-        (f"{HEAD},tier\n".encode(), 'runs.csv:1: column "tier" stands 2 times in the header'),
+        (f"{HEAD},tier\n".encode(), 'runs.csv:1: column "tier" occurs 2 times in the header'),
         (f"{HEAD}\ne,m,T0,a\xff,1\n".encode("latin-1"), "runs.csv:2: not UTF-8 text; save the file as UTF-8"),
         (f'{HEAD}\ne,m,T0,"a,1\n'.encode(), "runs.csv:2: a quote is opened on this line and never closed"),
         (f"{HEAD}\ne,m,T0,a\0,1\n".encode(), "runs.csv:2: a NUL byte; save the file as UTF-8 text"),

@@ -152,7 +152,7 @@ def test_a_missing_column_is_an_error_with_the_columns_there_are(tmp_path: Path)
 def test_a_column_that_stands_twice_is_an_error(tmp_path: Path) -> None:
     path = written(tmp_path, "m_fixes.csv", "oid,iteration_id,oid,plausible_fix\na,1,a,true\n")
     (problem,) = refusal(path)
-    assert (problem.line, problem.what) == (1, 'column "oid" stands 2 times in the header')
+    assert (problem.line, problem.what) == (1, 'column "oid" occurs 2 times in the header')
 
 
 @pytest.mark.parametrize(("row", "name"), [(",1,true", "oid"), ("a,  ,true", "iteration_id")])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from steelyard.analysis.summary import RunResults, run_results
+from steelyard.analysis.summary import RunResults
 from steelyard.records import Evidence, SuiteRule
 from steelyard.reports import html, markdown
 from steelyard.reports import json as json_report
@@ -17,6 +17,7 @@ from steelyard.reports.terminal import summary_text
 from steelyard.reports.terminal_attempt import attempt_text
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 from support.suite_facts import attempt, both, case, info, suite
+from support.whole_results import run_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable

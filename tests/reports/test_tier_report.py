@@ -276,7 +276,7 @@ def test_an_addition_that_may_be_chance_is_said_to_buy_nothing() -> None:
     assert addition_text(each).startswith("T1 over T0 buys ")
     assert "points of pass rate" in addition_text(each)
     (model,) = analyse_tiers(_two_tiers(1)).models
-    assert "buys nothing that can be told from chance" in addition_text(model.ablation[0])
+    assert "buys nothing that can be distinguished from chance" in addition_text(model.ablation[0])
 
 
 def test_the_heat_map_tells_tiers_and_cases_apart() -> None:

@@ -146,7 +146,7 @@ def test_a_case_that_got_better_is_not_worse() -> None:
 )
 def test_impossible_counts_are_refused(case: PairedCaseCounts) -> None:
     for refused in (lambda: fisher_worse(case), lambda: stratified_worse([case]), lambda: minimum_p([case])):
-        with pytest.raises(ValueError, match="passes must lie between 0 and the attempts"):
+        with pytest.raises(ValueError, match="passes must be between 0 and the attempts"):
             refused()
 
 

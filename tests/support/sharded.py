@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 import steelyard
 from steelyard import Case, Means, Settings
-from steelyard.analysis.summary import RunResults, run_results
+from steelyard.analysis.summary import RunResults
 from steelyard.engine import plan
 from steelyard.records import Answer, Attempt, Cost, Reply, RunInfo
 from steelyard.store.journal import StoredRun, create_run
+from support.whole_results import run_results
 
 MEANS = Means(settings=Settings(max_retries=0, retry_delay_ms=1), environment={})
 CASES = [

@@ -79,7 +79,7 @@ def check_suite_rule(rule: SuiteRule, *, suites: Collection[str] | None = None) 
             raise InputError(f"suite weight: no suite {short_quote(suite)} ({way_out})")
     target, limit = rule.latency_target, rule.latency_limit
     if not 0 <= target < limit < math.inf:
-        raise InputError(f"the latency target must lie below the limit, not {target:g} s with a limit of {limit:g} s")
+        raise InputError(f"the latency target must be below the limit, not {target:g} s with a limit of {limit:g} s")
 
 
 def accuracy(primary: str) -> int:
@@ -143,7 +143,7 @@ def latency_score(
     (1.0, 0.5, 0.0)
     """
     if not 0 <= target < limit < math.inf:
-        raise ValueError(f"the limit must lie beyond the target, got a target of {target} s and a limit of {limit} s")
+        raise ValueError(f"the limit must be beyond the target, got a target of {target} s and a limit of {limit} s")
     if not seconds >= 0:
         raise ValueError(f"a response takes 0 seconds or more, got {seconds}")
     return min(1.0, max(0.0, (limit - seconds) / (limit - target)))

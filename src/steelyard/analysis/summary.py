@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis import scoring
-from steelyard.analysis.attempt_texts import AttemptText, attempts_with_texts
+from steelyard.analysis.attempt_texts import AttemptText
 from steelyard.analysis.attempts import AttemptTable, attempt_table
 from steelyard.analysis.case_attempts import (
     CaseAttempts,
@@ -92,21 +92,6 @@ def summarise(
 ) -> Summary:
     """The numbers of a run, by its own k and rules or by others; reads the facts once and keeps none of their texts."""
     return summarise_attempts(info, cases, attempt_table(info, cases, facts), k=k, rule=rule, suites=suites)
-
-
-def run_results(
-    info: RunInfo,
-    cases: Sequence[Case],
-    facts: Iterable[Fact],
-    *,
-    k: Sequence[int] | None = None,
-    rule: str | None = None,
-    suites: SuiteRule | None = None,
-) -> RunResults:
-    """The whole run with its texts, and the summary of it."""
-    table, attempts = attempts_with_texts(info, cases, facts, rule=rule)
-    summary = summarise_attempts(info, cases, table, k=k, rule=rule, suites=suites)
-    return RunResults(info=info, cases=tuple(cases), attempts=attempts, summary=summary)
 
 
 def summarise_attempts(

@@ -44,7 +44,7 @@ def conclude_unexpected(error: BaseException) -> tuple[ExitCode, str]:
     except OSError as problem:
         stored = f"its traceback could not be stored: {problem.strerror}"
     what = f"{type(first).__name__}: {first}".strip(": ").splitlines()[0][:300]
-    return ExitCode.INTERNAL_ERROR, f"an error of ours{where}: {what}; {stored}"
+    return ExitCode.INTERNAL_ERROR, f"an internal error{where}: {what}; {stored}"
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

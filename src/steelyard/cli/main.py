@@ -70,7 +70,7 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
         description="Measure how good the output of language models is, and whether a difference between two of them is real.",
         epilog="Every option can also be set in the environment (--pass-k as STEELYARD_PASS_K) and in steelyard.toml "
         "(pass_k). Exit codes: 0 fine, 1 a gate failed, 2 wrong usage or unreadable input, 3 cannot tell because data "
-        "are missing, 70 an error of ours, 130 interrupted and resumable.",
+        "are missing, 70 an internal error, 130 interrupted and resumable.",
     )
     parser.set_defaults(command=None)
     parser.add_argument("--version", action=_VersionAction, nargs=0, help="show the version and exit")

@@ -66,7 +66,7 @@ def add_cases_option(sub: Any) -> None:
     sub.add_argument(
         "--cases",
         choices=["fail", "warn", "off"],
-        help="what single cases that got worse mean (default: as blessed, else fail where the model is the same, warn where it differs)",
+        help="what single cases that got worse mean (default: as blessed, otherwise fail if the model is the same, warn if it differs)",
     )
 
 
@@ -83,11 +83,13 @@ def add_inconclusive_option(sub: Any) -> None:
 def add_attempt_column_options(table: Any) -> None:
     """The columns of a table of attempts."""
     table.add_argument("--case", metavar="COLUMN", help="the case (default: case)")
-    table.add_argument("--model", metavar="COLUMN", help="the model (default: model, else the file name is the model)")
+    table.add_argument(
+        "--model", metavar="COLUMN", help="the model (default: model, otherwise the file name is the model)"
+    )
     table.add_argument(
         "--passed",
         metavar="COLUMN",
-        help="whether it passed: true/false, 1/0, yes/no (default: passed; in Parquet attempts correct, else passed)",
+        help="whether it passed: true/false, 1/0, yes/no (default: passed; in Parquet attempts correct, otherwise passed)",
     )
     table.add_argument("--sample", metavar="COLUMN", help="the attempt's number; with it, repeated rows count once")
 
@@ -114,7 +116,7 @@ def add_backend_options(group: Any, what: str) -> None:
         "--ray-address",
         default="",
         metavar="HOST:PORT",
-        help="the Ray cluster; local starts one for this command (default: RAY_ADDRESS, else the cluster on this machine, else local)",
+        help="the Ray cluster; local starts one for this command (default: RAY_ADDRESS, otherwise the cluster on this machine, otherwise local)",
     )
 
 

@@ -277,7 +277,7 @@ def _from_counts(model: str, given: PairedCounts, on: ComparedMeasure) -> Paired
     import numpy as np
 
     if on != "passed":
-        raise ValueError("counts tell who passed, and no scores")
+        raise ValueError("counts have passes and no scores")
     names, counts = given
     if counts.shape != (len(names), 4):
         raise ValueError(f"{model}: {len(names)} cases need four counts each, got {counts.shape}")

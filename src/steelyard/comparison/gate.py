@@ -510,11 +510,11 @@ def _for_model(value: float | Mapping[str, float] | None, model: str) -> float |
 def _check(rule: DecisionRule) -> None:
     for name, share in (("alpha", rule.alpha), ("the margin", rule.margin), ("cleared_level", rule.cleared_level)):
         if not 0 < share < 1:
-            raise ValueError(f"{name} must lie between 0 and 1, got {share}")
+            raise ValueError(f"{name} must be between 0 and 1, got {share}")
     if rule.cases not in CASES_RULES:
         raise ValueError(f"cases that got worse mean {', '.join(CASES_RULES)}, got {rule.cases!r}")
     for name, drop in (("threshold", rule.threshold), ("least effect", rule.min_effect)):
         if not 0 <= drop <= 1:
-            raise ValueError(f"the {name} must lie in [0, 1], got {drop}")
+            raise ValueError(f"the {name} must be in [0, 1], got {drop}")
     if rule.on not in COMPARED_MEASURES:
         raise ValueError(f"sides are compared on {' or '.join(COMPARED_MEASURES)}, got {rule.on!r}")

@@ -108,7 +108,7 @@ class ThresholdComparison(Record, frozen=True, kw_only=True, omit_defaults=False
 def compare(baseline: Side, current: Side, *, threshold: float = 0.05) -> ThresholdComparison:
     """What changed; cases pair by id and tests, models by name, or as they are where each side has one."""
     if not 0 <= threshold < 1:
-        raise InputError(f"the threshold must lie between 0 and 1, not {threshold}")
+        raise InputError(f"the threshold must be between 0 and 1, not {threshold}")
     if baseline.rule != current.rule:
         raise InputError(
             f'{baseline.name} is scored by rule "{baseline.rule}" and {current.name} by "{current.rule}"; '

@@ -108,7 +108,7 @@ def _completed(
         if not TOOL_NAME_PATTERN.fullmatch(tool.name):
             wrong(f"a tool has a name of 1 to 64 letters, digits, hyphens and underscores, not {name}", "tools")
         if tool.name in found:
-            wrong(f"{name} stands there twice; names of tools must be unique", "tools")
+            wrong(f"{name} is there twice; names of tools must be unique", "tools")
         if tool.python and (tool.results or tool.error or tool.result is not None):
             wrong(f"{name} has both a function and a result; keep one of them", "tools")
         if not 0 < tool.timeout_secs < float("inf"):

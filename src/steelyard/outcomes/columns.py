@@ -105,7 +105,7 @@ class OutcomeCsvReader:
         counts = Counter(self.columns)
         for name in dict.fromkeys(wanted):
             if counts[name] > 1:
-                what = f"column {short_quote(name)} stands {counts[name]} times in the header"
+                what = f"column {short_quote(name)} occurs {counts[name]} times in the header"
                 self._complaints.add(self.file, f"twice {name}", what, [self._header_line])
             elif not counts[name]:
                 self._complaints.add(
@@ -312,7 +312,7 @@ class OutcomeParquetReader:
         if not count:
             return missing_column_message(name, self.columns)
         if count > 1:
-            return f"column {short_quote(name)} stands {count} times in the file"
+            return f"column {short_quote(name)} occurs {count} times in the file"
         kind = self._schema.field(name).type
         return "" if test(kind) else f"column {short_quote(name)} holds {str(kind)[:80]}; expected {expected}"
 

@@ -108,26 +108,13 @@ class ModelCaseCounts(NamedTuple):
     """Attempts that rows contradict each other about."""
 
 
-def outcomes_from_parquet(
-    sources: Sequence[ParquetSource],
-    columns: AttemptColumns = DEFAULT_ATTEMPT_COLUMNS,
-    *,
-    memory: str = COUNTING_MEMORY_LIMIT,
-) -> OutcomeTallies:
-    """How the attempts in some Parquet files came out, one tally per model, models and cases sorted by name.
-
-    All files are one table: what they say about the same model and case adds up. Raises an InputError with what is wrong.
-    """
-    return outcomes_of(counts_from_parquet(sources, columns, memory=memory), sources, columns)
-
-
 def counts_from_parquet(
     sources: Sequence[ParquetSource],
     columns: AttemptColumns = DEFAULT_ATTEMPT_COLUMNS,
     *,
     memory: str = COUNTING_MEMORY_LIMIT,
 ) -> ModelCaseCounts:
-    """The same as columns of numbers, before outcomes and names are checked."""
+    """The attempts in some Parquet files, counted by model and case, as columns; outcomes and names are not checked yet."""
     with tempfile.TemporaryDirectory() as scratch, open_database(scratch, memory, threads=_threads()) as database:
         _count(database, sources, columns)
         return _fetch_counts(database)

@@ -324,7 +324,7 @@ def _judged_reasons(model: JudgedModelDecision, decision: JudgedDecision) -> Ite
     if model.verdict == CANNOT_TELL and model.drop_bound is not None:
         yield (
             f"a drop of up to {model.drop_bound * 100:.1f} points cannot be ruled out, {decision.margin * 100:g} may pass: "
-            "more labels or cases would tell"
+            "more labels or cases would decide"
         )
 
 
@@ -504,7 +504,7 @@ def _rows(model: ModelPlan) -> list[list[str]]:
 
 def _warnings(plan: ComparisonPlan) -> Iterator[str]:
     for model in plan.too_low:
-        yield f"{line(model)} passes too seldom to drop by {_drop_points(plan.detect)}; a gate can only see it get better"
+        yield f"{line(model)} passes too rarely to drop by {_drop_points(plan.detect)}; a gate can only see it get better"
     for what, cases in (
         ("not in the baseline", plan.new_cases),
         ("only in the baseline", plan.removed_cases),

@@ -281,7 +281,7 @@ def _uplift(tier: TierAnalysis, model: ModelAnalysis, analysis: ExperimentAnalys
 
 IMPL_RATE_MEANINGS: dict[ImplRate, str] = {
     "score": "the weighted score that was recorded",
-    "points": "worked out from the points that judges gave",
+    "points": "computed from the points that judges gave",
     "recorded": "the impl_rate that was recorded",
 }
 
@@ -347,7 +347,7 @@ def addition_text(each: TierComparison) -> str:
         if each.p_adjusted is not None and each.p_adjusted < SURE_P and rate.value:
             gained = f"{'gains' if rate.value > 0 else 'loses'} {abs(rate.value) * 100:.1f} points on these cases"
             return f"{name} {gained} (p {_p(each.p_adjusted)}), which need not hold beyond them{range_text}, {paid}"
-        return f"{name} buys nothing that can be told from chance{range_text}, {paid}"
+        return f"{name} buys nothing that can be distinguished from chance{range_text}, {paid}"
     low, high = sorted((abs(rate.low), abs(rate.high)))
     verb = "buys" if rate.value > 0 else "loses"
     said = (

@@ -97,7 +97,7 @@ def alpha_interval(
     True
     """
     if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
     if replicates < 1:
         raise ValueError(f"replicates must be 1 or more, got {replicates}")
     items = Counter(_items(ratings))

@@ -88,7 +88,7 @@ def percentile(values: Sequence[float], share: float) -> float | None:
     (2.5, 4.75)
     """
     if not 0 <= share <= 1:
-        raise ValueError(f"share must lie in [0, 1], got {share}")
+        raise ValueError(f"share must be in [0, 1], got {share}")
     _check(values)
     if not values:
         return None
@@ -110,7 +110,7 @@ def flip_rate(n: int, c: int) -> float | None:
     '0.3555555556'
     """
     if not 0 <= c <= n:
-        raise ValueError(f"the correct attempts must lie between 0 and all, got {c} of {n}")
+        raise ValueError(f"the correct attempts must be between 0 and all, got {c} of {n}")
     return None if n < 2 else 2 * c * (n - c) / (n * (n - 1))
 
 
@@ -156,7 +156,7 @@ def median_interval(cases: Sequence[Sequence[float]], *, level: float = 0.95) ->
     upper_tail(level)
     ordered = [sorted(map(float, values)) for values in cases if values]
     if not all(0 <= value <= 1 for values in ordered for value in values):
-        raise ValueError("every value must lie in [0, 1]")
+        raise ValueError("every value must be in [0, 1]")
     if len(ordered) < 2:
         return None
     # what is too high is too low in the mirror

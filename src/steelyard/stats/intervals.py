@@ -32,7 +32,7 @@ def wilson(successes: int, trials: int, *, level: float = 0.95) -> Interval | No
     '0.4901624715 0.9433178485'
     """
     if not 0 <= successes <= trials:
-        raise ValueError(f"successes must lie between 0 and the trials, got {successes} of {trials}")
+        raise ValueError(f"successes must be between 0 and the trials, got {successes} of {trials}")
     upper = upper_tail(level)
     if trials == 0:
         return None
@@ -103,7 +103,7 @@ def mean_interval(
     '0.708691904735 0.868018273893'
     """
     if not all(0 <= value <= 1 for value in values):
-        raise ValueError("every value must lie in [0, 1]")
+        raise ValueError("every value must be in [0, 1]")
     upper = upper_tail(level)
     cases = len(values) if counts is None else sum(counts)
     if attempts < cases:
@@ -137,7 +137,7 @@ def relative_mean_interval(values: Sequence[float], *, attempts: int, level: flo
 def upper_tail(level: float) -> float:
     """The probability below the upper end of a two-sided interval."""
     if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level}")
+        raise ValueError(f"level must be between 0 and 1, got {level}")
     return (1 + level) / 2
 
 

@@ -199,7 +199,7 @@ def scores_worse(cases: Sequence[PairedCaseScores], *, seed: int, replicates: in
 
     for scores in cases:
         if not all(0 <= score <= 1 for side in scores for score in side):
-            raise ValueError(f"every score must lie in [0, 1], got {scores}")
+            raise ValueError(f"every score must be in [0, 1], got {scores}")
     # a case whose scores are all alike says nothing, and must not move the draws of the others
     telling = [place for place, scores in enumerate(cases) if len(set(scores.baseline + scores.current)) > 1]
     resolution = next(
@@ -268,11 +268,11 @@ def difference_interval(
     if len(baseline) != len(current):
         raise ValueError(f"both sides need the same cases, got {len(baseline)} and {len(current)}")
     if not all(0 <= value <= 1 for side in (baseline, current) for value in side):
-        raise ValueError("every value must lie in [0, 1]")
+        raise ValueError("every value must be in [0, 1]")
     if not 1 <= attempts < math.inf:
         raise ValueError(f"a value rests on 1 attempt or more, got {attempts}")
     if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level}")
+        raise ValueError(f"level must be between 0 and 1, got {level}")
     if len(current) < 2:
         return None
     differences = [after - before for before, after in zip(baseline, current, strict=True)]
@@ -310,7 +310,7 @@ def _margins(case: PairedCaseCounts) -> ContingencyMargins:
     # numpy's integers would overflow silently where Python's grow
     baseline_attempts, baseline_passes, current_attempts, current_passes = map(int, case)
     if not (0 <= baseline_passes <= baseline_attempts and 0 <= current_passes <= current_attempts):
-        raise ValueError(f"passes must lie between 0 and the attempts, got {case}")
+        raise ValueError(f"passes must be between 0 and the attempts, got {case}")
     return ContingencyMargins(baseline_attempts, current_attempts, baseline_passes + current_passes)
 
 

@@ -85,7 +85,7 @@ def histogram(
     if attempts.dtype.kind not in "iu" or passes.dtype.kind not in "iu":
         raise ValueError(f"attempts and passes must be whole numbers, got {attempts.dtype} and {passes.dtype}")
     if passes.min() < 0 or (passes > attempts).any():
-        raise ValueError("passes must lie between 0 and the attempts")
+        raise ValueError("passes must be between 0 and the attempts")
     fewest, most = int(attempts.min()), int(attempts.max())
     width = int(passes.max()) + 1
     if (most - fewest + 1) * width <= 2 * attempts.size + 1000:

@@ -138,7 +138,7 @@ def evidence(case: PairedCaseCounts | PairedCaseScores) -> CaseEvidence:
     if isinstance(case, PairedCaseCounts):
         before, passes_before, after, passes_after = case
         if not (0 <= passes_before <= before and 0 <= passes_after <= after):
-            raise ValueError(f"passes must lie between 0 and the attempts, got {case}")
+            raise ValueError(f"passes must be between 0 and the attempts, got {case}")
     else:
         before, after = len(case.baseline), len(case.current)
     if not (before and after):
@@ -183,27 +183,12 @@ def baseline_rate(attempts: int, passes: int) -> BaselineRate:
     """
     if not 0 <= passes <= attempts or not attempts:
         raise ValueError(
-            f"there must be an attempt, and passes lie between 0 and the attempts, got {passes}/{attempts}"
+            f"there must be an attempt, and passes must be between 0 and the attempts, got {passes}/{attempts}"
         )
     rate = (passes + 0.5) / (attempts + 1)
     if attempts == 1:
         return BaselineRate(attempts, rate)
     return BaselineRate(attempts, rate, passes * (attempts - passes) / (attempts * (attempts - 1)))
-
-
-def within_margin(drop: float, error: float, *, margin: float, alpha: float = 0.05) -> MarginTest:
-    """Whether a drop with this standard error is known to be smaller than the margin.
-
-    The usual one-sided normal bound, as in Wellek 2010, "Testing Statistical Hypotheses of Equivalence and
-    Noninferiority", chapter 2.
-
-    >>> found = within_margin(0.02, 0.012, margin=0.05)
-    >>> f"{found.bound:.10f} {found.p:.12f}"
-    '0.0397382435 0.006209665326'
-    """
-    _check_share("alpha", alpha)
-    bound = drop + NormalDist().inv_cdf(1 - alpha) * error
-    return MarginTest(bound, math.erfc((margin - drop) / error / math.sqrt(2)) / 2)
 
 
 def non_inferiority(
@@ -574,4 +559,4 @@ def _flag_chance(noise: _CaseNoise, threshold: float) -> float:
 
 def _check_share(name: str, value: float) -> None:
     if not 0 < value < 1:
-        raise ValueError(f"{name} must lie between 0 and 1, got {value}")
+        raise ValueError(f"{name} must be between 0 and 1, got {value}")

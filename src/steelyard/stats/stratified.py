@@ -97,7 +97,7 @@ def stratified_difference_interval(strata: Sequence[StratumDifferences], *, leve
     means, variances, freedoms = [], [], []
     for values, attempts, groups in strata:
         if not all(-1 <= value <= 1 for value in values) or not 1 <= attempts < math.inf:
-            raise ValueError("every difference must lie in [-1, 1] and rest on 1 attempt or more")
+            raise ValueError("every difference must be in [-1, 1] and rest on 1 attempt or more")
         size = len(values) + 2 * shared
         mean = math.fsum(values) / size
         square, freedom = unit_squares([value - mean for value in values], groups)

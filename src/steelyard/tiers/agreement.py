@@ -297,7 +297,7 @@ def _agreement(table: RatingTable, level: MeasurementLevel, seed: int) -> Agreem
         reason = "no thing was rated by two judges"
         reasons = {"alpha": reason, "same": reason, "ac1": reason} | ({"apart": reason} if level == "interval" else {})
     elif alpha is None:
-        reasons["alpha"] = "all ratings are the same, so nothing tells agreement from habit"
+        reasons["alpha"] = "all ratings are the same, so agreement cannot be distinguished from habit"
     elif interval is None:
         reasons["alpha.low"] = reasons["alpha.high"] = (
             f"there are fewer than {MIN_ITEMS_FOR_INTERVAL} things that two judges rated"

@@ -69,7 +69,7 @@ def run_warnings(runs: Sequence[RunFigures], agreed: Mapping[RunIdentity, RunCon
     if flagged[JUDGES_DISAGREE_FLAG]:
         yield f"{flagged[JUDGES_DISAGREE_FLAG]:,} of {all_runs} passed or failed against the majority of their judges; the record stands"
     if empty:
-        yield f"{counted(empty, 'rating')} in which nothing applies: no rating, whatever its judge claims"
+        yield f"{counted(empty, 'rating')} in which nothing applies: they do not count, even if their judge claims a score"
     if flagged[IMPL_RATE_DIFFERS_FLAG]:
         recorded = {_identity(run): rate for run in runs if (rate := run.impl_rates.get("recorded")) is not None}
         middles = {run: consensus.middle for run, consensus in agreed.items()}

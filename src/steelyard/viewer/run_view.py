@@ -87,7 +87,7 @@ class RunView:
         """Whether somebody is writing it."""
         self.version: str = version(moment.snapshot)
         """Another one as soon as the run has grown or changed."""
-        links = (f"{name}: a link, or else no plain file, and so not read" for name in moment.snapshot.links)
+        links = (f"{name}: a link or a special file, so it is not read" for name in moment.snapshot.links)
         self.problems: tuple[str, ...] = (*moment.table.problems, *links)
         """What could not be read, in sentences."""
         self._summaries: OrderedDict[tuple[tuple[int, ...], str], Summary] = OrderedDict()

@@ -209,5 +209,5 @@ def test_scores_are_compared_where_they_are_asked_for() -> None:
 
 @pytest.mark.parametrize("options", [{"alpha": 0.0}, {"alpha": 1.0}, {"margin": 0.0}, {"margin": float("nan")}])
 def test_alpha_and_margin_are_shares(options: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="must lie between 0 and 1"):
+    with pytest.raises(InputError, match="must be between 0 and 1"):
         gate_sides(SURE, SURE, **options)

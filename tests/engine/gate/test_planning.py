@@ -203,10 +203,10 @@ def test_each_case_counts_with_its_own_attempts() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"detect": 0.0}, "the drop to detect must lie between 0 and 1, not 0"),
-        ({"detect": 1.0}, "the drop to detect must lie between 0 and 1"),
-        ({"power": 1.0}, "the power must lie between 0 and 1"),
-        ({"alpha": 0.0}, "alpha must lie between 0 and 1"),
+        ({"detect": 0.0}, "the drop to detect must be between 0 and 1, not 0"),
+        ({"detect": 1.0}, "the drop to detect must be between 0 and 1"),
+        ({"power": 1.0}, "the power must be between 0 and 1"),
+        ({"alpha": 0.0}, "alpha must be between 0 and 1"),
         ({"detect": 0.6}, r"main: m passes 50\.0% of its attempts, which cannot drop by 0\.6"),
         ({"models": ["mm"]}, r'main: no model "mm" \(known: m; did you mean "m"\?\)'),
     ],
@@ -276,9 +276,9 @@ def test_the_command_plans_without_a_key(place: Path) -> None:
         (["--baseline", "main"], "EVALSET"),
         (["nowhere.toml", "--baseline", "main"], "nowhere.toml"),
         (["evals.toml", "--baseline", "mian"], "mian"),
-        (["evals.toml", "--baseline", "main", "--detect", "0"], "the drop to detect must lie between 0 and 1"),
+        (["evals.toml", "--baseline", "main", "--detect", "0"], "the drop to detect must be between 0 and 1"),
         (["evals.toml", "--baseline", "main", "--detect", "nan"], "between 0 and 1"),
-        (["evals.toml", "--baseline", "main", "--power", "1"], "the power must lie between 0 and 1"),
+        (["evals.toml", "--baseline", "main", "--power", "1"], "the power must be between 0 and 1"),
         (["evals.toml", "--baseline", "main", "--models", "openai/gpt5"], 'did you mean "openai/gpt-5"?'),
         (["evals.toml", "--baseline", "main", "--detect", "0.9"], "cannot drop by 0.9"),
     ],
@@ -382,6 +382,6 @@ def test_a_model_that_never_passes_keeps_no_plan_from_the_others(
     assert main(["plan", "counts.csv"]) == 0
     shown = capsys.readouterr().out
     assert "mean pass rate 100.0%" in shown
-    assert "! never passes too seldom to drop by 5 points; a gate can only see it get better" in shown
+    assert "! never passes too rarely to drop by 5 points; a gate can only see it get better" in shown
     assert main(["plan", "counts.csv", "-m", "never"]) == 2
     assert "never passes 0.0% of its attempts, which cannot drop by 0.05" in capsys.readouterr().err

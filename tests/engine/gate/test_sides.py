@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from steelyard.analysis.summary import run_results
 from steelyard.comparison.sides import Trials
 from steelyard.comparison.threshold import compare
 from steelyard.engine.gate.sides import bless, side
@@ -19,6 +18,7 @@ from steelyard.reports import render
 from steelyard.store.journal import StoredRun, create_run
 from steelyard.verifiers.python.verifier import PythonVerifier
 from support.suite_facts import attempt, case
+from support.whole_results import run_results
 
 
 def made(folder: str, *models: str, tests: str = "assert one() == 1", **options: Any) -> Path:

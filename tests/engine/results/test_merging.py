@@ -37,6 +37,7 @@ from support import mixed_runs
 from support.facts import facts
 from support.fault_server import FaultServer, by_prompt, healthy, refuses
 from support.sharded import CASES, MEANS, crafted, recorded, run, sharded, timeless, told
+from support.whole_results import run_results
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +226,7 @@ def test_whatever_journals_can_tell_is_told_by_the_merged_run_too(tmp_path: Path
     unrecorded = {model: count * of for model, count in info.unrecorded.items()}
     described = msgspec.structs.replace(info, unrecorded=unrecorded)
     whole = StoredRun(tmp_path / "whole")
-    expected = summary.run_results(described, whole.cases, whole.facts())
+    expected = run_results(described, whole.cases, whole.facts())
     assert told(done.folder)[1:] == expected[1:]
     opened = RunView(done.folder)
     assert opened.summary() == done.summary == expected.summary

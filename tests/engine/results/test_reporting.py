@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from steelyard.analysis.summary import run_results
 from steelyard.cli import main as cli
 from steelyard.engine.results.report_files import baseline_comparison, html_page, shortened
 from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Verdict
@@ -16,6 +15,7 @@ from steelyard.records import Test as OneTest
 from steelyard.reports import render
 from steelyard.store.journal import StoredRun
 from support.hostile_texts import BROKEN, TEXTS, write_hostile_run
+from support.whole_results import run_results
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.results.test_reporting import write_run
-from steelyard.analysis.summary import RunResults, run_results
+from steelyard.analysis.summary import RunResults
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.results.report_files import write_reports
 from steelyard.engine.results.stored_results import StoredResults, stored_results
@@ -19,6 +19,7 @@ from steelyard.records import Failure
 from steelyard.reports import ONE_MODEL_FORMATS, render, rendered_pieces
 from steelyard.store.journal import Journal, StoredRun
 from support.hostile_texts import write_hostile_run
+from support.whole_results import run_results
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -201,9 +201,9 @@ def test_all_that_is_wrong_with_the_arguments_is_said_at_once(tmp_path: Path) ->
     assert [str(problem).replace("m" * 80, "m") for problem in caught.value.problems] == [
         "problems: there must be at least one",
         "samples: expected at least 1, got 0",
-        'model "a": its rate must lie between 0 and 1, got 1.5',
-        'model "b": its rate must lie between 0 and 1, got nan',
-        'model "c": its rate must lie between 0 and 1, got -0.1',
+        'model "a": its rate must be between 0 and 1, got 1.5',
+        'model "b": its rate must be between 0 and 1, got nan',
+        'model "c": its rate must be between 0 and 1, got -0.1',
         'model "m...": names a file, so it cannot be longer than 200 bytes',
         'model "X": names the same file as "x"',
     ]

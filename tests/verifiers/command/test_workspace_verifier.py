@@ -144,7 +144,7 @@ def test_a_test_that_was_to_be_fixed_is_blamed_though_it_failed_before(project: 
 def test_a_test_that_was_to_be_fixed_has_to_be_there(project: Path) -> None:
     of = case(project, fixes=("mul", "div"))
     finding = after(MEND, of)
-    assert finding.reason == "div: was to be fixed, and did not run; what ran: add, known, mul"
+    assert finding.reason == "div: should be fixed, and did not run; what ran: add, known, mul"
     assert not is_correct(of, finding)
 
 
@@ -164,10 +164,10 @@ def test_the_last_parts_of_a_name_are_enough_where_only_one_test_has_them() -> N
         assert fixed([ran, "pkg.test_x.TestA.test_other"], name) == ""
     assert (
         fixed(["a.test_b", "b.test_c"], "st_b")
-        == "st_b: was to be fixed, and did not run; what ran: a.test_b, b.test_c"
+        == "st_b: should be fixed, and did not run; what ran: a.test_b, b.test_c"
     )
     assert fixed(["a.test_b", "b.test_b"], "test_b") == (
-        "test_b: was to be fixed, and may be any of a.test_b, b.test_b; name it in full"
+        "test_b: should be fixed, and may be any of a.test_b, b.test_b; name it in full"
     )
     many = [f"t{number}" for number in range(12)]
     assert fixed(many, "x").endswith("t8, t9 and 2 more")
@@ -426,7 +426,7 @@ def test_without_git_it_says_how_to_get_it(project: Path, monkeypatch: pytest.Mo
 def test_own_tests_that_cannot_be_told_apart_are_nobodys_answer(project: Path) -> None:
     (project / "run.sh").write_text("echo 1..2; echo ok 1 - a; echo ok 2 - a\n")
     of = case(project)
-    with pytest.raises(VerifierError, match="own tests cannot be told apart"):
+    with pytest.raises(VerifierError, match="own tests cannot be distinguished"):
         after(MEND, of)
 
 

@@ -90,7 +90,7 @@ def _label_options(sub: argparse.ArgumentParser) -> None:
 
 
 LABEL_EXAMPLES = """\
-Each person's labels are in labels-NAME.jsonl of the run folder, which only grows: a run may be growing meanwhile, and several
+Each person's labels are in labels-NAME.jsonl of the run folder, which only grows: the run may still be growing, and several
 people may label it. CSV files have the columns case, passed, and where they are needed model, tier, number, criterion, by, at.
 
 examples:

@@ -61,7 +61,7 @@ def value_text(value: Any) -> str:
         text = described(value)
     if _ADDRESS_PATTERN.search(text):
         raise TypeError(
-            f"the tool returned {_ADDRESS_PATTERN.sub('', text)[:200]}, which is no value for a model; return text or JSON values"
+            f"the tool returned {_ADDRESS_PATTERN.sub('', text)[:200]}, which is not a value for a model; return text or JSON values"
         )
     return text
 

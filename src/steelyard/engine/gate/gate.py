@@ -336,11 +336,11 @@ def _decide_each(
 
 def _check_rule(rule: GateRule, policy: CasesPolicy) -> None:
     if not (0 < rule.alpha < 1 and 0 < rule.margin < 1):
-        raise InputError(f"alpha and margin must lie between 0 and 1, not {rule.alpha:g} and {rule.margin:g}")
+        raise InputError(f"alpha and margin must be between 0 and 1, not {rule.alpha:g} and {rule.margin:g}")
     if policy.rule not in CASES_RULES:
         raise InputError(f'cases that got worse mean {" or ".join(CASES_RULES)}, not "{policy.rule}"')
     if not 0 <= rule.min_effect < 1:
-        raise InputError(f"the least effect that counts must lie between 0 and 1, not {rule.min_effect:g}")
+        raise InputError(f"the least effect that counts must be between 0 and 1, not {rule.min_effect:g}")
 
 
 def _check_level(levels: GateLevels, look: int, alpha: float) -> None:
@@ -440,7 +440,9 @@ def gate(
         found = gate_sides(old, new, **decided_by._asdict(), folder=run_folder(names[1], root=root))
         return found._replace(warnings=(*old.warnings, *new.warnings, *found.warnings))
     if measure != "passed" or rule is not None:
-        raise InputError("attempts in Parquet tell who passed: they are compared without --on score and --rule")
+        raise InputError(
+            "attempts in Parquet have passes and no scores: they are compared without --on score and --rule"
+        )
     sides: list[TallySide] = []
     warnings: list[str] = []
     for name, is_parquet in zip(names, meant, strict=True):

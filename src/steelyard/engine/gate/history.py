@@ -46,7 +46,7 @@ def histories(folder: Path) -> list[str]:
 def watch(name: str, folder: Path, *, alpha: float = 0.05) -> HistoryWatch:
     """Whether the blessed runs of a baseline got worse; raises an InputError if it has no history."""
     if not 0 < alpha < 1:
-        raise InputError(f"alpha must lie between 0 and 1, not {alpha:g}")
+        raise InputError(f"alpha must be between 0 and 1, not {alpha:g}")
     path = folder / f"{name}{HISTORY_SUFFIX}"
     if Path(name).name != name or not path.is_file():
         known = f"known: {', '.join(histories(folder))}" if histories(folder) else "there are none yet"

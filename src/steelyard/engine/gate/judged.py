@@ -46,7 +46,7 @@ def gate_corrected(
 ) -> JudgedGateResult:
     """The decision about two judged runs, each a folder, a name or `RUN@MODEL`; looks are counted in the folder of the current one."""
     if not (0 < alpha < 1 and 0 < margin < 1):
-        raise InputError(f"alpha and margin must lie between 0 and 1, not {alpha:g} and {margin:g}")
+        raise InputError(f"alpha and margin must be between 0 and 1, not {alpha:g} and {margin:g}")
     models, folder = _paired_models(baseline, current, root)
     held_against = digest("corrected", sorted(models), [_marks(side) for side, _ in models.values()], margin, alpha)
     shown = digest([_marks(side) for _, side in models.values()])

@@ -67,7 +67,7 @@ def gate_plan(
     """
     for name, share in (("the drop to detect", detect), ("the power", power), ("alpha", alpha)):
         if not 0 < share < 1:
-            raise InputError(f"{name} must lie between 0 and 1, not {share:g}")
+            raise InputError(f"{name} must be between 0 and 1, not {share:g}")
     chosen = {name: baseline.models[_checked_model(name, baseline)] for name in models or baseline.models}
     if cases is None:
         asked = {name: [(old.case, old.tests, old.critical) for old in trials] for name, trials in chosen.items()}

@@ -139,7 +139,7 @@ def _check_can_ask(
     finally:
         run_coroutine(close_providers(providers))
     if recorded:
-        raise InputError(f"{', '.join(recorded)}: recorded replies; asking again brings no further attempts")
+        raise InputError(f"{', '.join(recorded)}: recorded replies; asking again gives no further attempts")
 
 
 def _fewest_attempts(baseline: Side) -> int:

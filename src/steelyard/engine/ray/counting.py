@@ -74,7 +74,7 @@ def counts(sources: Sequence[ParquetSource], columns: AttemptColumns, *, address
     what travels grows with the cases, not with the attempts.
     """
     if columns.sample is not None:
-        raise InputError("rows about one sample may lie on several machines; --sample needs --backend local")
+        raise InputError("rows about one sample may be on several machines; --sample needs --backend local")
     if any(importlib.util.find_spec(name) is None for name in ("ray", "pyarrow")):
         raise InputError("--backend ray needs the package ray; get it with: pip install 'steelyard[ray]'")
     place = cluster_address(address, os.environ)

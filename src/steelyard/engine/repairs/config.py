@@ -73,7 +73,7 @@ def read_config(path: Path) -> tuple[EvaluationConfig, list[Problem]]:
         with path.open("rb") as file:
             content = file.read(MAX_CONFIG_BYTES + 1)
         if len(content) > MAX_CONFIG_BYTES:
-            raise InputError(f"{where}: larger than {MAX_CONFIG_BYTES >> 20} MB, which is no configuration file")
+            raise InputError(f"{where}: larger than {MAX_CONFIG_BYTES >> 20} MB, which is not a configuration file")
         table = json.loads(content.decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"{where}: {error.strerror}; name the configuration file with --config") from None

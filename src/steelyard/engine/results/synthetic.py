@@ -149,7 +149,7 @@ def _argument_problems(
         elif (twin := seen.setdefault(model.casefold(), model)) != model:
             yield Problem(where, 0, f"names the same file as {short_quote(twin)}")
         if not 0 <= rate <= 1:
-            yield Problem(where, 0, f"its rate must lie between 0 and 1, got {rate}")
+            yield Problem(where, 0, f"its rate must be between 0 and 1, got {rate}")
 
 
 def _filename(number: int) -> str:

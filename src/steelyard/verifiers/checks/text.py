@@ -68,7 +68,7 @@ class EqualJsonCheck:
     def judge(self, text: str) -> ResponseCheckResult:
         value = parse_json(text)
         if isinstance(value, JsonParseFault):
-            return check_result(FAIL, Evidence(rule=self.rule, what=f"the reply is no JSON: {value.what}"))
+            return check_result(FAIL, Evidence(rule=self.rule, what=f"the reply is not JSON: {value.what}"))
         is_equal = _same_json(value, self.value)
         what = "the reply is the value" if is_equal else "the reply is JSON for another value"
         return check_result(PASS if is_equal else FAIL, Evidence(rule=self.rule, what=what))

@@ -29,7 +29,7 @@ class CountCheck:
 
     async def outcome(self, case: Case, answer: Answer, text: str) -> CheckOutcome:  # noqa: ARG002  the text does not matter
         if answer.exit_code is not None and not answer.turns:
-            raise VerifierError(f"{self.name}: this agent did not tell of its turns")
+            raise VerifierError(f"{self.name}: this agent did not report its turns")
         turns = [turn for turn in answer.turns if turn.role == "assistant"]
         if self.what == "turns":
             count, noun = len(turns) or 1, "turn"

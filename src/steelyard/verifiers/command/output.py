@@ -206,7 +206,7 @@ def _test_against_baseline(now: Test, then: Test | None, *, is_fix: bool, replac
     """One test, with what it was before."""
     if is_fix:
         return (
-            replace(now, outcome="failed", message="was to be fixed, and was skipped")
+            replace(now, outcome="failed", message="should be fixed, and was skipped")
             if now.outcome == "ignored"
             else now
         )
@@ -235,9 +235,9 @@ def _fixes_not_run(meant: Mapping[str, Sequence[str]], ran: Sequence[str]) -> It
         if not names:
             alike = [test for test in ran if _share_ending(test, name)]
             what = (
-                f"was to be fixed, and may be any of {_listed(alike)}; name it in full"
+                f"should be fixed, and may be any of {_listed(alike)}; name it in full"
                 if alike
-                else f"was to be fixed, and did not run; what ran: {_listed(ran)}"
+                else f"should be fixed, and did not run; what ran: {_listed(ran)}"
             )
             yield Test(name=name, outcome="failed", message=what)
 

@@ -358,7 +358,7 @@ async def _baseline_finding(place: Workspace, case: Case, packed: PackedWorkspac
     await _unpack(place, packed)
     found = await _build_lint_and_test(place, case, {}, "")
     if found.tampered:
-        raise VerifierError(f"the workspace's own tests cannot be told apart: {found.tampered}")
+        raise VerifierError(f"the workspace's own tests cannot be distinguished: {found.tampered}")
     if found.compiled is False and (lint := CommandSettings.of(case).lint):
         warnings = lint_warnings(await _run(place, lint, case), case)
         found = replace(found, warnings=len(warnings), diagnostics=tuple(warnings))

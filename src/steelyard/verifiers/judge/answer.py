@@ -198,7 +198,7 @@ class _JudgeReplyReader:
                 return None
             for name in section:
                 if name in given:
-                    self.wrong(f'category "{printable_excerpt(name)}" stands twice')
+                    self.wrong(f'category "{printable_excerpt(name)}" appears twice')
             given |= section
         return given
 

@@ -353,7 +353,7 @@ def _refereed_file_finding(report: dict[str, Any], rehearsal: Rehearsal, answere
 
 def _inseparable_finding(names: tuple[str, ...]) -> RefereedFinding:
     """The finding if tests cannot be run separately from this answer, or are inconclusive there."""
-    reason = "cannot be judged apart from the answer"
+    reason = "cannot be judged separately from the answer"
     failed = tuple(Test(name=name, outcome="failed", message=reason) for name in names)
     return RefereedFinding(Finding(compiled=True, tests=failed, label=FailureLabel.EXCEPTION, reason=reason), names)
 

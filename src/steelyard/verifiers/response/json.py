@@ -67,7 +67,7 @@ def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _reject_constant(word: str) -> Any:
-    raise _JsonNumberError(f"{word} is no JSON", word)
+    raise _JsonNumberError(f"{word} is not JSON", word)
 
 
 def _parse_integer(digits: str) -> int:
@@ -134,9 +134,9 @@ def _duplicate(text: str) -> JsonParseFault:
         elif match[2]:
             key = STRICT_JSON_DECODER.decode(match[1])
             if key in objects[-1]:
-                return JsonParseFault(match.start(), f'the key "{printable_excerpt(key)}" stands twice in one object')
+                return JsonParseFault(match.start(), f'the key "{printable_excerpt(key)}" appears twice in one object')
             objects[-1].add(key)
-    return JsonParseFault(0, "a key stands twice in one object")
+    return JsonParseFault(0, "a key appears twice in one object")
 
 
 def _outside_strings(text: str, digits: str) -> int:

@@ -205,7 +205,7 @@ class NoneOfCheck:
         return check_result(PASS, Evidence(rule=self.rule, what="nothing forbidden was found"))
 
     def _leaked(self, text: str, number: int, form: str, start: int, end: int) -> ResponseCheckResult:
-        what = f"the reply tells forbidden text {number + 1} of {len(self.secrets)} ({form})"
+        what = f"the reply reveals forbidden text {number + 1} of {len(self.secrets)} ({form})"
         detail = evidence(self.rule, what, text, start, end)
         return check_result(POLICY_VIOLATION, replace(detail, policy=self.policy, form=form))
 

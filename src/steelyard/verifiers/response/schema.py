@@ -374,7 +374,7 @@ class _BoundedKeywords:
             seen = set()
             for item in instance:
                 if (same := _hashable(item)) in seen:
-                    yield self._error("an item stands twice in the list")
+                    yield self._error("an item appears twice in the list")
                     return
                 seen.add(same)
 

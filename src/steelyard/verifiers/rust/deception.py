@@ -144,7 +144,7 @@ class AnswerTypes:
             is_own = names[0] == self._module and not self._is_of_tests(call)
             owners = frozenset(names[1:-1]) if is_own else frozenset()
         if owners and not owners & self._author.types:
-            return f"has a type of its own, {max(owners)}, whose {call.name} the tests take for another"
+            return f"has its own type, {max(owners)}, whose {call.name} the tests take for another"
         return ""
 
     def _overridden(self, receiver: str) -> set[str]:

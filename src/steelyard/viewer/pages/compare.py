@@ -204,7 +204,7 @@ def verdict_sentence(models: Sequence[ModelDecision], means: Mapping[str, tuple[
         claim = {
             REGRESSED: f"{model.model} got worse",
             NOT_REGRESSED: f"{model.model} did not get worse",
-        }.get(model.verdict, f"It cannot be told yet whether {model.model} got worse")
+        }.get(model.verdict, f"It is not known yet whether {model.model} got worse")
         mean = means.get(model.model)
         shares = f": {100 * mean[0]:.1f}% passed before, {100 * mean[1]:.1f}% now" if mean else ""
         return f"{claim}{shares}, on {counted(model.cases, 'case')}."
@@ -212,7 +212,7 @@ def verdict_sentence(models: Sequence[ModelDecision], means: Mapping[str, tuple[
     unsure = [model.model for model in models if model.verdict not in (REGRESSED, NOT_REGRESSED)]
     named = f": {', '.join(worse)}" if worse else ""
     claim = f"{len(worse) or 'None'} of {counted(len(models), 'model')} got worse{named}"
-    rest = f"; it cannot be told yet of {', '.join(unsure)}" if unsure else ""
+    rest = f"; it is not known yet for {', '.join(unsure)}" if unsure else ""
     return f"{claim}{rest}."
 
 

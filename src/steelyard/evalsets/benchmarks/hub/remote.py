@@ -149,7 +149,7 @@ class Hub:
     def _open(self, address: str) -> Any:
         for _ in range(MAX_REDIRECTS):
             if urllib.parse.urlsplit(address).scheme not in ("http", "https"):
-                raise InputError(f"{self._address} leads to {short_quote(address[:200])}, which is no web address")
+                raise InputError(f"{self._address} leads to {short_quote(address[:200])}, which is not a web address")
             request = urllib.request.Request(address, headers=self._headers(address))  # noqa: S310  checked above
             try:
                 return self._opener.open(request, timeout=HUB_TIMEOUT_SECONDS)

@@ -123,10 +123,10 @@ class ObjectPeer(RpcPeer):
         except PeerGone:
             raise
         except Exception as error:
-            raise self.gone(f"said something that is no value: {type(error).__name__}") from None
+            raise self.gone(f"returned something that is not a value: {type(error).__name__}") from None
         if outcome == "ok":
             return value
-        raise value if isinstance(value, BaseException) else RuntimeError("raised something that is no exception")
+        raise value if isinstance(value, BaseException) else RuntimeError("raised something that is not an exception")
 
     def sent(self, encoder: ValueEncoder) -> None:
         """Note what is sent."""

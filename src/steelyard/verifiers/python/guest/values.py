@@ -357,7 +357,7 @@ def data_type(name: str) -> type:
     """The class of a name that `data_type_name` gave."""
     module, _, plain = name.rpartition(".")
     if module and plain not in DATA_TYPES.get(module, ()):
-        raise ValueError(f"{name} is no class of plain data")
+        raise ValueError(f"{name} is not a class of plain data")
     found = getattr(__import__(module) if module else builtins, plain)
     if not isinstance(found, type):
         raise TypeError(f"{name} is no type")
@@ -385,7 +385,7 @@ def standard_exception(name: str) -> type[BaseException]:
     for part in path.split("."):
         found = getattr(found, part)
     if not (isinstance(found, type) and issubclass(found, BaseException)):
-        raise TypeError(f"{name} is no exception")
+        raise TypeError(f"{name} is not an exception")
     return found
 
 
@@ -404,7 +404,7 @@ def _names_standard_module(name: str) -> bool:
 def standard_module(name: str) -> Any:
     """A module of the standard library."""
     if not _names_standard_module(name):
-        raise ValueError(f"{name} is no module of the standard library")
+        raise ValueError(f"{name} is not a module of the standard library")
     __import__(name)
     return sys.modules[name]
 
