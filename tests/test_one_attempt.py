@@ -25,6 +25,7 @@ JOINS_FACTS = {
     "engine/steps.py": "makes facts",
     "engine/tiers/experiment.py": "which tiers were asked",
     "engine/tiers/judging.py": "what judges still owe",
+    "engine/tiers/rubric_checks.py": "judgments and replies that the judges of rubrics share",
     "engine/verifier_processes/shared_verdicts.py": "one verdict for replies with the same text",
     "engine/verifiers.py": "makes facts",
     "providers/replay.py": "recorded replies, asked again",
