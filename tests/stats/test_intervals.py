@@ -348,7 +348,7 @@ def test_differences_in_many_large_strata_have_students_interval() -> None:
 def test_a_change_is_not_told_from_one_case_of_a_stratum_nor_from_no_stratum() -> None:
     assert stratified_difference_interval([StratumDifferences([0.0] * 5, 1), StratumDifferences([1.0], 1)]) is None
     assert stratified_difference_interval([]) is None
-    with pytest.raises(ValueError, match="lie in"):
+    with pytest.raises(ValueError, match="be in"):
         stratified_difference_interval([StratumDifferences([0.0, 1.5], 1)])
     with pytest.raises(ValueError, match="1 attempt or more"):
         stratified_difference_interval([StratumDifferences([0.0, 0.5], 0)])

@@ -188,7 +188,7 @@ def test_below_two_cases_there_is_no_interval() -> None:
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, math.nan])
 def test_a_value_outside_its_range_is_refused(value: float) -> None:
-    with pytest.raises(ValueError, match=r"lie in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"be in \[0, 1\]"):
         median_interval([[0.5], [value]])
 
 

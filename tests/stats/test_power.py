@@ -178,7 +178,7 @@ def test_a_drop_of_nothing_is_refused(cases: list[BaselineRate], drop: float) ->
 
 @pytest.mark.parametrize(("attempts", "passes"), [(0, 0), (3, 4), (3, -1)])
 def test_a_case_without_attempts_has_no_prospect(attempts: int, passes: int) -> None:
-    with pytest.raises(ValueError, match="passes lie between 0 and the attempts"):
+    with pytest.raises(ValueError, match="passes must be between 0 and the attempts"):
         baseline_rate(attempts, passes)
 
 
