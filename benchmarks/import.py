@@ -53,24 +53,32 @@ def make_inspect_log(count: int, path: Path) -> Path:
         samples = [json.loads(bytes(log.unpacked(member))) for member in log.samples.values()]
         summaries = json.loads(bytes(log.unpacked(log.named["summaries.json"])))
 
-        def write(name: str, content: object) -> None:
-            new.writestr(
-                name, json.dumps(content, separators=(",", ":")), compress_type=zipfile.ZIP_DEFLATED, compresslevel=1
-            )
+        def write(name: str, content: str) -> None:
+            new.writestr(name, content, compress_type=zipfile.ZIP_DEFLATED, compresslevel=1)
 
-        all_summaries, piece = [], []
+        # everything but the id and the epoch, which come first, is encoded once
+        ends = [[_without_key(entry) for entry in entries] for entries in (samples, summaries)]
+        all_summaries: list[str] = []
+        piece: list[str] = []
         for number in range(count):
-            key = {"id": f"s{number // 3}", "epoch": number % 3 + 1}
-            write("samples/{id}_epoch_{epoch}.json".format(**key), {**samples[number % len(samples)], **key})
-            piece.append({**summaries[number % len(summaries)], **key})
+            case, epoch = f"s{number // 3}", number % 3 + 1
+            sample, summary = (f'{{"id":"{case}","epoch":{epoch},{each[number % len(each)]}' for each in ends)
+            write(f"samples/{case}_epoch_{epoch}.json", sample)
+            piece.append(summary)
             if len(piece) == SUMMARIES_AT_ONCE or number == count - 1:
-                write(f"_journal/summaries/{number // SUMMARIES_AT_ONCE + 1}.json", piece)
+                write(f"_journal/summaries/{number // SUMMARIES_AT_ONCE + 1}.json", f"[{','.join(piece)}]")
                 all_summaries += piece
                 piece = []
-        write("summaries.json", all_summaries)
+        write("summaries.json", f"[{','.join(all_summaries)}]")
         for name in ("_journal/start.json", "header.json"):
             new.writestr(name, bytes(log.unpacked(log.named[name])))
     return path
+
+
+def _without_key(entry: dict[str, object]) -> str:
+    """An entry in JSON without its id and epoch, and without the brace before them."""
+    rest = {key: value for key, value in entry.items() if key not in ("id", "epoch")}
+    return json.dumps(rest, separators=(",", ":"))[1:]
 
 
 def read_ours(kind: str, path: Path) -> None:

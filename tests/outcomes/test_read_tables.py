@@ -348,6 +348,24 @@ def test_lines_of_json_that_are_none_are_errors_with_their_line(tmp_path: Path) 
     ]
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ['{"case": "a", "passed": true, "note": "}', '{"}'],
+        ['{"case": "a", "passed": true, "notes": [{}', "{}]}"],
+        ['{"case": "a", "passed": true}{"case": "b", "passed": true}', '{"case": "a", "passed": true, "notes": [{}'],
+        ['{"case": "a", "passed": true} {"case": "b", "passed": true}'],
+    ],
+)
+def test_an_object_is_one_line_and_a_line_one_object(tmp_path: Path, lines: list[str]) -> None:
+    good = '{"case": "a", "passed": true}'
+    path = tmp_path / "model.jsonl"
+    path.write_text("\n".join([good, *lines, good]), "utf-8")
+    with pytest.raises(InputError) as raised:
+        outcomes.table([path])
+    assert raised.value.problems[0].line == 2
+
+
 def test_nan_in_a_column_that_nobody_asked_for_does_no_harm(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"case": "a", "passed": true, "loss": NaN}\n')

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, compress
 from operator import attrgetter, itemgetter, methodcaller
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import msgspec
 
@@ -222,9 +222,14 @@ def line_batches(
     row = msgspec.defstruct(
         "Row", [(field, Any, ABSENT_KEY) for field in fields], rename=dict(zip(fields, keys, strict=True)), gc=False
     )
-    decode = msgspec.json.Decoder(row).decode
+    decoder = msgspec.json.Decoder(row)
+    decode = decoder.decode
     pieces = LineChunks(file.path, carriage_returns=False)
     for piece in pieces:
+        if (rows := _plain_rows(piece, pieces.next_line - pieces.line, decoder)) is not None:
+            values = {key: list(map(attrgetter(field), rows)) for field, key in zip(fields, keys, strict=True)}
+            yield JsonLinesBatch(values, range(pieces.line, pieces.line + len(rows)), _PlainLines(piece))
+            continue
         stripped = list(map(bytes.strip, piece.split(b"\n")))
         lines = [line for line, raw in enumerate(stripped, pieces.line) if raw]
         raws = list(filter(None, stripped))
@@ -241,6 +246,43 @@ def line_batches(
             rows = list(compress(found, is_good))
         values = {key: list(map(attrgetter(field), rows)) for field, key in zip(fields, keys, strict=True)}
         yield JsonLinesBatch(values, lines, raws)
+
+
+def _plain_rows(piece: bytes, lines: int, decoder: Any) -> list[Any] | None:
+    """The rows of lines that are all decoded at once; None where each has to be looked at.
+
+    The decoder does not mind where lines end. But where each line break is between two braces, none is in a text or in an object,
+    because neither may have one there: so as many rows as lines are one row on each.
+    """
+    if piece[:1] != b"{" or not piece.endswith((b"}", b"}\n")) or piece.count(b"}\n{") != lines - 1:
+        return None
+    try:
+        rows: list[Any] = decoder.decode_lines(piece)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return rows if len(rows) == lines else None
+
+
+class _PlainLines(Sequence[bytes]):
+    """The lines of a piece, taken apart when one of them is asked for."""
+
+    def __init__(self, piece: bytes) -> None:
+        self._piece = piece
+        self._lines: list[bytes] = []
+
+    def _split(self) -> list[bytes]:
+        self._lines = self._lines or self._piece.removesuffix(b"\n").split(b"\n")
+        return self._lines
+
+    def __len__(self) -> int:
+        return len(self._split())
+
+    @overload
+    def __getitem__(self, at: int) -> bytes: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[bytes]: ...
+    def __getitem__(self, at: int | slice) -> bytes | list[bytes]:
+        return self._split()[at]
 
 
 def _row(raw: bytes, decode: Any, row: Any, keys: Sequence[str]) -> Any:

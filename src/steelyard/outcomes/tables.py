@@ -182,7 +182,9 @@ class OutcomeTableReader:
             for name, column in values.items():
                 if ABSENT_KEY in column:
                     values[name] = [None if value is ABSENT_KEY else value for value in column]
-            yield self._block(np.array(part.lines, np.int64), values, stem)
+            lines = part.lines
+            numbered = np.arange(lines[0], lines[-1] + 1) if isinstance(lines, range) else np.array(lines, np.int64)
+            yield self._block(numbered, values, stem)
 
     def _require(self, file: OutcomeFile, part: JsonLinesBatch, chosen: Sequence[str]) -> None:
         """Complain about keys that no line of the first part has."""
