@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from steelyard.comparison.exact_tests import CasesRule
 from steelyard.comparison.history import HistoryEntry
 from steelyard.comparison.sides import Side, Trials, run_side, score_counts, share_replies
 from steelyard.engine.gate.history import add_to_history, history_path, read_history
+from steelyard.engine.gate.report_file import report_results, report_without_results
 from steelyard.engine.results.attempt_tables.attempt_index import stored_attempt_table
 from steelyard.engine.results.counted_sides import counted_side, is_counted_file
 from steelyard.engine.results.recordings import is_recorded, recorded_side
@@ -86,7 +88,8 @@ class ReportedRun(NamedTuple):
 
     rule: str
     """The rule of its scores; empty if it has none."""
-    attempts: list[ReportedAttempt]
+    attempts: Iterable[ReportedAttempt]
+    """Those of a large report are read while they are gone through, once."""
 
 
 REPORTED_CASE_STUB = Case(id="", prompt="", expectations=Expectations(expected_functions=("not told",)))
@@ -96,19 +99,35 @@ REPORTED_CASE_STUB = Case(id="", prompt="", expectations=Expectations(expected_f
 def reported_run(path: Path) -> ReportedRun:
     """The attempts of a report; raises an InputError for any other file."""
     where = printable(str(path))
-    try:
+    with _explained_report_errors(where):
         if path.stat().st_size > MAX_REPORT_FILE_BYTES:
             raise InputError(f"{where}: larger than {MAX_REPORT_FILE_BYTES >> 30} GB; use the run's folder instead")
-        report = msgspec.json.decode(path.read_bytes(), type=_JsonReport)
+        rest = report_without_results(path)
+        report = msgspec.json.decode(path.read_bytes() if rest is None else rest, type=_JsonReport)
+    if isinstance(report.format, int):
+        check_format(where, report.format, REPORT_FORMAT)
+    if rest is None:
+        return ReportedRun(report.summary.rule, [_attempt(result) for result in report.results])
+    return ReportedRun(report.summary.rule, _streamed_attempts(path, where))
+
+
+def _streamed_attempts(path: Path, where: str) -> Iterator[ReportedAttempt]:
+    decoder = msgspec.json.Decoder(_ReportedResult)
+    with _explained_report_errors(where):
+        for result in report_results(path):
+            yield _attempt(decoder.decode(result))
+
+
+@contextmanager
+def _explained_report_errors(where: str) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise InputError(f"{where}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(
             f"{where}: not the JSON report of a run: {str(error)[:200]}; write one with: steelyard report RUN -o {where}"
         ) from None
-    if isinstance(report.format, int):
-        check_format(where, report.format, REPORT_FORMAT)
-    return ReportedRun(report.summary.rule, [_attempt(result) for result in report.results])
 
 
 def _attempt(result: _ReportedResult) -> ReportedAttempt:
@@ -379,7 +398,9 @@ def _side_of_report(path: Path, rule: str | None) -> Side:
     suites = _suites(path)
     found: dict[str, dict[str, list[tuple[bool, float | None]]]] = {}
     cached: dict[tuple[str, str], set[str]] = {}
+    runs: set[str] = set()
     for one in report.attempts:
+        runs.add(one.run)
         if one.cached_from:
             cached.setdefault((one.model, one.case), set()).update(one.cached_from)
         correct = scoring.is_correct(REPORTED_CASE_STUB, one.found) if one.correct is None else one.correct
@@ -403,8 +424,7 @@ def _side_of_report(path: Path, rule: str | None) -> Side:
         )
         for model, cases in sorted(found.items())
     }
-    runs = tuple(sorted({one.run for one in report.attempts if one.run}))
-    return Side(name=str(path), rule=name, models=models, runs=runs)
+    return Side(name=str(path), rule=name, models=models, runs=tuple(sorted(runs - {""})))
 
 
 class _SuiteResult(msgspec.Struct):
@@ -428,14 +448,19 @@ class _SuiteFailureClasses(NamedTuple):
 
 def _suites(path: Path) -> dict[tuple[str, str], _SuiteFailureClasses]:
     """By model and case the suite and the classes of the attempts, where a report has them."""
+    found: dict[tuple[str, str], _SuiteFailureClasses] = {}
     try:
-        results = msgspec.json.decode(path.read_bytes(), type=_SuiteResults).results
+        for one in _suite_results(path):
+            if one.suite and one.correct is not None:
+                suite = found.setdefault((one.model, one.case_id), _SuiteFailureClasses(one.suite, Counter()))
+                suite.classes[classify_response(one.correct, one.failure)] += 1
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         # a report that has other things under these names is a report all the same
         return {}
-    found: dict[tuple[str, str], _SuiteFailureClasses] = {}
-    for one in results:
-        if one.suite and one.correct is not None:
-            suite = found.setdefault((one.model, one.case_id), _SuiteFailureClasses(one.suite, Counter()))
-            suite.classes[classify_response(one.correct, one.failure)] += 1
     return found
+
+
+def _suite_results(path: Path) -> Iterable[_SuiteResult]:
+    if report_without_results(path) is None:
+        return msgspec.json.decode(path.read_bytes(), type=_SuiteResults).results
+    return map(msgspec.json.Decoder(_SuiteResult).decode, report_results(path))
