@@ -112,8 +112,8 @@ def test_looking_at_archives_recordings_and_imported_files_runs_nothing(tmp_path
         imported.append(["import", str(path), "--output", run])
         looks.append(["show", run])
     for number, paths in enumerate(by_reader.values()):
-        path = str(paths[0])
-        looks.append(["compare", "--baseline", path, "--current", path] if number % 2 else ["passk", path])
+        first = str(paths[0])
+        looks.append(["compare", "--baseline", first, "--current", first] if number % 2 else ["passk", first])
     for number in range(0, len(imported), 8):
         looks += [["report", f"steelyard-runs/{number}", "-o", f"{number}.html", "-o", f"{number}.json"]]
     looks += [["passk", "rows.csv", "--case", "task"], ["passk", "fixes.csv"], ["passk", "0.json"], ["show", "0.json"]]
