@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
+from collections import Counter
 from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -40,6 +43,10 @@ def ask(prompt, attempt):
 """
 
 
+KEPT: dict[object, Path] = {}
+"""The folders in which baselines were made, by what they were made of."""
+
+
 @pytest.fixture(autouse=True)
 def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -57,8 +64,14 @@ NOISE = {f"case-3{digit}": range(1 + digit % 2, 31, 2) for digit in range(6)}
 
 def baseline(rate: float, wrong: Mapping[str, Container[int]] = {}) -> None:
     """A baseline `main` of 30 attempts per case."""
+    made_of = rate, str(wrong)
+    if made_of in KEPT:
+        shutil.copytree(KEPT[made_of], ".", dirs_exist_ok=True)
+        return
     run(CASES, models=model("before", rate, wrong), samples=30, output="base", means=means())
     bless(["base"], "main")
+    KEPT[made_of] = Path(tempfile.mkdtemp(dir=Path.cwd().parent))
+    shutil.copytree(".", KEPT[made_of], dirs_exist_ok=True)
 
 
 def means(**options: Any) -> Means:
@@ -248,8 +261,7 @@ def test_a_run_of_another_kind_is_not_decided() -> None:
 
 
 def test_a_run_that_is_killed_goes_on_where_it_stood_and_asks_nothing_twice() -> None:
-    baseline(0.9)
-    slow = model("slow", 0.9)
+    before, slow = model("before", 0.9), model("slow", 0.9)
     text = Path("slow.py").read_text().replace("    if attempt", "    __import__('time').sleep(0.01)\n    if attempt")
     Path("slow.py").write_text(text)
     lines = ["[eval_set]", 'id = "s"', 'name = "s"']
@@ -257,19 +269,19 @@ def test_a_run_that_is_killed_goes_on_where_it_stood_and_asks_nothing_twice() ->
         lines += ["[[cases]]", f'id = "{case.id}"', 'name = "c"', f'prompt = "{case.prompt}"', 'target = "right"']
     Path("evals.toml").write_text("\n".join(lines))
     # the baseline has to know these cases by the tests that the file gives them
-    run("evals.toml", models="python:before.py:ask", samples=30, output="base2", means=means())
-    bless(["base2"], "main")
+    run("evals.toml", models=before, samples=30, output="base", means=means())
+    bless(["base"], "main")
     begin = ["run", "evals.toml", "-m", slow, "--baseline", "main", "--until-decided", "--output", "run"]
     chance = random.Random(3)
     journal = Path("run/attempts.jsonl")
-    for kill in range(6):
+    for kill in range(5):
         process = subprocess.Popen(
             [sys.executable, "-m", "steelyard.cli", *(["resume", "run"] if journal.exists() else begin)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
         reached = (journal.stat().st_size if journal.exists() else 0) + chance.randint(1, 40_000)
-        while kill < 5 and process.poll() is None:
+        while kill < 4 and process.poll() is None:
             if journal.exists() and journal.stat().st_size >= reached:
                 process.kill()
             time.sleep(0.005)
@@ -283,3 +295,60 @@ def test_a_run_that_is_killed_goes_on_where_it_stood_and_asks_nothing_twice() ->
     assert sum(look.spent for look in looks) <= 0.05 + 1e-12
     assert sum(look.cleared_spent for look in looks) <= 0.05 + 1e-12
     assert StoredRun(Path("run")).info.until is not None
+
+
+UNSETTLED = {f"case-0{digit}": range(1 + digit % 2, 31, 2) for digit in range(10)}
+"""The first ten of forty cases pass every second time, all others always."""
+
+
+def older_and_newer() -> None:
+    """Two runs of 6 attempts per case, `older` and `newer`."""
+    for name in ("older", "newer"):
+        run(CASES, models=model("before", 1.0, UNSETTLED), samples=6, output=name, means=means())
+
+
+def test_cases_that_varied_in_runs_older_than_the_baseline_get_more_attempts() -> None:
+    older_and_newer()
+    bless(["older"], "main")
+    bless(["newer"], "main")
+    told: list[str] = []
+    done = until_decided(model("same", 1.0, UNSETTLED), told, most=10)
+    counts = Counter(reply.case for reply in facts(done.run.folder).replies)
+    samples = done.run.info.samples
+    assert samples is not None
+    assert 2 < samples < 10
+    assert all(counts[case] > samples for case in UNSETTLED)
+    assert all(2 <= counts[case.id] < samples for case in CASES if case.id not in UNSETTLED)
+    assert counts.total() == done.asked == samples * len(CASES)
+    assert told[-1].startswith(f"{samples} attempts per case on average: ")
+    assert done.gated is not None
+    (only,) = done.gated.decision.models
+    rates = [new.passes / new.attempts for _, new in done.gated.pairing.models[0].cases]
+    assert only.effect.value == pytest.approx(sum(rates) / 40 - 35 / 40)
+    # asking again, by hand or after an interruption, is the same look at the same attempts
+    assert gate("main", "run", cases="fail").decision == done.gated.decision
+    again = continue_until_decided(done.run, means=means(), tell=told.append)
+    assert again.gated is not None
+    assert (again.asked, again.gated.decision) == (done.asked, done.gated.decision)
+
+
+@pytest.mark.parametrize("made_of", ["both", "one, compared with a cache of replies", "one, compared by scores"])
+def test_attempts_are_divided_by_nothing_that_is_compared(made_of: str) -> None:
+    older_and_newer()
+    bless(["older"], "main")
+    bless(["older", "newer"] if made_of == "both" else ["newer"], "main")
+    options: dict[str, Any] = {"cache_days": 1.0} if "cache" in made_of else {}
+    on: Literal["passed", "score"] = "score" if "scores" in made_of else "passed"
+    done = until_decided(model("same", 1.0, UNSETTLED), most=3, on=on, **options)
+    assert done.run.info.allocated == {}
+
+
+def test_a_run_that_further_attempts_would_hardly_decide_is_asked_no_further() -> None:
+    halves = {case.id: range(1 + place % 2, 31, 2) for place, case in enumerate(CASES)}
+    run(CASES, models=model("before", 1.0, halves), samples=1, output="base", means=means())
+    bless(["base"], "main")
+    told: list[str] = []
+    done = until_decided(model("same", 1.0, halves), told)
+    assert verdict(done) == "cannot tell"
+    assert done.asked < done.planned / 2
+    assert told[-1].startswith("stopped, because the attempts still allowed would decide with a chance below 5%")
