@@ -21,6 +21,7 @@ def model(
     *,
     seen: RequiredAttempts | None,
     seen_with_more: RequiredAttempts | None = None,
+    seen_in_few: RequiredAttempts | None = None,
     cleared: RequiredAttempts | None = None,
 ) -> ModelPlan:
     rows = tuple(
@@ -44,6 +45,7 @@ def model(
         once=once,
         seen=seen,
         seen_with_more=seen_with_more,
+        seen_in_few=seen_in_few,
         cleared=cleared,
         outlook=rows,
     )
@@ -74,8 +76,15 @@ def plan(*models: ModelPlan) -> ComparisonPlan:
 
 
 EVERY = plan(
-    model("known", KNOWN, seen=need(24, KNOWN), seen_with_more=need(9, KNOWN, 9), cleared=need(31, KNOWN)),
-    model(HOSTILE, BOUND, seen=need(7, BOUND), cleared=need(1, BOUND)),
+    model(
+        "known",
+        KNOWN,
+        seen=need(24, KNOWN),
+        seen_with_more=need(9, KNOWN, 9),
+        seen_in_few=need(6, KNOWN),
+        cleared=need(31, KNOWN),
+    ),
+    model(HOSTILE, BOUND, seen=need(7, BOUND), seen_in_few=need(3, BOUND), cleared=need(1, BOUND)),
     model("thin", UNKNOWN, seen=None, seen_with_more=need(61, UNKNOWN, 61)),
 )
 

@@ -8,9 +8,10 @@ from functools import cache
 from typing import NamedTuple
 
 from steelyard.comparison.exact_tests import PairedCase
-from steelyard.comparison.gate import decide
+from steelyard.comparison.gate import ModelDecision, decide
 from steelyard.comparison.sides import PairedModel
 from steelyard.records import Record
+from steelyard.stats.paired import PairedCaseCounts, fisher_worse
 from steelyard.stats.power import (
     BaselineRate,
     alarm_chance,
@@ -20,6 +21,7 @@ from steelyard.stats.power import (
     rates_after_drop,
     typical_passes,
 )
+from steelyard.stats.uneven_drops import naming_chance, rates_after_uneven_drop
 
 OUTLOOK_ATTEMPTS_PER_CASE = (1, 3, 5, 10, 20)
 """The numbers of attempts per case that an outlook covers."""
@@ -82,6 +84,9 @@ class ModelPlan(Record, frozen=True, kw_only=True):
     """What sees the drop with the baseline as it is; None if no number does."""
     seen_with_more: RequiredAttempts | None = None
     """The same with more attempts on both sides, where that takes fewer of them."""
+    seen_in_few: RequiredAttempts | None = None
+    """What sees the drop where the best cases lose half of their rate, and the others nothing."""
+    seen_in_few_with_more: RequiredAttempts | None = None
     cleared: RequiredAttempts | None = None
     """What probably shows of an unchanged run that it did not drop by as much."""
     cleared_with_more: RequiredAttempts | None = None
@@ -116,8 +121,8 @@ class _ModelPlanner(NamedTuple):
     """One model's cases as the baseline lets one expect them, and how they will be tested."""
 
     model: PairedModel
-    level: Callable[[int, int], Mapping[str, float]]
-    """The level at which the suite of each model is tested, by the attempts per case, current and of the baseline."""
+    levels: Callable[[int, int], Mapping[str, tuple[float, float]]]
+    """Up to which p-value the suite of each model and a case of it are worse, by the attempts per case, current and of the baseline."""
     detect: float
     power: float
     alpha: float
@@ -125,7 +130,7 @@ class _ModelPlanner(NamedTuple):
 
     def seen(self, current: int, baseline: int = 0, *, drop: float | None = None, alpha: float | None = None) -> float:
         """How likely the drop is seen with `current` attempts per case and at least `baseline` of the baseline."""
-        level = self.level(current, baseline)[self.model.name] if alpha is None else alpha
+        level = self.levels(current, baseline)[self.model.name][0] if alpha is None else alpha
         return alarm_chance(self.cases(baseline), self.detect if drop is None else drop, current, alpha=level)
 
     def cleared(self, current: int, baseline: int = 0) -> float:
@@ -140,6 +145,18 @@ class _ModelPlanner(NamedTuple):
     def sees(self, current: int, baseline: int) -> bool:
         # a level takes time to find: it is at most alpha, so what is not enough there need not be tried
         return all(self.seen(current, baseline, alpha=level) >= self.power for level in (self.alpha, None))
+
+    def sees_in_few(self, current: int, baseline: int) -> bool:
+        """Whether a drop of few cases is seen: in the mean, or because a case is named."""
+        cases = self.cases(baseline)
+        after = rates_after_uneven_drop(cases, self.detect)
+        known = [
+            (case.attempts, round(case.attempts * old.passes / old.attempts))
+            for case, (old, _) in zip(cases, self.model.cases, strict=True)
+        ]
+        suite, named = self.levels(current, baseline)[self.model.name]
+        missed = 1 - alarm_chance(cases, after, current, alpha=suite)
+        return 1 - missed * (1 - naming_chance(known, after, current, level=named)) >= self.power
 
     def clears(self, current: int, baseline: int) -> bool:
         return self.cleared(current, baseline) >= self.power
@@ -171,7 +188,7 @@ class _ModelPlanner(NamedTuple):
             current=current,
             attempts=attempts,
             cost_usd=self.cost(attempts),
-            level=self.level(current, 0)[self.model.name],
+            level=self.levels(current, 0)[self.model.name][0],
             drop=self.smallest_drop(current),
             seen=self.seen(current),
             cleared=self.cleared(current),
@@ -189,6 +206,7 @@ class _ModelPlanner(NamedTuple):
 
     def plan(self) -> ModelPlan:
         seen, seen_with_more = self.needs(self.sees)
+        in_few, in_few_with_more = self.needs(self.sees_in_few)
         cleared, cleared_with_more = self.needs(self.clears)
         known = [old for old, _ in self.model.cases]
         return ModelPlan(
@@ -200,6 +218,8 @@ class _ModelPlanner(NamedTuple):
             once=self.once,
             seen=seen,
             seen_with_more=seen_with_more,
+            seen_in_few=in_few,
+            seen_in_few_with_more=in_few_with_more,
             cleared=cleared,
             cleared_with_more=cleared_with_more,
             outlook=tuple(map(self.outlook, OUTLOOK_ATTEMPTS_PER_CASE)),
@@ -216,13 +236,22 @@ def model_plans(
     """
 
     @cache
-    def level(current: int, baseline: int) -> Mapping[str, float]:
+    def levels(current: int, baseline: int) -> Mapping[str, tuple[float, float]]:
         # how alpha is shared out depends on what will be seen, so the gate is asked about what is expected
         expected = {model.name: _expected_cases(model, detect, current, baseline) for model in models}
         decision = decide(expected, alpha=alpha, margin=detect, threshold=detect)
-        return {each.model: each.overall_level for each in decision.models}
+        return {each.model: (each.overall_level, _naming_level(each)) for each in decision.models}
 
-    return tuple(_ModelPlanner(model, level, detect, power, alpha, once[model.name]).plan() for model in models)
+    return tuple(_ModelPlanner(model, levels, detect, power, alpha, once[model.name]).plan() for model in models)
+
+
+def _naming_level(model: ModelDecision) -> float:
+    """Up to which p-value a case would have been named; 0 if none could."""
+    broken = model.smallest_break
+    if broken is None:
+        return 0.0
+    before = broken.baseline_attempts
+    return fisher_worse(PairedCaseCounts(before, before, broken.current_attempts, broken.current_passes))
 
 
 def mean_rate(model: PairedModel) -> float:

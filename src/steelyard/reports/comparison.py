@@ -464,6 +464,7 @@ def _reasons(model: ModelPlan, plan: ComparisonPlan) -> Iterator[str]:
     yield f"baseline: {counted(model.cases, 'case')} with {each} {'attempt' if model.most == 1 else 'attempts'} each, mean pass rate {model.rate:.1%}"
     for verdict, as_it_is, with_more in (
         ("REGRESSED after such a drop", model.seen, model.seen_with_more),
+        ("REGRESSED if few cases lose half of their rate", model.seen_in_few, model.seen_in_few_with_more),
         ("NOT REGRESSED by as much, if nothing changed", model.cleared, model.cleared_with_more),
     ):
         if as_it_is is not None:

@@ -7,17 +7,20 @@ from collections.abc import Sequence
 
 
 def expected_variance(attempts: int, passes: int) -> float:
-    """The variance of one attempt that earlier attempts at a case let one expect; without any it is that of an unknown case.
+    """The variance of one attempt at a case that earlier attempts let one expect, as it is or once it passes half as often.
 
-    The mean of p * (1 - p) over the posterior Beta(passes + 1/2, failures + 1/2): a case that always passed so far may
-    still vary a little.
+    The larger of both counts: cases that always pass are where a drop shows first, and only those that seldom pass can tell
+    little of one. At a rate below one half it is the mean of p * (1 - p) over the posterior Beta(passes + 1/2, failures +
+    1/2), so that a case that never passed so far may still vary a little; without any attempts it is that of an even case.
 
-    >>> [round(expected_variance(10, passes), 4) for passes in (10, 9, 5)], expected_variance(0, 0)
-    ([0.0398, 0.108, 0.2292], 0.125)
+    >>> [round(expected_variance(10, passes), 4) for passes in (10, 5, 3, 1, 0)], expected_variance(0, 0)
+    ([0.25, 0.25, 0.1989, 0.108, 0.0398], 0.25)
     """
     if not 0 <= passes <= attempts:
         raise ValueError(f"passes must lie between 0 and the attempts, got {passes}/{attempts}")
     total = attempts + 1
+    if 2 * passes >= attempts:
+        return 0.25
     return (passes + 0.5) * (attempts - passes + 0.5) / (total * (total + 1))
 
 

@@ -331,14 +331,15 @@ def typical_passes(rates: Sequence[float], attempts: int) -> list[int]:
     return found
 
 
-def alarm_chance(cases: Sequence[BaselineRate], drop: float, attempts: int, *, alpha: float) -> float:
+def alarm_chance(cases: Sequence[BaselineRate], drop: float | Sequence[float], attempts: int, *, alpha: float) -> float:
     """How likely the stratified test at level alpha sees this mean drop with this number of attempts at each case.
 
     A normal approximation of the power of `stratified_worse`: its statistic is a sum over the cases of the difference
     of both sides times b * c / (b + c), for b attempts of the baseline and c of the current side; its variance under
     the null hypothesis is that of Mantel and Haenszel 1959 at the expected margins, and half a pass is lost because
     passes are whole. The drop is taken evenly from all cases, so that those which always passed vary once they have
-    dropped; the plain formula, as in Miller 2024, "Adding Error Bars to Evals" (arXiv 2411.00640), leaves that out.
+    dropped; the plain formula, as in Miller 2024, "Adding Error Bars to Evals" (arXiv 2411.00640), leaves that out. Instead of
+    the drop, the rates after it may be given.
 
     >>> f"{alarm_chance([baseline_rate(30, 15), baseline_rate(30, 30)] * 50, 0.05, 7, alpha=0.025):.4f}"
     '0.8736'
@@ -346,7 +347,8 @@ def alarm_chance(cases: Sequence[BaselineRate], drop: float, attempts: int, *, a
     if alpha <= 0:
         return 0.0
     effect = null = spread = 0.0
-    for (case, lower), count in Counter(zip(cases, rates_after_drop(cases, drop), strict=True)).items():
+    after = rates_after_drop(cases, drop) if isinstance(drop, float) else drop
+    for (case, lower), count in Counter(zip(cases, after, strict=True)).items():
         before, both = case.attempts, case.attempts + attempts
         fall, higher_variance, lower_variance = case.rate - lower, case.rate * (1 - case.rate), lower * (1 - lower)
         weight = before * attempts / both
