@@ -77,6 +77,11 @@ class MatrixQuery(Record, frozen=True, kw_only=True):
     """Only cases at which the models do not do equally well."""
     sort: str = "order"
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it leaves anything out; `run.html.j2` asks."""
+        return bool(self.text or self.outcome or self.label or self.tag or self.suite or self.different)
+
 
 class PageSlice(NamedTuple):
     """Some of the cases that were found."""
