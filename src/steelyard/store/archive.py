@@ -43,6 +43,10 @@ class SqlResult(NamedTuple):
     """Read lazily, for any number of rows."""
 
 
+class QueryMemoryError(InputError):
+    """A question needs more memory than the database may use."""
+
+
 class RunDatabase:
     """Many runs as the tables of a read-only database."""
 
@@ -121,6 +125,8 @@ class RunDatabase:
             self._look_for_damage(str(error))
             if on_file_error and isinstance(error, duckdb.IOException):
                 raise on_file_error(error) from None
+            if isinstance(error, duckdb.OutOfMemoryException):
+                raise QueryMemoryError(f"{error_line(error)}; {_TABLES_HINT}") from None
             hint = 'write "case", "group" and "at" in quotes; ' if isinstance(error, duckdb.ParserException) else ""
             raise InputError(f"{error_line(error)}; {hint}{_TABLES_HINT}") from None
 
@@ -142,9 +148,9 @@ ZONED_TIMESTAMP_TYPE = "TIMESTAMP WITH TIME ZONE"
 ROWS_PER_FETCH = 1000
 """Rows that are fetched together."""
 MAX_SMALL_ARCHIVE_BYTES = 256 << 20
-"""Bytes of all copies up to which an archive is small: some hundred thousand attempts."""
-SMALL_ARCHIVE_MEMORY, LARGE_ARCHIVE_MEMORY = "100MB", "1GB"
-"""What the database may use before it spills to disk."""
+"""Bytes of all copies up to which a question is tried with little memory: some hundred thousand attempts."""
+ARCHIVE_MEMORY_LIMITS = ("100MB", "160MB", "1GB")
+"""What the database may use before it spills to disk; a question for which one does not suffice is asked with the next."""
 
 
 @contextmanager
@@ -154,7 +160,7 @@ def open_run_database(
     *,
     writing: Path | None = None,
     copies: Path | None = None,
-    memory: str = "",
+    memory: str = ARCHIVE_MEMORY_LIMITS[-1],
 ) -> Iterator[RunDatabase]:
     """The runs below a folder as tables; `writing` is the one file that an answer may be written to.
 
@@ -168,8 +174,11 @@ def open_run_database(
         if not found:
             raise InputError("; ".join(warnings) or no_runs_message(root))
         size = sum(size for run in found for _, size, _ in run.copy.files())
-        memory = memory or (SMALL_ARCHIVE_MEMORY if size <= MAX_SMALL_ARCHIVE_BYTES else LARGE_ARCHIVE_MEMORY)
-        database = stack.enter_context(open_database(str(scratch), memory, threads=min(8, processor_count())))
+        largest = ARCHIVE_MEMORY_LIMITS[-1]
+        memory = memory if size <= MAX_SMALL_ARCHIVE_BYTES else largest
+        # each thread has buffers of its own
+        threads = min(8 if memory == largest else 2, processor_count())
+        database = stack.enter_context(open_database(str(scratch), memory, threads=threads))
         described = msgspec.json.encode(_run_rows(found)).decode()
         database.execute("CREATE SCHEMA stored")
         database.execute(f"CREATE TABLE stored.runs AS {RUNS_TABLE_SQL}", {"runs": described})

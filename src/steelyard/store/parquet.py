@@ -131,8 +131,12 @@ FactScorer = Callable[[RunInfo, Sequence[Case], Iterable[Fact]], Sequence[FactSc
 
 COPY_FOLDER = "attempts"
 """The folder with the copy of a run's facts."""
-COPY_MEMORY = "64MB"
-"""What the database may use while it writes a copy; buffers for lines come on top."""
+COPY_ATTEMPTS = (
+    ("128MB", USUAL_JOURNAL_LINE_BYTES),
+    ("512MB", USUAL_JOURNAL_LINE_BYTES),
+    ("512MB", MAX_JOURNAL_LINE_BYTES),
+)
+"""What the database may use while it copies a run, and the longest line it reads; twice that line is kept in memory."""
 LEFTOVER_SECONDS = 3600
 """Seconds after which an abandoned partial copy is removed."""
 LEGACY_COPY_FILE = "attempts.parquet"
@@ -193,13 +197,12 @@ def copy_to_parquet(folder: Path, opinions: FactScorer, target: Path | None = No
         _remove_leftovers(target)
         fresh = Path(tempfile.mkdtemp(prefix=f".{COPY_FOLDER}.", dir=target))
         # a copy needs not every core, and however long the run is, little memory
-        with tempfile.TemporaryDirectory() as scratch, open_database(scratch, COPY_MEMORY, threads=1) as database:
+        with (
+            tempfile.TemporaryDirectory() as scratch,
+            open_database(scratch, COPY_ATTEMPTS[0][0], threads=1) as database,
+        ):
             facts = _fact_queries(StoredRun(folder), opinions, Path(scratch))
-            try:
-                written = _write_partitions(database, facts, fresh, USUAL_JOURNAL_LINE_BYTES)
-            except duckdb.Error:
-                # twice the longest line is kept in memory: only a run that has such lines pays for it
-                written = _write_partitions(database, facts, fresh, MAX_JOURNAL_LINE_BYTES)
+            written = _written_in_little_memory(database, facts, fresh)
         if written != facts.size:
             raise StoreError(
                 f"{folder}: the Parquet copy could not be written: it holds {written} of {facts.size} facts"
@@ -217,6 +220,19 @@ def copy_to_parquet(folder: Path, opinions: FactScorer, target: Path | None = No
         if fresh:
             shutil.rmtree(fresh, ignore_errors=True)
     return copy
+
+
+def _written_in_little_memory(database: duckdb.DuckDBPyConnection, facts: _FactQueries, fresh: Path) -> int:
+    """Write the files of a copy; only a run of many models or with very long lines pays for more memory."""
+    *modest, (memory, longest) = COPY_ATTEMPTS
+    for little, usual in modest:
+        database.execute(f"SET memory_limit = '{little}'")
+        try:
+            return _write_partitions(database, facts, fresh, usual)
+        except import_duckdb().Error:
+            continue
+    database.execute(f"SET memory_limit = '{memory}'")
+    return _write_partitions(database, facts, fresh, longest)
 
 
 def _remove_leftovers(target: Path) -> None:

@@ -25,7 +25,8 @@ from steelyard.analysis.attempt_texts import AttemptText, attempt_texts
 from steelyard.engine.results import query
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Case, Cost, EvalSetFile, Fact, Failure, Finding, Reply, RunInfo, Verdict
-from steelyard.store.archive import open_run_database
+from steelyard.store import parquet
+from steelyard.store.archive import ARCHIVE_MEMORY_LIMITS, open_run_database
 from steelyard.store.journal import Journal, StoredRun, create_run
 
 if TYPE_CHECKING:
@@ -533,6 +534,45 @@ def test_a_question_larger_than_its_memory_goes_on_on_disk(tmp_path: Path) -> No
     with open_run_database(tmp_path, query.fact_scores, memory="100MB") as archive:
         answer = archive.ask("SELECT count(*) FROM (FROM range(5_000_000) AS t(i) ORDER BY hash(i) LIMIT 4_000_000)")
         assert list(answer.rows) == [(4_000_000,)]
+
+
+def test_a_run_that_is_not_copied_in_little_memory_is_copied_in_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(tmp_path / "one", [reply(model=f"m{number}", key=str(number), text="x" * 9000) for number in range(40)])
+    tried = []
+    write = parquet._write_partitions
+
+    def watched(database: Any, *given: Any) -> int:
+        tried.append(database.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
+        return write(database, *given)
+
+    monkeypatch.setattr(parquet, "_write_partitions", watched)
+    monkeypatch.setattr(parquet, "COPY_ATTEMPTS", (("8MB", 4 << 20), *parquet.COPY_ATTEMPTS[1:]))
+    assert asked("SELECT count(*), max(len(reply)) FROM attempts", tmp_path) == [(40, 9000)]
+    assert tried == ["7.6 MiB", "488.2 MiB"]
+
+
+def test_cases_of_several_runs_are_joined(tmp_path: Path) -> None:
+    for number in range(6):
+        run(tmp_path / str(number), [reply(), verdict(RIGHT)], id=f"run-{number}")
+    sql = 'SELECT c.prompt, count(*) FROM attempts a JOIN cases c ON a.run = c.run AND a."case" = c.id GROUP BY ALL'
+    assert asked(sql, tmp_path) == [(A.prompt, 6)]
+
+
+@pytest.mark.parametrize("kind", query.QUERY_FORMATS)
+def test_a_question_for_which_little_memory_does_not_suffice_is_asked_with_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    run(tmp_path / "runs" / "one", [reply(), verdict(RIGHT)])
+    monkeypatch.setattr(query, "ARCHIVE_MEMORY_LIMITS", ("12MB", ARCHIVE_MEMORY_LIMITS[-1]))
+    # a list cannot be spilled
+    sql = "SELECT len(list(i)) AS n FROM range(4_000_000) AS t(i)"
+    with pytest.raises(InputError), open_run_database(tmp_path / "runs", query.fact_scores, memory="12MB") as archive:
+        archive.ask(sql)
+    assert asked(sql, tmp_path / "runs") == [(4_000_000,)]
+    query.write_query_result(sql, tmp_path / f"out.{kind}", tmp_path / "runs")
+    assert (tmp_path / f"out.{kind}").stat().st_size > 0
 
 
 def test_every_column_of_every_table_is_on_the_page(tmp_path: Path) -> None:

@@ -10,25 +10,26 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from steelyard.engine.results.attempt_tables.spilled_attempts import SpilledTableBuilder
 from steelyard.errors import DiskFullError, InputError, StoreError
 from steelyard.records import Case, Fact, RunInfo
 from steelyard.records.coded_values import CodedSequence
 from steelyard.reports.tables import cell
-from steelyard.store.archive import RunDatabase, open_run_database
+from steelyard.store.archive import ARCHIVE_MEMORY_LIMITS, QueryMemoryError, RunDatabase, open_run_database
 from steelyard.store.files import DISK_FULL_ERRNOS
 from steelyard.store.parquet import FactScore
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
 from steelyard.text import escaped_json, plain
 
+Answered = TypeVar("Answered")
 QUERY_FORMATS = ("csv", "json", "parquet")
 """The formats that an answer of any size can be written in."""
 MAX_SHOWN_QUERY_ROWS = 1000
@@ -55,8 +56,17 @@ def run_query(
     sql: str, root: str | Path = DEFAULT_RUNS_FOLDER, *, copies: str | Path | None = None
 ) -> Iterator[QueryResult]:
     """The answer to one SELECT over the runs below a folder; `copies` keeps those that run folders do not take."""
-    with open_run_database(Path(root), fact_scores, copies=_folder(copies)) as archive:
-        yield _query_result(archive, sql)
+    with ExitStack() as answered:
+
+        def ask(memory: str) -> QueryResult:
+            opened = open_run_database(Path(root), fact_scores, copies=_folder(copies), memory=memory)
+            with ExitStack() as stack:
+                found = _query_result(stack.enter_context(opened), sql)
+                # the rows are read later
+                answered.enter_context(stack.pop_all())
+                return found
+
+        yield _with_enough_memory(ask)
 
 
 def write_query_result(
@@ -147,9 +157,24 @@ def _folder(copies: str | Path | None) -> Path | None:
     return None if copies is None else Path(copies)
 
 
+def _with_enough_memory(ask: Callable[[str], Answered]) -> Answered:
+    """What is asked in little memory, and again in more where that does not suffice."""
+    *little, most = ARCHIVE_MEMORY_LIMITS
+    for memory in little:
+        with suppress(QueryMemoryError):
+            return ask(memory)
+    return ask(most)
+
+
 def _write_result(sql: str, path: Path, kind: str, root: Path, copies: Path | None) -> tuple[str, ...]:
+    return _with_enough_memory(lambda memory: _write_result_within(memory, sql, path, kind, root, copies))
+
+
+def _write_result_within(
+    memory: str, sql: str, path: Path, kind: str, root: Path, copies: Path | None
+) -> tuple[str, ...]:
     writing = path if kind == "parquet" else None
-    with open_run_database(root, fact_scores, writing=writing, copies=copies) as archive:
+    with open_run_database(root, fact_scores, writing=writing, copies=copies, memory=memory) as archive:
         if kind == "parquet":
             archive.copy(sql, path)
         else:
