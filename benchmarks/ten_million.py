@@ -131,8 +131,8 @@ def main() -> None:
             for name in runs:
                 subprocess.run(["rm", "-r", str(place / "steelyard-runs" / name)], check=True)
         measure(run_commands(max(1, samples // 100), 1, "small"), place, 1e9, 1)
-        journal = (place / "steelyard-runs" / "large" / "attempts.jsonl").stat().st_size
-        print(f"  the journal has {journal / 1e9:.1f} GB; now at the same time:", flush=True)
+        journals = sum(path.stat().st_size for path in (place / "steelyard-runs" / "large").glob("attempts*.jsonl"))
+        print(f"  the journals have {journals / 1e9:.1f} GB; now at the same time:", flush=True)
         measure(end_commands(), place, 60 * given.minutes, processors)
     print(f"\naim: every line under {AIM_MEGABYTES} MB")
 
