@@ -253,10 +253,11 @@ def test_a_model_that_no_column_names_is_called_like_its_source(tmp_path: Path) 
 
 COUNTING = """
 import resource, sys
-from steelyard.outcomes.parquet_counts import ParquetSource, outcomes_from_parquet
-outcomes_from_parquet([ParquetSource("x", (sys.argv[1],))])
+from steelyard.outcomes.parquet_counts import AttemptColumns, ParquetSource, counts_from_parquet, outcomes_of
+counts_from_parquet([ParquetSource("x", (sys.argv[1],))])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-(tally,) = outcomes_from_parquet([ParquetSource("x", tuple(sys.argv[2:]))], memory="64MB").tallies
+sources = [ParquetSource("x", tuple(sys.argv[2:]))]
+(tally,) = outcomes_of(counts_from_parquet(sources, memory="64MB"), sources, AttemptColumns()).tallies
 print(len(tally.cases), int(tally.tried.sum()), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 

@@ -65,20 +65,25 @@ def files_by_reader(place: Path) -> dict[str, list[Path]]:
     for name, content, _ in (*CODE_RESULTS, *OTHER_RESULTS):
         reader, _, path = name.partition("/")
         add(reader, path, poisoned_text(content).encode())
+    record = min((TOOLS / "every-eval-ever").glob("*.json"))
     for reader, name in (
         ("inspect", "better.json"),
         ("promptfoo", "results.json"),
         ("deepeval", "test_run.json"),
         ("evalplus", "model_eval_results.json"),
-        ("every-eval-ever", "2253c735-ce38-4a07-814d-b494a9486c75.json"),
+        ("every-eval-ever", record.name),
     ):
         add(reader, name, poisoned_text(json.loads((TOOLS / reader / name).read_text())).encode())
-    (instances,) = (TOOLS / "every-eval-ever").glob("2253c735*_samples.jsonl")
+    instances = record.with_name(f"{record.stem}_samples.jsonl")
     (place / "every-eval-ever" / instances.name).write_text(poisoned_text(instances.read_text()))
     (samples,) = (TOOLS / "lm-eval" / "better").glob("samples_capitals_*")
     add("lm-eval", samples.name, poisoned_text(samples.read_text()).encode())
     add("promptfoo", "promptfoo.db", gzip.decompress((TOOLS / "promptfoo" / "promptfoo.db.gz").read_bytes()))
     add("inspect", "better.eval", (TOOLS / "inspect" / "better.eval").read_bytes())
+    for path in (TOOLS / "harbor").rglob("*.json"):
+        trial = str(path.relative_to(TOOLS / "harbor"))
+        add("harbor", trial, poisoned_text(json.loads(path.read_text())).encode())
+    made["harbor"] = [place / "harbor"]
     hostile_suite = f'<testsuites><testsuite><testcase classname="hostile" name="{CODE}"/></testsuite></testsuites>'
     add("junit", "hostile.xml", hostile_suite.encode())
     write_run(place / "scylla" / "T0" / "00" / "run_01", 0.5)
