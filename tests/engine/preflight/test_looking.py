@@ -80,9 +80,9 @@ def files_by_reader(place: Path) -> dict[str, list[Path]]:
     add("lm-eval", samples.name, poisoned_text(samples.read_text()).encode())
     add("promptfoo", "promptfoo.db", gzip.decompress((TOOLS / "promptfoo" / "promptfoo.db.gz").read_bytes()))
     add("inspect", "better.eval", (TOOLS / "inspect" / "better.eval").read_bytes())
-    for path in (TOOLS / "harbor").rglob("*.json"):
-        trial = str(path.relative_to(TOOLS / "harbor"))
-        add("harbor", trial, poisoned_text(json.loads(path.read_text())).encode())
+    for trial in (TOOLS / "harbor").rglob("*.json"):
+        content = poisoned_text(json.loads(trial.read_text()))
+        add("harbor", str(trial.relative_to(TOOLS / "harbor")), content.encode())
     made["harbor"] = [place / "harbor"]
     hostile_suite = f'<testsuites><testsuite><testcase classname="hostile" name="{CODE}"/></testsuite></testsuites>'
     add("junit", "hostile.xml", hostile_suite.encode())
