@@ -15,6 +15,8 @@ PROGRAMS = {
     "qemu-x86_64-static": "qemu-user-static",
     "jq": "jq",
     "valgrind": "valgrind",
+    "zsh": "zsh",
+    "fish": "fish",
 }
 NEEDED = [*PROGRAMS.values(), "librust-itoa-dev"]
 WISHED = "chromium-headless-shell"
@@ -79,6 +81,8 @@ def test_root_on_debian_gets_what_is_missing_and_only_that(machine: Machine) -> 
         "qemu-user-static",
         "jq",
         "valgrind",
+        "zsh",
+        "fish",
         "librust-itoa-dev",
         WISHED,
     ]
