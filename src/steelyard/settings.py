@@ -227,6 +227,8 @@ def resolve_provider(
     """
     place = min((at for at in (model.find(":"), model.find("/")) if at > 0), default=-1)
     name, rest = (model[:place], model[place + 1 :]) if place > 0 else (settings.default_provider, model)
+    if not rest and name:
+        raise InputError(f'model "{model}": name the model too, such as openai/gpt-5')
     if not name or not rest:
         raise InputError(f'model "{model}": say who offers it, such as openai/{model or "gpt-5"}')
     if name in settings.providers:

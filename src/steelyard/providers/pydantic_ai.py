@@ -169,7 +169,9 @@ def _provider_class(name: str) -> Any:
     try:
         return infer_provider_class(name)
     except ValueError:
-        raise InputError(f'pydantic-ai knows no provider "{name[:80]}"') from None
+        raise InputError(
+            f'pydantic-ai knows no provider "{name[:80]}"; write pydantic-ai:PROVIDER:MODEL, such as pydantic-ai:cohere:command-a'
+        ) from None
     except ImportError as error:
         raise InputError(f"pydantic-ai:{name}: {error}") from None
 
