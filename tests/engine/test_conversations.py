@@ -19,7 +19,7 @@ from steelyard.engine.asking.conversation import next_step
 from steelyard.engine.asking.tool_runner import tool_results
 from steelyard.engine.plan import planned_attempts
 from steelyard.engine.plugin_guard import round_tripped
-from steelyard.engine.preflight.conversation_bounds import ASSUMED_TOOL_TOKENS
+from steelyard.engine.preflight.conversations import ASSUMED_TOOL_TOKENS
 from steelyard.engine.preflight.forecast import Forecast, forecast, forecast_text
 from steelyard.errors import InputError, Unavailable
 from steelyard.providers.bodies import sound_answer

@@ -10,8 +10,7 @@ from steelyard.engine.asking.token_pace import LEARNED_SHARE, WINDOW_SECONDS, To
 from steelyard.engine.pace import ConcurrencyLimiter
 from steelyard.errors import Unavailable
 from steelyard.protocols import RateLimitHeadroom
-from steelyard.providers.faults import provider_error
-from steelyard.providers.waits import headroom
+from steelyard.providers.faults import headroom, provider_error
 
 
 def test_a_request_waits_for_the_reset_where_the_tokens_that_are_left_do_not_suffice() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from steelyard.errors import InputError
-from steelyard.outcomes import arrow_csv, columns, files
+from steelyard.outcomes import columns, files
 from steelyard.outcomes.experiments import experiment
 from steelyard.outcomes.tables import table
 
@@ -47,14 +47,14 @@ def test_both_ways_of_reading_agree(seed: int, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(columns, "ARROW_CHUNK_BYTES", 700)
     ours = found(path)
     scanned: list[Any] = []
-    scan = arrow_csv.ArrowScanner.columns
+    scan = columns.ArrowScanner.columns
 
-    def noted(scanner: arrow_csv.ArrowScanner, body: str, rows: int) -> Any:
+    def noted(scanner: columns.ArrowScanner, body: str, rows: int) -> Any:
         scanned.append(scan(scanner, body, rows))
         return scanned[-1]
 
-    monkeypatch.setattr(arrow_csv.ArrowScanner, "columns", noted)
-    monkeypatch.setattr(arrow_csv, "MIN_ARROW_BYTES", 0)
+    monkeypatch.setattr(columns.ArrowScanner, "columns", noted)
+    monkeypatch.setattr(columns, "MIN_ARROW_BYTES", 0)
     assert found(path) == ours
     assert any(scanned)
 
@@ -63,5 +63,5 @@ def test_recorded_runs_are_the_same_through_arrow(monkeypatch: pytest.MonkeyPatc
     path = Path(__file__).parents[2] / "examples" / "tiers" / "runs.csv"
     ours = experiment(path)
     monkeypatch.setattr(files, "READ_CHUNK_BYTES", 500)
-    monkeypatch.setattr(arrow_csv, "MIN_ARROW_BYTES", 0)
+    monkeypatch.setattr(columns, "MIN_ARROW_BYTES", 0)
     assert experiment(path) == ours

@@ -15,8 +15,7 @@ import pytest
 
 from steelyard.errors import InputError, ProviderError, Rejected, Unavailable
 from steelyard.protocols import RateLimitHeadroom
-from steelyard.providers.faults import decoded_error, error_message
-from steelyard.providers.waits import headroom, retry_after, seconds_until
+from steelyard.providers.faults import decoded_error, error_message, headroom, retry_after, seconds_until
 from steelyard.providers.wire import HttpEndpoint, HttpExchange
 from support.asking import KEY
 from support.fault_server import (

@@ -15,7 +15,7 @@ from steelyard.errors import FilteredInput, InputError, ProviderError, Rejected,
 from steelyard.plugins import load_plugin
 from steelyard.protocols import Delivery, ProviderSettings
 from steelyard.providers.faults import FINISH_REASONS, FaultKind
-from steelyard.providers.formats.sigv4 import AwsCredentials, signed_headers
+from steelyard.providers.formats.bedrock import AwsCredentials, signed_headers
 from steelyard.records import Answer, Attempt, Case, ContentPart, Message, Tool, ToolCall
 from steelyard.settings import Settings, resolve_provider
 from support.asking import KEY, answer, attempt

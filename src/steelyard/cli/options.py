@@ -349,7 +349,7 @@ def positive_integer(text: str) -> int:
 
 def attempt_count(text: str) -> int:
     """How many attempts, or how often something is done with one."""
-    from steelyard.records.bounds import MAX_ATTEMPTS_PER_CASE
+    from steelyard.records.base import MAX_ATTEMPTS_PER_CASE
 
     number = positive_integer(text)
     if number > MAX_ATTEMPTS_PER_CASE:
@@ -364,13 +364,13 @@ def amount(text: str) -> float:
 
 def finite_number(text: str) -> float:
     """A number that is neither infinite nor absurd."""
-    from steelyard.records.bounds import MAX_NUMBER
+    from steelyard.records.base import MAX_NUMBER
 
     return _number(text, -MAX_NUMBER)
 
 
 def _number(text: str, least: float) -> float:
-    from steelyard.records.bounds import MAX_NUMBER, is_bounded
+    from steelyard.records.base import MAX_NUMBER, is_bounded
 
     try:
         number = float(text)

@@ -11,7 +11,7 @@ from steelyard.analysis.case_attempts import attempts_by_case
 from steelyard.analysis.suites import ordered_class_counts
 from steelyard.errors import InputError
 from steelyard.records import Record
-from steelyard.records.bounds import Amount, AttemptIndex, SignedNumber
+from steelyard.records.base import Amount, AttemptIndex, SignedNumber
 from steelyard.text import counted
 
 if TYPE_CHECKING:

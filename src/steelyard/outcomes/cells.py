@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from steelyard.outcomes.files import UnreadableOutcomesError
-from steelyard.records.bounds import MAX_NUMBER, is_bounded
+from steelyard.records.base import MAX_NUMBER, is_bounded
 from steelyard.text import short_quote
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from itertools import chain, compress
 from operator import attrgetter, itemgetter, methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
@@ -16,8 +17,7 @@ import msgspec
 
 from steelyard.errors import InputError
 from steelyard.outcomes import cells
-from steelyard.outcomes.arrow_csv import ARROW_CHUNK_BYTES, ArrowScanner
-from steelyard.outcomes.cells import FALSE_CODE, MISSING_CODE, TRUE_CODE, UNCLEAR_CODE, NameCodes
+from steelyard.outcomes.cells import FALSE_CODE, MISSING_CODE, TRUE_CODE, UNCLEAR_CODE, NameCodes, RepeatedTexts
 from steelyard.outcomes.files import (
     MAX_OUTCOME_LINE_BYTES,
     IncompleteOutcomesError,
@@ -27,11 +27,74 @@ from steelyard.outcomes.files import (
     UnreadableOutcomesError,
     missing_column_message,
 )
-from steelyard.records.bounds import MAX_NUMBER
+from steelyard.records.base import MAX_NUMBER
 from steelyard.text import short_quote
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+
+MIN_ARROW_BYTES = 4 << 20
+"""Bytes of a file that take longer to read than Arrow takes to load."""
+ARROW_CHUNK_BYTES = 1 << 20
+"""Bytes at a time: with more of them fewer texts are new."""
+
+
+class ArrowScanner:
+    """Takes the chosen columns out of lines without quotes; what is odd about a line is for others to say."""
+
+    def __init__(self, width: int, chosen: Sequence[int], delimiter: str) -> None:
+        import pyarrow
+        import pyarrow.csv
+
+        names = [str(place) for place in range(width)]
+        self._chosen = [names[place] for place in chosen]
+        self._read = pyarrow.csv.ReadOptions(column_names=names, use_threads=False, block_size=1 << 30)
+        self._parse = pyarrow.csv.ParseOptions(
+            delimiter=delimiter, quote_char=False, escape_char=False, ignore_empty_lines=False
+        )
+        kind = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+        self._convert = pyarrow.csv.ConvertOptions(
+            check_utf8=False,
+            column_types=dict.fromkeys(self._chosen, kind),
+            include_columns=list(dict.fromkeys(self._chosen)),
+            null_values=[],
+            strings_can_be_null=False,
+        )
+
+    @classmethod
+    def for_file(cls, file: OutcomeFile, width: int, chosen: Sequence[int], delimiter: str) -> ArrowScanner | None:
+        """A scanner of this file; None where it is short, or Arrow is not installed."""
+        if file.path.stat().st_size < MIN_ARROW_BYTES or find_spec("pyarrow") is None:
+            return None
+        return cls(width, chosen, delimiter)
+
+    def columns(self, body: str, rows: int) -> list[Sequence[str]] | None:
+        """The chosen columns of these lines; None if a line has more or fewer fields than the header."""
+        import numpy as np
+        import pyarrow
+        import pyarrow.csv
+
+        # Arrow would take a blank line for a row, and the character for the mark of a file's encoding
+        if "\n\n" in body or body.startswith(("\n", "\ufeff")) or body.endswith("\n"):
+            return None
+        try:
+            table = pyarrow.csv.read_csv(
+                pyarrow.py_buffer(body.encode()),
+                read_options=self._read,
+                parse_options=self._parse,
+                convert_options=self._convert,
+            )
+        except pyarrow.ArrowInvalid:
+            return None
+        if len(table) != rows:
+            return None
+        found: dict[str, Sequence[str]] = {}
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            (chunk,) = column.chunks
+            indices: Any = np.frombuffer(chunk.indices.buffers()[1], np.int32)[: len(chunk)]
+            found[name] = RepeatedTexts(chunk.dictionary.to_pylist(), indices)
+        return [found[name] for name in self._chosen]
 
 
 CSV_BATCH_ROWS = 1000

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from steelyard.records import TOKEN_COUNT_FIELDS, Answer, Cost, ToolCall
-from steelyard.records.bounds import is_bounded
+from steelyard.records.base import is_bounded
 
 MAX_INTEGER_DIGITS = 400
 """The maximum digits of a number; a longer one counts as infinite."""

@@ -16,10 +16,9 @@ from typing import Any
 from steelyard.errors import InputError, Rejected, StepError, Unavailable
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings, RateLimitHeadroom
 from steelyard.providers.bodies import LenientNumbers, leading_json_value
-from steelyard.providers.faults import provider_error, settled_finish
+from steelyard.providers.faults import headroom, provider_error, settled_finish
 from steelyard.providers.formats.openai import OpenAIProvider
 from steelyard.providers.formats.parts import not_in_format
-from steelyard.providers.waits import headroom
 from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint, HttpExchange
 from steelyard.records import Answer, Attempt, Message, MessageRole, ToolCall, is_secret
 

@@ -26,13 +26,14 @@ from steelyard.providers.faults import (
     decoded_error,
     error_message,
     error_status,
+    headroom,
     is_error,
     named_parameters,
     names_filter,
     names_finish,
     provider_error,
+    retry_after,
 )
-from steelyard.providers.waits import headroom, retry_after
 
 MAX_RESPONSE_BYTES = 32 << 20
 """Bytes of a response that are read at most; no answer of a model is near that."""

@@ -1,12 +1,13 @@
-"""What every record has in common: frozen data, and a hash of its content."""
+"""What every record has in common: frozen data, a hash of its content, and the bounds of numbers that come from outside."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 AnyStruct = TypeVar("AnyStruct", bound=msgspec.Struct)
 StructType = type[AnyStruct]
@@ -25,3 +26,30 @@ def settings_as(kind: type[AnyStruct], known: Record, settings: Mapping[str, Any
     """Settings as the record of the part that owns them: its own keys, and those of ours that it has as well."""
     given = {**msgspec.to_builtins(known), **settings}
     return msgspec.convert({key: value for key, value in given.items() if key in kind.__struct_fields__}, kind)
+
+
+MAX_NUMBER = 1e12
+"""More than any cost, duration, score or number of tokens that is meant; sums and squares of it stay finite."""
+MAX_ATTEMPTS_PER_CASE = 1_000_000
+"""Attempts at one case of one model, and the k of pass@k."""
+
+AttemptNumber = Annotated[int, Meta(ge=1, le=MAX_ATTEMPTS_PER_CASE)]
+"""How many attempts there are; a file that says otherwise is damaged."""
+AttemptIndex = Annotated[int, Meta(ge=0, le=MAX_ATTEMPTS_PER_CASE)]
+"""Which of the attempts at a case it is; other tools count from 0."""
+ReportedTestCount = Annotated[int, Meta(ge=0, le=100_000)]
+"""Tests of one attempt that a report counts; each of them becomes a record."""
+Amount = Annotated[float, Meta(ge=0, le=MAX_NUMBER)]
+"""A duration, a price or a weight."""
+Share = Annotated[float, Meta(ge=0, le=1)]
+Count = Annotated[int, Meta(ge=0, le=int(MAX_NUMBER))]
+SignedNumber = Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
+
+
+def is_bounded(number: float | None, *, least: float = 0) -> bool:
+    """Whether a number is one that can be computed with: not NaN, not infinite and not absurd.
+
+    >>> is_bounded(1e308), is_bounded(float("nan")), is_bounded(-1), is_bounded(-1, least=-MAX_NUMBER), is_bounded(0.25)
+    (False, False, False, True, True)
+    """
+    return number is not None and least <= number <= MAX_NUMBER

@@ -7,8 +7,16 @@ from typing import Any, Literal, get_args
 
 from msgspec.structs import force_setattr
 
-from steelyard.records.base import Record
-from steelyard.records.bounds import MAX_NUMBER, Amount, AttemptIndex, AttemptNumber, Count, SignedNumber, is_bounded
+from steelyard.records.base import (
+    MAX_NUMBER,
+    Amount,
+    AttemptIndex,
+    AttemptNumber,
+    Count,
+    Record,
+    SignedNumber,
+    is_bounded,
+)
 from steelyard.records.messages import ToolCall
 from steelyard.records.traces import TOKEN_COUNT_FIELDS, Cost, Turn
 

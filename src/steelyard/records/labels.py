@@ -6,8 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from steelyard.records.base import Record
-from steelyard.records.bounds import AttemptNumber
+from steelyard.records.base import AttemptNumber, Record
 
 LABELLER_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}"
 """A name that can be part of a file's name everywhere."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from steelyard.records.base import Record
-from steelyard.records.bounds import AttemptNumber, Share
+from steelyard.records.base import AttemptNumber, Record, Share
 
 
 class Escalation(Record, frozen=True, kw_only=True):

@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from steelyard.records.base import Record
-from steelyard.records.bounds import Amount, AttemptNumber, Count, Share
+from steelyard.records.base import Amount, AttemptNumber, Count, Record, Share
 from steelyard.records.facts import Trust
 from steelyard.records.panels import Panel
 from steelyard.records.tiers import Experiment

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
-from steelyard.records.base import Record
-from steelyard.records.bounds import Amount, AttemptNumber
+from steelyard.records.base import Amount, AttemptNumber, Record
 
 
 class Tier(Record, frozen=True, kw_only=True):

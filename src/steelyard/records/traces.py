@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 from msgspec.structs import force_setattr
 
-from steelyard.records.base import Record
-from steelyard.records.bounds import MAX_NUMBER, is_bounded
+from steelyard.records.base import MAX_NUMBER, Record, is_bounded
 from steelyard.records.messages import ToolCall
 
 TurnRole = Literal["assistant", "user"]

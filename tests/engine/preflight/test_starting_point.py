@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.engine.preflight.starting_point import StartingPoint, starting_point
+from steelyard.engine.preflight.starter_files import StartingPoint, starting_point
 from steelyard.evalsets.starter import starter_settings
 from support.command_line import steelyard
 

@@ -60,7 +60,7 @@ def _list_options(sub: argparse.ArgumentParser) -> None:
 def show(options: argparse.Namespace) -> int:
     """Show a run, one of its cases, or one attempt with everything that is known about it."""
     from steelyard.engine.results.conclusion import next_commands
-    from steelyard.engine.results.selection import (
+    from steelyard.engine.results.stored_results import (
         AttemptSelection,
         attempts_by_case,
         check_selection,

@@ -403,8 +403,7 @@ def _shown(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | None)
     from itertools import groupby
 
     from steelyard import reports
-    from steelyard.engine.results.report_files import ScoringOverrides, formats_without_page, write_reports
-    from steelyard.engine.results.scored_run import scored_run
+    from steelyard.engine.results.report_files import ScoringOverrides, formats_without_page, scored_run, write_reports
     from steelyard.engine.results.stored_results import stored_results
     from steelyard.reports import terminal
     from steelyard.store.journal import StoredRun

@@ -65,7 +65,7 @@ def _validate_options(sub: argparse.ArgumentParser) -> None:
 
 def suites(options: argparse.Namespace) -> int:
     """List the included suites, show the cases of some, write them as JSONL, or score recorded classifications."""
-    from steelyard.engine.results.text_files import write_cases
+    from steelyard.engine.results.report_files import write_cases
     from steelyard.reports import lists
     from steelyard.text import counted
 

@@ -43,7 +43,7 @@ def tiers(options: argparse.Namespace) -> int:
     """Run an experiment in tiers, or analyse one that was run, here or by another tool: quality, cost, grade and uplift."""
     from steelyard.engine.tiers import tier_runs
     from steelyard.engine.tiers.analysis_files import check_analysis_paths
-    from steelyard.engine.tiers.tier_sources import csv_source, stored_source
+    from steelyard.engine.tiers.tier_runs import csv_source, stored_source
     from steelyard.errors import InputError
 
     settings, means = settings_and_run_options(options)

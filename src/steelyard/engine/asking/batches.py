@@ -16,9 +16,18 @@ from steelyard.engine.plan import planned_attempts, provider_key
 from steelyard.engine.steps import reply_to
 from steelyard.errors import ProviderError, Rejected, StepError, Unavailable, wrap_exceptions
 from steelyard.protocols import Provider
-from steelyard.providers.batch.api import BatchApi, BatchResult, BatchState, BatchUndecidedError, custom_id, new_nonce
+from steelyard.providers.batch.api import (
+    BatchApi,
+    BatchRequest,
+    BatchResult,
+    BatchState,
+    BatchUndecidedError,
+    batch_answer,
+    batch_request,
+    custom_id,
+    new_nonce,
+)
 from steelyard.providers.batch.offered import BATCH_APIS, batch_api_name
-from steelyard.providers.batch.requests import BatchRequest, batch_answer, batch_request
 from steelyard.providers.bodies import sound_answer
 from steelyard.providers.prices import Prices
 from steelyard.providers.wire import HttpEndpoint

@@ -8,7 +8,7 @@ from pathlib import Path
 from steelyard.comparison.history import HistoryWatch
 from steelyard.engine.gate.gate import GateResult
 from steelyard.engine.gate.judged import JudgedGateResult
-from steelyard.engine.results.text_files import check_text_paths, write_texts
+from steelyard.engine.results.report_files import check_text_paths, write_texts
 from steelyard.reports.comparison import DECISION_FORMATS, JUDGED_DECISION_FORMATS
 from steelyard.reports.exports.decision import decision_junit, decision_sarif
 from steelyard.reports.exports.history import HISTORY_FORMATS

@@ -19,12 +19,12 @@ from steelyard.comparison.sides import Side, Trials, run_side, score_counts, sha
 from steelyard.engine.gate.history import add_to_history, history_path, read_history
 from steelyard.engine.gate.report_file import report_results, report_without_results
 from steelyard.engine.results.attempt_tables.attempt_index import stored_attempt_table
-from steelyard.engine.results.counted_sides import counted_side, is_counted_file
+from steelyard.engine.results.read_outcomes import counted_side, is_counted_file
 from steelyard.engine.results.recordings import is_recorded, recorded_side
 from steelyard.errors import InputError, Problem, check_format, did_you_mean
 from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS, AttemptColumns
 from steelyard.records import Case, Expectations, Finding, Test
-from steelyard.records.bounds import Count, ReportedTestCount, SignedNumber
+from steelyard.records.base import Count, ReportedTestCount, SignedNumber
 from steelyard.store.files import AtomicFiles, TolerantDecoder, explain_write_errors, format_number, now
 from steelyard.store.journal import StoredRun
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER, find_run

@@ -33,7 +33,7 @@ from steelyard.plugins import explain_plugin_errors, load_plugin
 from steelyard.protocols import Provider
 from steelyard.providers.prices import Prices
 from steelyard.records import Case, Price
-from steelyard.records.bounds import MAX_ATTEMPTS_PER_CASE
+from steelyard.records.base import MAX_ATTEMPTS_PER_CASE
 from steelyard.settings import BUILT_IN_PROVIDERS, environment_value, resolve_provider
 from steelyard.text import counted, short_quote
 

@@ -13,7 +13,7 @@ from steelyard.engine.pace import max_request_tokens
 from steelyard.engine.plan import planned_attempts, tier_attempt
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.connect import check_parameters, check_plan, check_verifiers, close_providers, connect
-from steelyard.engine.preflight.conversation_bounds import ASSUMED_TOOL_TOKENS, conversation_bound, user_bounds
+from steelyard.engine.preflight.conversations import ASSUMED_TOOL_TOKENS, conversation_bound, user_bounds
 from steelyard.engine.preflight.rubric_judges import connect_judges, rubric_requests, with_judges
 from steelyard.engine.tiers.experiment import (
     check_experiment_parameters,

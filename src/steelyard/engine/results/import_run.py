@@ -28,7 +28,7 @@ from steelyard.records import (
     Verdict,
     digest,
 )
-from steelyard.records.bounds import MAX_NUMBER, is_bounded
+from steelyard.records.base import MAX_NUMBER, is_bounded
 from steelyard.store.assembled_runs import create_run_atomically
 from steelyard.store.files import now
 from steelyard.text import printable

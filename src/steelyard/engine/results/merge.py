@@ -14,13 +14,25 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from steelyard.analysis.attempt_texts import AttemptText, attempt_texts
 from steelyard.engine import plan
 from steelyard.engine.options import RunOptions
 from steelyard.engine.results.headline_cache import summarise_and_cache
-from steelyard.engine.results.merge_imports import merge_imported_runs
+from steelyard.engine.results.import_run import write_recorded_run
 from steelyard.engine.run import Run, run_id
 from steelyard.errors import BoundedProblemList, InputError, Problem, SteelyardError
-from steelyard.records import Case, MergedRun, Reply, RunInfo, Shard, Spending, WitnessCounts
+from steelyard.records import (
+    RECORDED_KIND,
+    Case,
+    EvalSetFile,
+    MergedRun,
+    RecordedAttempt,
+    Reply,
+    RunInfo,
+    Shard,
+    Spending,
+    WitnessCounts,
+)
 from steelyard.store.assembled_runs import append_facts, create_run_atomically
 from steelyard.store.attachments import copy_kept_files
 from steelyard.store.batches import stored_batches
@@ -30,6 +42,75 @@ from steelyard.store.responses import copy_records
 from steelyard.store.run_folders import DeliveredRun, find_run, run_folder_snapshot
 from steelyard.store.witnesses import record_witness_results, witness_results
 from steelyard.text import printable, short_quote
+
+
+def merge_imported_runs(runs: Sequence[StoredRun], *, output: str | Path | None = None, root: Path) -> Run:
+    """One run of the attempts of several imported runs; they stay as they are."""
+    return write_recorded_run(_ImportedRuns(runs), output=output, root=root)
+
+
+class _ImportedRuns:
+    """The recorded attempts of imported runs."""
+
+    def __init__(self, runs: Sequence[StoredRun]) -> None:
+        self._runs = runs
+        self.problems: list[Problem] = []
+        wrong: list[Problem] = []
+        seen: dict[tuple[str, str], Path] = {}
+        for run in self._runs:
+            if any(case.kind != RECORDED_KIND for case in run.cases):
+                what = "was verified here as well, and such runs are not merged; import its files together instead"
+                wrong.append(Problem(str(run.folder), 0, what))
+            for file in run.info.recordings:
+                # two folders are the same by their paths, two files by what they hold
+                first = seen.setdefault((file.digest, "" if file.digest else file.path), run.folder)
+                if first is not run.folder:
+                    what = f"{file.path} is in {first} as well; leave one of them out"
+                    wrong.append(Problem(str(run.folder), 0, what))
+        if wrong:
+            raise InputError(wrong)
+
+    @property
+    def files(self) -> tuple[EvalSetFile, ...]:
+        return tuple(file for run in self._runs for file in run.info.recordings)
+
+    def attempts(self) -> Iterator[RecordedAttempt]:
+        for run in self._runs:
+            for tried in attempt_texts(run.info, run.cases, run.facts()):
+                yield _recorded(tried)
+            self.problems += run.damaged
+
+
+def _recorded(tried: AttemptText) -> RecordedAttempt:
+    """An attempt as it was before it was imported."""
+    case, settings = tried.case, tried.case.verify.settings
+    # ID#2 is the name of a case that was judged by two scorers, and its group the plain one
+    plain, _, place = case.id.rpartition("#")
+    name = plain if place.isdecimal() and case.group == plain else case.id
+    fact = tried.verdict or tried.failure or tried.reply
+    found = tried.verdict.found if tried.verdict else None
+    return RecordedAttempt(
+        case=name,
+        model=tried.model,
+        judged_by=str(settings.get("judged_by", "")),
+        tool=tried.verdict.verifier.partition(", ")[2] if tried.verdict else "",
+        number=tried.number,
+        tier=tried.tier,
+        passed=found.passed if found else None,
+        score=found.score if found else None,
+        answer=tried.reply.answer if tried.reply else None,
+        prompt=case.prompt,
+        target=case.target or "",
+        label=found.label if found else "",
+        reason=found.reason if found else "",
+        levels=found.levels if found else {},
+        failure=tried.failure.message if tried.failure else "",
+        tests=str(settings.get("tests", "")),
+        group="" if name != case.id else case.group,
+        tags=case.tags,
+        at=fact.at if fact else "",
+    )
+
 
 MAX_MERGED_JOURNALS = 64
 """Journals of a merged run at most: some readers take longer for many small ones than for few large ones."""

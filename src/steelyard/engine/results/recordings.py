@@ -30,7 +30,7 @@ from steelyard.records import (
     Verdict,
     Verify,
 )
-from steelyard.records.bounds import MAX_ATTEMPTS_PER_CASE
+from steelyard.records.base import MAX_ATTEMPTS_PER_CASE
 from steelyard.store.journal import StoredRun
 from steelyard.text import counted, printable, short_quote
 

@@ -3,30 +3,64 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
 from steelyard import reports
-from steelyard.analysis.summary import RunResults, summarise_attempts
+from steelyard.analysis.summary import RunResults, summarise, summarise_attempts
 from steelyard.comparison.threshold import compare
 from steelyard.engine.gate.gate import gate_sides
 from steelyard.engine.gate.sides import side
 from steelyard.engine.results.attempt_tables.attempt_index import stored_attempt_table
 from steelyard.engine.results.labels import with_judged_rates
 from steelyard.engine.results.query import write_query_result
-from steelyard.engine.results.stored_results import stored_attempts, stored_results
-from steelyard.engine.results.text_files import check_folder
+from steelyard.engine.results.stored_results import StoredResults, stored_attempts, stored_results
+from steelyard.engine.run import Run
 from steelyard.engine.tiers import tier_runs
-from steelyard.errors import InputError
-from steelyard.records import SuiteRule
+from steelyard.errors import InputError, did_you_mean
+from steelyard.evalsets.jsonl import case_json_lines
+from steelyard.records import Case, SuiteRule
 from steelyard.reports.html import BaselineReport, HtmlReportData, page
 from steelyard.reports.page import shown_attempts, truncated_text
-from steelyard.store.files import check_writable, write_file, write_pieces
+from steelyard.store.files import AtomicFiles, check_writable, explain_write_errors, write_file, write_pieces
 from steelyard.store.journal import StoredRun
 from steelyard.tiers.results import ExperimentAnalysis
+
+
+def check_text_paths(paths: Iterable[str | Path], suffixes: Iterable[str]) -> None:
+    """Refuse files of a suffix that has no format, and those that cannot be written."""
+    for path in map(Path, paths):
+        if path.suffix not in suffixes:
+            raise InputError(f'{path}: unknown kind of report "{path.suffix}" ({did_you_mean(path.suffix, suffixes)})')
+        check_folder(path)
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a file that cannot be written."""
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
+    check_writable(path)
+
+
+def write_texts(paths: Iterable[str | Path], texts: Mapping[str, str]) -> list[Path]:
+    """Write to each file the text of its suffix; returns what was written."""
+    check_text_paths(paths, texts)
+    written = [Path(path) for path in paths]
+    for path in written:
+        write_file(path, texts[path.suffix])
+    return written
+
+
+def write_cases(path: str | Path, cases: Iterable[Case]) -> None:
+    """Write cases as JSONL, one object per line; an older file stays until all of them are written."""
+    path = Path(path)
+    with explain_write_errors(path.parent), AtomicFiles() as fresh:
+        fresh.write(path, case_json_lines(cases))
+        fresh.finish()
+
 
 MAX_PAGE_TEXT_CHARACTERS, MIN_PAGE_TEXT_CHARACTERS, MAX_ALL_PAGE_TEXTS_CHARACTERS = 100_000, 2_000, 10_000_000
 """Characters that are kept of a text at most, at least, and of one text of every attempt together."""
@@ -184,3 +218,20 @@ def _write_by_model(path: Path, name: str, results: RunResults) -> list[Path]:
         write_pieces(found, reports.rendered_pieces(name, of_model, where=str(found)))
         written.append(found)
     return written
+
+
+def scored_run(
+    done: Run,
+    stored: StoredRun | None = None,
+    scoring: ScoringOverrides = ScoringOverrides(),
+    *,
+    with_attempts: bool = False,
+) -> tuple[Run, StoredResults | None]:
+    """A run with its summary by other k and rules, if there are any; with its attempts where these are wanted as well."""
+    stored = stored or StoredRun(done.folder)
+    if with_attempts:
+        results = stored_results(stored, **scoring._asdict())
+        return done._replace(summary=results.summary), results
+    if any(scoring):
+        done = done._replace(summary=summarise(done.info, stored.cases, stored.facts(), **scoring._asdict()))
+    return done, None

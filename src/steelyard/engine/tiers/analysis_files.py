@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from steelyard.engine.results.text_files import check_text_paths, write_texts
+from steelyard.engine.results.report_files import check_text_paths, write_texts
 from steelyard.reports.charts.svg import chart_files
 from steelyard.reports.charts.tier_details import detail_charts
 from steelyard.reports.charts.tiers import charts

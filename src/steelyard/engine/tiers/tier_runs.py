@@ -12,16 +12,17 @@ import msgspec
 
 from steelyard.analysis.attempt_texts import AttemptText, attempt_texts
 from steelyard.analysis.attempts import Column
-from steelyard.analysis.notes import uncontained_warnings
+from steelyard.analysis.warnings import uncontained_warnings
 from steelyard.engine.results.conclusion import Conclusion
 from steelyard.engine.results.recordings import explain_file_errors
 from steelyard.engine.tiers.escalation import JudgingPlan
 from steelyard.errors import ExitCode, InputError, Problem
 from steelyard.evalsets.experiments import is_same_model
 from steelyard.outcomes.experiments import experiment
-from steelyard.outcomes.readers.scylla import scylla_experiment
+from steelyard.outcomes.readers.scylla import is_scylla, scylla_experiment
 from steelyard.records import Case, Judgment, Panel, RunInfo, digest
 from steelyard.store.journal import StoredRun
+from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER, find_run
 from steelyard.text import line, short_quote
 from steelyard.tiers.analysis import MAX_UNSCORED_TIER_CASE_SHARE, analyse_tiers
 from steelyard.tiers.escalation import EscalatedAnswer, EscalatedPanel, escalated_panel
@@ -383,3 +384,30 @@ def _points(category: RubricCategory, marks: CategoryScore) -> tuple[float | Non
     if marks.score is None:
         return None, None
     return marks.score * category.weight, category.weight
+
+
+class TierSource(NamedTuple):
+    """An experiment as it was found."""
+
+    experiment: TierExperiment
+    folder: Path
+    pair_by: PairBy = "case"
+    """What identifies the same task in two tiers."""
+    problems: tuple[Problem, ...] = ()
+
+
+def stored_source(name: str, *, root: Path = DEFAULT_RUNS_FOLDER) -> TierSource:
+    """The experiment in a run, named as for `show`, or in a folder that ProjectScylla wrote."""
+    folder = Path(name)
+    if is_scylla(folder):
+        experiment, problems = from_scylla(folder)
+        # there an experiment is the task, and subtests are variants of a tier
+        return TierSource(experiment, folder, "experiment", tuple(problems))
+    folder = find_run(name, root)
+    return TierSource(tier_experiment(StoredRun(folder)), folder)
+
+
+def csv_source(runs: str, judges: str | None = None, criteria: str | None = None) -> TierSource:
+    """The experiment that CSV files hold: a row per run, per judge and per criterion."""
+    experiment, problems = from_files(runs, judges, criteria)
+    return TierSource(experiment, Path(), problems=tuple(problems))

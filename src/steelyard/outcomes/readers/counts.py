@@ -13,7 +13,7 @@ from steelyard.outcomes.files import LineChunks, UnreadableOutcomesError, bare_f
 from steelyard.outcomes.readers.sources import beginning, first_object, json_lines, text
 from steelyard.protocols import ForeignFile
 from steelyard.records import RecordedAttempt
-from steelyard.records.bounds import MAX_ATTEMPTS_PER_CASE
+from steelyard.records.base import MAX_ATTEMPTS_PER_CASE
 from steelyard.text import short_quote
 
 CASE_COLUMNS = ("case", "case_id", "task", "task_id", "problem", "id")

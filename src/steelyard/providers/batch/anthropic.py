@@ -9,6 +9,7 @@ import msgspec
 
 from steelyard.providers.batch.api import (
     CLOCK_SKEW_SECONDS,
+    BatchRequest,
     BatchResult,
     BatchState,
     BatchUndecidedError,
@@ -21,7 +22,6 @@ from steelyard.providers.batch.api import (
     seconds_since_epoch,
     whole_number,
 )
-from steelyard.providers.batch.requests import BatchRequest
 from steelyard.providers.bodies import as_dict
 from steelyard.providers.wire import HttpEndpoint
 

@@ -11,6 +11,7 @@ import msgspec
 from steelyard.providers.batch.api import (
     CLOCK_SKEW_SECONDS,
     MAX_RESULT_BYTES,
+    BatchRequest,
     BatchResult,
     BatchState,
     custom_id,
@@ -21,7 +22,6 @@ from steelyard.providers.batch.api import (
     seconds_since_epoch,
     whole_number,
 )
-from steelyard.providers.batch.requests import BatchRequest
 from steelyard.providers.bodies import as_dict, as_list
 from steelyard.providers.wire import HttpEndpoint
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from steelyard.providers.batch.api import (
     CLOCK_SKEW_SECONDS,
     NONCE_FIELD,
+    BatchRequest,
     BatchResult,
     BatchState,
     custom_id,
@@ -20,7 +21,6 @@ from steelyard.providers.batch.api import (
     upload_lines,
     whole_number,
 )
-from steelyard.providers.batch.requests import BatchRequest
 from steelyard.providers.bodies import as_dict, as_list
 from steelyard.providers.wire import HttpEndpoint
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import hmac
 import json
 import re
 import struct
@@ -11,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
-from urllib.parse import quote
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from steelyard.errors import InputError, Rejected
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings
@@ -28,10 +30,68 @@ from steelyard.providers.formats.parts import (
     not_in_format,
     system_text,
 )
-from steelyard.providers.formats.sigv4 import AwsCredentials, signed_headers
 from steelyard.providers.prompt_cache import PromptCacheMarks
 from steelyard.providers.wire import RequestSigner
 from steelyard.records import Answer, Attempt, ContentPart, Message, ToolCall
+
+
+class AwsCredentials(NamedTuple):
+    """Who asks."""
+
+    access_key: str
+    secret_key: str
+    session_token: str = ""
+
+
+def signed_headers(
+    credentials: AwsCredentials, method: str, url: str, body: bytes, *, region: str, service: str, at: datetime
+) -> dict[str, str]:
+    """The headers that sign a request, by the rules that AWS publishes for Signature Version 4."""
+    parts = urlsplit(url)
+    timestamp = at.strftime("%Y%m%dT%H%M%SZ")
+    # as the client sends it: without the port that goes without saying
+    host = parts.netloc.lower().removesuffix({"http": ":80", "https": ":443"}.get(parts.scheme, ""))
+    headers = {"host": host, "x-amz-date": timestamp}
+    if credentials.session_token:
+        headers["x-amz-security-token"] = credentials.session_token
+    scope = f"{timestamp[:8]}/{region}/{service}/aws4_request"
+    names = ";".join(sorted(headers))
+    request = "\n".join(
+        (
+            method,
+            # the path is encoded a second time, everywhere but at S3
+            quote(parts.path or "/", safe="/-_.~"),
+            _canonical_query(parts.query),
+            *(f"{name}:{headers[name]}" for name in sorted(headers)),
+            "",
+            names,
+            hashlib.sha256(body).hexdigest(),
+        )
+    )
+    to_sign = "\n".join(("AWS4-HMAC-SHA256", timestamp, scope, hashlib.sha256(request.encode()).hexdigest()))
+    key = f"AWS4{credentials.secret_key}".encode()
+    for piece in scope.split("/"):
+        key = _hmac(key, piece)
+    signature = _hmac(key, to_sign).hex()
+    authorization = (
+        f"AWS4-HMAC-SHA256 Credential={credentials.access_key}/{scope}, SignedHeaders={names}, Signature={signature}"
+    )
+    return _without_host(headers) | {"authorization": authorization}
+
+
+def _hmac(key: bytes, text: str) -> bytes:
+    return hmac.new(key, text.encode(), hashlib.sha256).digest()
+
+
+def _canonical_query(query: str) -> str:
+    pairs = sorted((quote(name, safe="-_.~"), quote(value, safe="-_.~")) for name, value in parse_qsl(query, True))
+    return "&".join(f"{name}={value}" for name, value in pairs)
+
+
+def _without_host(headers: Mapping[str, str]) -> dict[str, str]:
+    # the client sends it by itself
+    return {name: value for name, value in headers.items() if name != "host"}
+
 
 REGION_PATTERN = re.compile(r"//(?:[^/]*\.)?bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
 DEFAULT_REGION = "us-east-1"

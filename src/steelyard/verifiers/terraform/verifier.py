@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import asyncio
 from functools import cached_property
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from steelyard.errors import VerifierError
+from steelyard.errors import MissingToolError, VerifierError
 from steelyard.protocols import FailureLabel
 from steelyard.records import Answer, Case, Diagnostic, DiagnosticLevel, Finding, Target, digest
 from steelyard.sandbox.processors import processor_count
 from steelyard.text import verbatim_code
 from steelyard.verifiers.code.extract import ExtractedCode, extract, is_prose
-from steelyard.verifiers.terraform import syntax
 from steelyard.verifiers.terraform.copies import ModuleCopyPool
 from steelyard.verifiers.terraform.diagnostics import TerraformDiagnostic, ValidateOutput, stored_diagnostic
 from steelyard.verifiers.terraform.disk_modules import FOLDER_SEPARATOR, DiskModule, DiskModules, TerraformSettings
@@ -34,6 +35,47 @@ from steelyard.verifiers.witnesses import terraform_witness
 
 if TYPE_CHECKING:
     from steelyard.protocols import Sandbox
+
+
+MAX_HCL_CHARACTERS = 100_000
+"""Characters that are parsed: it takes a second for some ten thousand."""
+
+
+def version() -> str:
+    """The library and its version; says so when there is none."""
+    try:
+        return f"python-hcl2 {installed('python-hcl2')}"
+    except PackageNotFoundError:
+        return "no program"
+
+
+def check() -> None:
+    """Raise VerifierError when the library is not installed."""
+    try:
+        import hcl2  # noqa: F401  whether it is there is the question
+    except ImportError:
+        raise MissingToolError(
+            "looking at syntax alone needs a library; install it with: pip install 'steelyard[hcl]'"
+        ) from None
+
+
+def syntax_error(source: str) -> str:
+    """What is wrong with the syntax of a file, in one line; empty when nothing is."""
+    import hcl2
+    from lark.exceptions import LarkError
+
+    if len(source) > MAX_HCL_CHARACTERS:
+        raise VerifierError(
+            f"more than {MAX_HCL_CHARACTERS:,} characters are not parsed; validate it with a Terraform instead"
+        )
+    try:
+        hcl2.loads(source if source.endswith("\n") else f"{source}\n")
+    except LarkError as wrong:
+        return str(wrong).strip().partition("\n")[0]
+    except RecursionError:
+        return "it is nested too deeply"
+    return ""
+
 
 DEFAULT_ANSWER_FILE = "main.tf"
 """The file that an answer is written to, where the case names none."""
@@ -70,7 +112,7 @@ class TerraformVerifier:
             return f"terraform 3, {find_terraform().version}"
         except VerifierError:
             # a check of the syntax needs no program; `check` reports where a case needs it
-            return f"terraform 3, {syntax.version()}"
+            return f"terraform 3, {version()}"
 
     def check(self, case: Case) -> None:
         if case.workspace:
@@ -79,7 +121,7 @@ class TerraformVerifier:
         _check_names(case)
         _check_repair(case)
         if TerraformSettings.of(case).syntax_only:
-            syntax.check()
+            check()
         else:
             find_terraform()
 
@@ -394,7 +436,7 @@ def _error_summary(error: TerraformDiagnostic, *, with_detail: bool = True) -> s
 
 def _syntax_finding(code: str) -> Finding:
     """What a check of the syntax alone finds; whether the module would validate stays open."""
-    error = syntax.error(code)
+    error = syntax_error(code)
     return Finding(
         compiled=not error,
         levels={SYNTAX_LEVEL: not error},
