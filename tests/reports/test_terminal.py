@@ -91,6 +91,20 @@ def test_a_list_of_runs_has_date_eval_set_rate_and_cost_and_fits_sixty_columns()
     assert runs_text([], width=60, color=False) == "no runs yet\n"
 
 
+def test_rates_counts_and_costs_of_a_list_stand_below_each_other() -> None:
+    certain = Estimate(value=1.0, low=0.7, high=1.0)
+    sure = ModelHeadline(model="a/b", attempts=10, correct=10, missing=0, pass_at_1=certain, cost_usd=12.5)
+    bare = ModelHeadline(
+        model="a/longer", attempts=4, correct=0, missing=2, pass_at_1=Estimate(value=0.0), cost_usd=None
+    )
+    listed = [ListedRunFigures("monday", [sure]), ListedRunFigures("tuesday", [bare])]
+    models = [row for row in runs_text(listed, width=80, color=False).splitlines() if row.startswith("  ")]
+    assert models == [
+        "  a/b       100.0% [70.0, 100.0]  10/10  $12.50",
+        "  a/longer    0.0%                  0/4          2 missing",
+    ]
+
+
 def test_models_that_do_not_fit_side_by_side_go_on_below(results: RunResults) -> None:
     many = replace(results.summary, models=results.summary.models * 4)
     assert shown(many, 80).count("\npass@1") == 4

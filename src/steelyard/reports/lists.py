@@ -204,26 +204,39 @@ def runs_text(runs: Sequence[ListedRunFigures], *, width: int, color: bool) -> s
         page.say(Text("no runs yet"))
     labels = [cell_len(line(model_label(model.model, model.tier))) for run in runs for model in run.models]
     wide = min(max(labels, default=0), MAX_LISTED_NAME_COLUMNS)
+    aligned = iter(_aligned_figures([model for run in runs for model in run.models]))
     for run in runs:
         # a name that is cut cannot be copied: what follows it is
         about = "  ".join(part for part in (_minute(run.started_at), _eval_set_names(run.eval_sets)) if part)
         page.fit(Text.assemble((line(run.name), "bold"), f"  {about}"))
         for model in run.models:
             name = line(model_label(model.model, model.tier))
-            figures = [
-                rate(model.pass_at_1) if model.pass_at_1 else "-",
-                f"{model.correct}/{model.attempts}",
-                *([] if model.cost_usd is None else [money(model.cost_usd)]),
-                *([f"{model.missing} missing"] if model.missing else []),
-            ]
-            row = f"  {_padded(name, wide)}  {'  '.join(figures)}"
+            figures = next(aligned)
+            row = f"  {_padded(name, wide)}  {figures}"
             if cell_len(row) <= width:
                 page.fit(Text(row))
             else:
                 # a number that is cut says something else
                 page.fit(Text(f"  {name}"))
-                page.fit(Text(f"    {'  '.join(figures)}"))
+                page.fit(Text(f"    {figures}"))
     return page.text()
+
+
+def _aligned_figures(models: Sequence[ModelHeadline]) -> list[str]:
+    """The rate, the counts, the cost and what is missing of each model, in columns; a column that no model needs is left out."""
+    rows = []
+    for model in models:
+        share, _, interval = (rate(model.pass_at_1) if model.pass_at_1 else "-").partition(" ")
+        cost = "" if model.cost_usd is None else money(model.cost_usd)
+        missing = f"{model.missing} missing" if model.missing else ""
+        rows.append((share, interval, f"{model.correct}/{model.attempts}", cost, missing))
+    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for share, interval, *others in rows:
+        columns = [f"{share:>{wide[0]}}" + (f" {interval:{wide[1]}}" if wide[1] else "")]
+        columns += [other.rjust(width) for other, width in zip(others, wide[2:], strict=True) if width]
+        lines.append("  ".join(columns).rstrip())
+    return lines
 
 
 MAX_LISTED_NAME_COLUMNS = 32
