@@ -97,13 +97,19 @@ def test_what_cannot_be_asked_is_said_before(model: str, settings: dict[str, Any
         connect(model, ProviderSettings(type="pydantic-ai", **settings))
 
 
-def test_only_whoever_is_asked_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_whoever_is_asked_needs_a_key_and_is_told_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)
     (provider,) = connect("deepseek:m", ProviderSettings(type="pydantic-ai")).values()
-    attempt = Attempt(case=Case(id="c", prompt="p", target="t"), model="m")
-    with pytest.raises(Rejected, match="DEEPSEEK_API_KEY") as refused:
-        asyncio.run(provider.ask(attempt, Delivery()))
+    case = Case(id="c", prompt="p", target="t")
+    told = r'no key; set DEEPSEEK_API_KEY, or api_key in a \[providers.NAME\] table with type = "pydantic-ai"$'
+    with pytest.raises(Rejected, match=told) as refused:
+        asyncio.run(provider.ask(Attempt(case=case, model="m"), Delivery()))
     assert refused.value.everyone
+    with pytest.raises(InputError, match=told):
+        steelyard.run([case], models="pydantic-ai:deepseek:m", output=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_models_have_the_price_of_their_provider() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import time
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -85,7 +86,7 @@ class PydanticAIProvider:
         try:
             reader = self._open()
         except UserError as error:
-            raise Rejected(f"{self.endpoint}: {error}", everyone=True) from None
+            raise Rejected(f"{self.endpoint}: {_what_is_unset(str(error))}", everyone=True) from None
         messages, settings = _messages(attempt.messages, self.endpoint), _model_settings(attempt.parameters)
         started, came = time.monotonic(), list[Any]()
         token = _responses.set(came)
@@ -134,7 +135,13 @@ class PydanticAIProvider:
         return Unavailable(text) if isinstance(failure, ModelAPIError | OSError) else Rejected(text)
 
     def unsupported(self, parameters: Mapping[str, Any]) -> str:
-        """Why these parameters cannot be asked for; empty if they can."""
+        """Why this model, or with these parameters, cannot be asked; empty if it can."""
+        from pydantic_ai.exceptions import UserError
+
+        try:
+            self._open()
+        except UserError as error:
+            return f"cannot be asked: {_what_is_unset(str(error))}"
         return "is asked through pydantic-ai without a format of replies" if "response_format" in parameters else ""
 
     def headroom(self) -> RateLimitHeadroom | None:
@@ -172,7 +179,24 @@ def _provider_class(name: str) -> Any:
             f'pydantic-ai knows no provider "{name[:80]}"; write pydantic-ai:PROVIDER:MODEL, such as pydantic-ai:cohere:command-a'
         ) from None
     except ImportError as error:
-        raise InputError(f"pydantic-ai:{name}: {error}") from None
+        found = re.search(r"`(pip install [^`]+)`", str(error))
+        why = f"needs another package; type: {found[1]}" if found else str(error)
+        raise InputError(f"pydantic-ai:{name}: {why}") from None
+
+
+def _what_is_unset(text: str) -> str:
+    """What the library misses, in words for the command line; it speaks of Python classes.
+
+    >>> _what_is_unset("Set the `OPENAI_API_KEY` environment variable or pass it via `OpenAIProvider(api_key=...)`")
+    'no key; set OPENAI_API_KEY, or api_key in a [providers.NAME] table with type = "pydantic-ai"'
+    """
+    names = re.findall(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`", text)
+    if not names:
+        return text
+    kinds = {"KEY": ("no key", "api_key"), "TOKEN": ("no key", "api_key"), "URL": ("no address", "base_url")}
+    missing, setting = kinds.get(names[0].rpartition("_")[2], ("a setting is missing", ""))
+    table = f', or {setting} in a [providers.NAME] table with type = "pydantic-ai"' if setting else ""
+    return f"{missing}; set {' or '.join(names)}{table}"
 
 
 def _messages(said: tuple[Message, ...], where: str) -> list[Any]:
