@@ -97,9 +97,7 @@ def test_what_cannot_be_asked_is_said_before(model: str, settings: dict[str, Any
         connect(model, ProviderSettings(type="pydantic-ai", **settings))
 
 
-def test_only_whoever_is_asked_needs_a_key_and_is_told_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_whoever_is_asked_needs_a_key_and_is_told_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)
     (provider,) = connect("deepseek:m", ProviderSettings(type="pydantic-ai")).values()
     case = Case(id="c", prompt="p", target="t")
