@@ -29,6 +29,7 @@ from steelyard.records import Record
 from steelyard.stats.multiplicity import holm
 from steelyard.stats.paired import PairedCaseCounts, PairedCaseScores, difference_interval, fisher_worse
 from steelyard.stats.power import (
+    NonInferiority,
     additional_attempts,
     exact_sum,
     expected_flags,
@@ -271,6 +272,55 @@ def _overall_verdict(models: Sequence[ModelDecision]) -> GateVerdict:
     return REGRESSED if REGRESSED in verdicts else agreed
 
 
+class GateAlarms(NamedTuple):
+    """What the tests of one model say."""
+
+    suite: bool
+    """The mean got worse."""
+    cases: bool
+    """Single cases did."""
+    fails: bool
+    """Something other than the suite fails the gate: cases where they may, or a critical one."""
+
+
+class ModelVerdict(NamedTuple):
+    """The verdict on one model and what led to it, without what explains it."""
+
+    verdict: GateVerdict
+    suite: GateVerdict
+    alarms: GateAlarms
+    margin: NonInferiority | None
+    """The test of the margin; None without cases."""
+    confirmed: tuple[CaseDrop, ...]
+    suspects: tuple[CaseDrop, ...]
+    is_too_small: bool
+    """The suite got worse by less than the least effect that counts."""
+    data_missing: bool
+
+
+def model_verdict(
+    model: TestedModel,
+    rule: DecisionRule,
+    *,
+    level: float,
+    p_adjusted: float | None = None,
+    unscored: float = 0.0,
+) -> ModelVerdict:
+    """The verdict on one model; `level` is that of its own tests where there are several models."""
+    confirmed, suspects = _changes(model, rule) if rule.cases != "off" else ((), ())
+    found = non_inferiority(model.evidence, margin=rule.margin, alpha=rule.cleared_level)
+    alarms = _alarms(model, rule, p_adjusted=p_adjusted, level=level, is_case_named=bool(confirmed))
+    is_too_small = alarms.suite and (found.drop if found else 0.0) < rule.min_effect - DECISION_TOLERANCE
+    data_missing = unscored > MAX_UNSCORED_SHARE + DECISION_TOLERANCE
+    suite: GateVerdict = CANNOT_TELL
+    if alarms.suite and not is_too_small:
+        suite = REGRESSED
+    elif found and not data_missing and is_at_most(found.p, rule.cleared_level):
+        suite = NOT_REGRESSED
+    verdict: GateVerdict = REGRESSED if alarms.fails else suite
+    return ModelVerdict(verdict, suite, alarms, found, confirmed, suspects, is_too_small, data_missing)
+
+
 def _model_decision(
     model: TestedModel,
     rule: DecisionRule,
@@ -282,18 +332,10 @@ def _model_decision(
 ) -> ModelDecision:
     """The verdict on one model and what explains it."""
     tests, levels = model.tests, model.levels
-    confirmed, suspects = _changes(model, rule) if rule.cases != "off" else ((), ())
-    found = non_inferiority(model.evidence, margin=rule.margin, alpha=rule.cleared_level)
+    verdict, suite, alarms, found, confirmed, suspects, too_small, data_missing = model_verdict(
+        model, rule, level=level, p_adjusted=p_adjusted, unscored=unscored
+    )
     drop = found.drop if found else 0.0
-    alarms = _alarms(model, rule, p_adjusted=p_adjusted, level=level, is_case_named=bool(confirmed))
-    too_small = alarms.suite and drop < rule.min_effect - DECISION_TOLERANCE
-    data_missing = unscored > MAX_UNSCORED_SHARE + DECISION_TOLERANCE
-    suite: GateVerdict = CANNOT_TELL
-    if alarms.suite and not too_small:
-        suite = REGRESSED
-    elif found and not data_missing and is_at_most(found.p, rule.cleared_level):
-        suite = NOT_REGRESSED
-    verdict: GateVerdict = REGRESSED if alarms.fails else suite
     undecided = verdict == CANNOT_TELL
     smallest_break = _smallest_break(model)
     notes = _notes(model, rule)
@@ -399,28 +441,17 @@ def _can_name(rule: DecisionRule, smallest_break: DetectableBreak | None) -> boo
     return rule.cases != "off" and (smallest_break is not None or rule.final_level > 0)
 
 
-class _Alarms(NamedTuple):
-    """What the tests of one model say."""
-
-    suite: bool
-    """The mean got worse."""
-    cases: bool
-    """Single cases did."""
-    fails: bool
-    """Something other than the suite fails the gate: cases where they may, or a critical one."""
-
-
 def _alarms(
     model: TestedModel, rule: DecisionRule, *, p_adjusted: float | None, level: float, is_case_named: bool
-) -> _Alarms:
+) -> GateAlarms:
     if p_adjusted is None:
         suite = is_at_most(model.p_suite, model.levels.overall)
-        return _Alarms(suite, is_case_named, model.broken or (is_case_named and model.can_cases_fail))
+        return GateAlarms(suite, is_case_named, model.broken or (is_case_named and model.can_cases_fail))
     suite = is_at_most(model.p_suite, level)
     cases = is_case_named or (model.can_cases_fail and is_at_most(model.p_worst, level))
     # a model that is rejected for neither is rejected for its critical cases
     is_other = is_at_most(p_adjusted, rule.alpha) and not suite and not cases
-    return _Alarms(suite, cases, model.broken or is_other or (cases and model.can_cases_fail))
+    return GateAlarms(suite, cases, model.broken or is_other or (cases and model.can_cases_fail))
 
 
 def _further(model: TestedModel, rule: DecisionRule, cost: float | None) -> FurtherAttempts | None:

@@ -24,26 +24,21 @@ def expected_variance(attempts: int, passes: int) -> float:
     return (passes + 0.5) * (attempts - passes + 0.5) / (total * (total + 1))
 
 
-def neyman_allocation(variances: Sequence[float], attempts: int, *, least: int, most: int) -> list[int]:
-    """The attempts at each case, `attempts` on average, for which the mean over the cases has the smallest variance.
+def neyman_attempts(variances: Sequence[float], attempts: int, *, least: int) -> list[int]:
+    """The attempts at each case, if one that varies as much as any can gets `attempts`.
 
-    Every case gets between `least` and `most` of them. In proportion to standard deviations (Neyman 1934), in whole
-    numbers: each further attempt goes where it lowers the variance most, which is exactly best, as Wright 2012 shows in
-    "The equivalence of Neyman optimum allocation for sampling and equal proportions for apportioning the U.S. House of
-    Representatives", The American Statistician 66, 217-224. More attempts on average give no case fewer.
+    In proportion to standard deviations, so that no other division of as many attempts lets the mean over the cases be known
+    better: Neyman 1934, "On the two different aspects of the representative method", Journal of the Royal Statistical
+    Society 97, 558-625. Rounded up, at least `least`, and never more than `attempts`.
 
-    >>> neyman_allocation([0.25, 0.25, 0.01, 0.0], 4, least=2, most=10)
-    [6, 6, 2, 2]
+    >>> neyman_attempts([0.25, 0.16, 0.01, 0.0], 10, least=2)
+    [10, 8, 2, 2]
     """
-    import numpy as np
-
-    if not 1 <= least <= attempts <= most:
-        raise ValueError(f"expected 1 <= least <= attempts <= most, got {least}, {attempts} and {most}")
-    steps = np.arange(least, most, dtype=float)
-    # the n-th attempt lowers the variance of a case's mean by v / n - v / (n + 1)
-    gains = np.asarray(variances, float)[:, None] / (steps * (steps + 1))
-    chosen = np.argsort(-gains, axis=None, kind="stable")[: (attempts - least) * len(variances)]
-    return [least + int(count) for count in np.bincount(chosen // max(1, len(steps)), minlength=len(variances))]
+    if not 1 <= least <= attempts:
+        raise ValueError(f"expected 1 <= least <= attempts, got {least} and {attempts}")
+    # a whole number must not be rounded up because its root was not exact
+    shares = (math.ceil(2 * math.sqrt(variance) * attempts - 1e-9) for variance in variances)
+    return [min(attempts, max(least, share)) for share in shares]
 
 
 def equal_attempts(variances: Sequence[float], attempts: Sequence[int]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -36,8 +36,8 @@ EARLY_SPENDING_SHARE = 0.8
 """What may have been spent of the error rate by then."""
 FINAL_TEST_SHARE = 0.25
 """What is kept of the error rate of alarms for the last test of each case."""
-BOUNDARY_GRID_POINTS = 500
-"""Grid points at which the chance of no decision so far is computed."""
+NODES_PER_PANEL, PANEL_STEPS = 12, 4.0
+"""Where the chance of no decision so far is computed: so many places in a panel, whose width is so many standard deviations of a step."""
 INTEGRATION_RANGE_DEVIATIONS = 10
 """Standard deviations beyond which it counts as 0."""
 BOUNDARY_PRECISION_DEVIATIONS = 1e-9
@@ -98,8 +98,8 @@ def design(
 ) -> tuple[PlannedLook, ...]:
     """The looks at a run of `first` up to `most` attempts per case, compared with a baseline of `baseline_attempts`.
 
-    Where cases get different numbers of attempts, `equal` says with how many at every case a mean would be known as well
-    as by so many on average.
+    Where some cases get fewer attempts, `equal` says with how many at every case a mean would be known as well as by up to
+    so many.
 
     Alarms share what `FINAL` leaves of alpha by the union bound, which holds for exact tests whatever their
     dependence. All-clears rest on a normal approximation already, so their levels use how strongly looks depend on
@@ -139,33 +139,48 @@ def boundary_levels(information: tuple[float, ...], spends: tuple[float, ...]) -
     import numpy as np
 
     levels: list[float] = []
-    places, density, reached = np.zeros(1), np.ones(1), 0.0
-    for known, spend in zip(information, spends, strict=True):
+    # where a sum of steps can be, with the weight of each place: everything begins at 0
+    places, weights, reached = np.zeros(1), np.ones(1), 0.0
+    for number, (known, spend) in enumerate(zip(information, spends, strict=True), 1):
         spread, step = math.sqrt(known), math.sqrt(known - reached)
         low, high = -INTEGRATION_RANGE_DEVIATIONS * spread, INTEGRATION_RANGE_DEVIATIONS * spread
         middle = high / 2
         while high - low > BOUNDARY_PRECISION_DEVIATIONS * spread:
-            away = (places - middle) / step
-            beyond = _integral(density * np.fromiter(map(normal_cdf, away), float, len(places)), places)
+            # from further below nothing comes beyond
+            near_by = slice(int(np.searchsorted(places, middle - INTEGRATION_RANGE_DEVIATIONS * step)), None)
+            away = (places[near_by] - middle) / step
+            beyond = float(weights[near_by] @ np.fromiter(map(normal_cdf, away), float, len(away)))
             low, high = (middle, high) if beyond > spend else (low, middle)
             # Newton's step towards the logarithm of what may be spent; halving where that leads out of bounds
-            falls = float(_integral(density * np.exp(-(away**2) / 2), places)) / (step * math.sqrt(2 * math.pi))
+            falls = float(weights[near_by] @ np.exp(-(away**2) / 2)) / (step * math.sqrt(2 * math.pi))
             near = middle + math.log(beyond / spend) * beyond / falls if beyond > 0 < falls else low
             # just beyond the root, so that both bounds close in on it
             near += math.copysign(BOUNDARY_PRECISION_DEVIATIONS * spread / 4, near - middle)
             middle = near if low < near < high else (low + high) / 2
         levels.append(NormalDist().cdf(-high / spread))
-        if len(levels) == len(information):
+        if number == len(information):
             break
-        further = np.linspace(-INTEGRATION_RANGE_DEVIATIONS * spread, high, BOUNDARY_GRID_POINTS)
+        # as fine as the narrower of both steps that are integrated over it
+        narrow = min(step, math.sqrt(information[number] - known))
+        further, widths = _quadrature(-INTEGRATION_RANGE_DEVIATIONS * spread, high, PANEL_STEPS * narrow)
         moves = np.exp(-(((further[:, None] - places) / step) ** 2) / 2) / (step * math.sqrt(2 * math.pi))
-        density = _integral(moves * density, places)
-        places, reached = further, known
+        places, weights, reached = further, widths * (moves @ weights), known
     return tuple(levels)
 
 
-def _integral(values: Any, places: Any) -> Any:
-    """By trapezoids; of a single place, where everything begins, the value itself."""
+def _quadrature(low: float, high: float, panel: float) -> tuple[Any, Any]:
+    """Places and weights of an integral by Gauss's rule, in panels of at most this width."""
     import numpy as np
 
-    return values[..., 0] if len(places) == 1 else np.trapezoid(values, places, axis=-1)
+    nodes, weights = _gauss_rule()
+    panels = max(1, math.ceil((high - low) / panel))
+    half = (high - low) / panels / 2
+    middles = low + half * (2 * np.arange(panels) + 1)
+    return (middles[:, None] + half * nodes).ravel(), np.tile(half * weights, panels)
+
+
+@cache
+def _gauss_rule() -> tuple[Any, Any]:
+    import numpy as np
+
+    return np.polynomial.legendre.leggauss(NODES_PER_PANEL)

@@ -134,8 +134,8 @@ def gate(options: argparse.Namespace) -> int:
 
 def _gate_history(options: argparse.Namespace) -> int:
     """Watch the blessed runs of a baseline for drift."""
-    from steelyard.engine.gate.decision_files import check_history_paths, history_texts, write_decision
     from steelyard.engine.gate.history import watch
+    from steelyard.engine.gate.history_files import check_history_paths, history_texts, write_history
     from steelyard.engine.gate.sides import BASELINES_FOLDER
     from steelyard.engine.results.conclusion import history_exit_code
     from steelyard.errors import InputError
@@ -146,7 +146,7 @@ def _gate_history(options: argparse.Namespace) -> int:
     found = watch(options.history, BASELINES_FOLDER, alpha=options.alpha)
     texts = history_texts(found)
     print(texts[options.format], end="")
-    print_written(write_decision(options.report or (), texts))
+    print_written(write_history(options.report or (), texts))
     return history_exit_code(found)
 
 

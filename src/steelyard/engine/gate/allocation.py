@@ -1,4 +1,4 @@
-"""More attempts where they count: how a round is divided between cases, from runs that are older than the baseline.
+"""Attempts where they count: which cases get fewer of them in a round, from runs that are older than the baseline.
 
 The tests of a gate hold for any numbers of attempts that do not depend on the outcomes they compare. So what a case is
 expected to vary by is taken from blessed runs that the baseline is not made of any more, and from nothing else.
@@ -13,12 +13,10 @@ from typing import NamedTuple
 from steelyard.comparison.history import HistoryEntry
 from steelyard.comparison.sides import PairedModel, Side, share_replies
 from steelyard.records import StoppingRule
-from steelyard.stats.allocation import equal_attempts, expected_variance, neyman_allocation
+from steelyard.stats.allocation import equal_attempts, expected_variance, neyman_attempts
 
 MIN_ALLOCATED_ATTEMPTS = 2
 """What every case gets, however settled it seems."""
-EVEN_SHARE = 0.5
-"""The share of each round's attempts that all cases get alike: a case that was settled may be the one that breaks."""
 
 
 class CaseAllocation(NamedTuple):
@@ -28,19 +26,18 @@ class CaseAllocation(NamedTuple):
     variances: Sequence[float]
     """What one attempt at each case is expected to vary by."""
     least: int
-    most: int
+    """What each gets, once a round has as many."""
 
-    def attempts(self, average: int) -> dict[str, int]:
-        """The attempts at each case of a round that has so many on average."""
-        return dict(zip(self.cases, self._counts(average), strict=True))
+    def attempts(self, most: int) -> dict[str, int]:
+        """The attempts at each case of a round that has up to so many."""
+        return dict(zip(self.cases, self._counts(most), strict=True))
 
-    def equal(self, average: int) -> float:
+    def equal(self, most: int) -> float:
         """The attempts at every case that would tell as much."""
-        return equal_attempts(self.variances, self._counts(average))
+        return equal_attempts(self.variances, self._counts(most))
 
-    def _counts(self, average: int) -> list[int]:
-        least = min(average, max(self.least, round(EVEN_SHARE * average)))
-        return neyman_allocation(self.variances, average, least=least, most=self.most)
+    def _counts(self, most: int) -> list[int]:
+        return neyman_attempts(self.variances, most, least=min(most, self.least))
 
 
 def case_allocations(
@@ -58,7 +55,6 @@ def case_allocations(
                 cases=[old.case for old, _ in model.cases],
                 variances=[expected_variance(*known.get(old.case, (0, 0))) for old, _ in model.cases],
                 least=max(MIN_ALLOCATED_ATTEMPTS, until.least),
-                most=until.most,
             )
     return found
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from steelyard.comparison.history import HistoryWatch
 from steelyard.engine.gate.gate import GateResult
-from steelyard.engine.gate.judged import JudgedGateResult
 from steelyard.engine.results.report_files import check_text_paths, write_texts
 from steelyard.reports.comparison import DECISION_FORMATS, JUDGED_DECISION_FORMATS
 from steelyard.reports.exports.decision import decision_junit, decision_sarif
-from steelyard.reports.exports.history import HISTORY_FORMATS
+
+if TYPE_CHECKING:
+    # what judges decide needs all that is known of judges, and most gates have none
+    from steelyard.engine.gate.judged import JudgedGateResult
 
 JUDGED_FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".txt": "text"}
-HISTORY_FORMAT_BY_SUFFIX = {**JUDGED_FORMAT_BY_SUFFIX, ".html": "html"}
 DECISION_FORMAT_BY_SUFFIX = {**JUDGED_FORMAT_BY_SUFFIX, ".xml": "junit", ".sarif": "sarif"}
 
 
@@ -32,22 +33,12 @@ def judged_decision_texts(found: JudgedGateResult) -> dict[str, str]:
     return {name: render(found.decision, found.warnings) for name, render in JUDGED_DECISION_FORMATS.items()}
 
 
-def history_texts(found: HistoryWatch) -> dict[str, str]:
-    """A watch in every format."""
-    return {name: render(found) for name, render in HISTORY_FORMATS.items()}
-
-
 def check_decision_paths(paths: Iterable[str | Path], *, is_corrected: bool = False) -> None:
     """Raises an InputError if a decision could not be written to one of these files."""
     check_text_paths(paths, JUDGED_FORMAT_BY_SUFFIX if is_corrected else DECISION_FORMAT_BY_SUFFIX)
 
 
-def check_history_paths(paths: Iterable[str | Path]) -> None:
-    """Raises an InputError if a watch could not be written to one of these files."""
-    check_text_paths(paths, HISTORY_FORMAT_BY_SUFFIX)
-
-
 def write_decision(paths: Iterable[str | Path], texts: Mapping[str, str]) -> list[Path]:
     """Write to each file the text in the format of its suffix; returns the paths."""
-    formats = {**HISTORY_FORMAT_BY_SUFFIX, **DECISION_FORMAT_BY_SUFFIX}
-    return write_texts(paths, {suffix: texts[name] for suffix, name in formats.items() if name in texts})
+    suffixes = {suffix: texts[name] for suffix, name in DECISION_FORMAT_BY_SUFFIX.items() if name in texts}
+    return write_texts(paths, suffixes)

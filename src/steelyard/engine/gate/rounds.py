@@ -212,8 +212,8 @@ def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallbac
             if is_single or model.model not in done.info.stopped or model.model in done.info.more:
                 name = "" if is_single else f"{model.model}: "
                 attempts = counted(rounds[model.model].step.attempts, "attempt")
-                average = " on average" if _run_name(model.model, done.info) in done.info.allocated else ""
-                tell(f"{name}{attempts} per case{average}: {_decision_line(model)}")
+                bound = "up to " if _run_name(model.model, done.info) in done.info.allocated else ""
+                tell(f"{name}{bound}{attempts} per case: {_decision_line(model)}")
         hopeless = hopeless_models(found.decision, pairing.models, rounds, divided)
         following = None
         if not done.out_of_budget:
