@@ -22,7 +22,7 @@ from steelyard import Case, Means, Settings
 from steelyard.engine.results.merge import merge
 from steelyard.errors import InputError
 from steelyard.providers.batch.api import BatchRequest
-from steelyard.providers.batch.gemini import GeminiBatches
+from steelyard.providers.batch.offered import GeminiBatches
 from steelyard.providers.wire import HttpEndpoint
 from steelyard.records import Price
 from steelyard.store.batches import stored_batches

@@ -15,7 +15,7 @@ import pytest
 
 from steelyard.errors import InputError
 from steelyard.evalsets import load
-from steelyard.evalsets.benchmarks.hub.remote import hub_files
+from steelyard.evalsets.benchmarks.hub import hub_files
 
 COMMIT = "a" * 40
 

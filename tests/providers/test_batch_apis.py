@@ -9,11 +9,8 @@ from typing import Any
 import pytest
 
 from steelyard.errors import Unavailable
-from steelyard.providers.batch.anthropic import AnthropicBatches
 from steelyard.providers.batch.api import BatchApi, BatchResult
-from steelyard.providers.batch.gemini import GeminiBatches
-from steelyard.providers.batch.mistral import MistralBatches
-from steelyard.providers.batch.openai import OpenAIBatches
+from steelyard.providers.batch.offered import AnthropicBatches, GeminiBatches, MistralBatches, OpenAIBatches
 from steelyard.providers.wire import HttpEndpoint
 from support.fault_server import Behaviour, Exchange, FaultServer, Request, sends
 

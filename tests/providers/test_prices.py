@@ -14,8 +14,7 @@ from genai_prices import Usage, calc_price
 
 from steelyard.errors import InputError
 from steelyard.providers.agent.usage import token_dollars
-from steelyard.providers.price_list import listed_price, price_list
-from steelyard.providers.prices import Prices, price_table, token_prices
+from steelyard.providers.prices import Prices, listed_price, price_list, price_table, token_prices
 from steelyard.records import Answer, Price
 
 SEED = price_table("worked-examples")

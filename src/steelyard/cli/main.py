@@ -33,7 +33,7 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Help that shows an option's value once, after its last name, in every version of Python."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:  # noqa: ARG002  argparse always gives it
-        from steelyard.cli.folding import filled
+        from steelyard.cli.console import filled
 
         return filled(text, width)
 

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.asking.batches import NOTHING_HELD, HeldAsks
-from steelyard.engine.asking.conversation import Conversations, FactKeeper
+from steelyard.engine.asking.conversation import AskedModel, Conversations, FactKeeper, UserModels
 from steelyard.engine.asking.spending import SpendingTally
-from steelyard.engine.asking.users import AskedModel, UserModels
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pace import (
     DEFAULT_MAX_OUTPUT_TOKENS,

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import InputError
-from steelyard.evalsets.benchmarks.hub.tables import MAX_TABLE_ROWS, parquet_tables, plain_value
+from steelyard.evalsets.benchmarks.hub import MAX_TABLE_ROWS, parquet_tables, plain_value
 from steelyard.evalsets.jsonl import table_drafts
-from steelyard.evalsets.promptfoo.files import csv_rows
+from steelyard.evalsets.promptfoo.config import csv_rows
 from steelyard.evalsets.schema import Draft, ProblemCollector
 from steelyard.evalsets.source_text import ByteSource, source_text
 

@@ -18,7 +18,7 @@ import msgspec
 from steelyard.errors import Problem, did_you_mean
 from steelyard.plugins import has_unchecked_settings, settings_type
 from steelyard.plugins.built_in import BUILT_IN_PLUGINS
-from steelyard.records import Case, CaseTool, Record, Rule, VerifierSettings, Verify, cases, messages, runs, tools
+from steelyard.records import Case, CaseTool, Record, Rule, VerifierSettings, Verify, cases, messages, runs
 from steelyard.text import printable, short_quote
 
 MAX_REPORTED_PROBLEMS = 100
@@ -286,7 +286,7 @@ def _plain_validation_message(message: str) -> str:
 def schema() -> dict[str, Any]:
     """The JSON Schema of TOML eval sets, for editors; the same bytes every time."""
     result: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(msgspec.json.schema(EvalSet)))
-    described = cases, messages, tools, runs, sys.modules[__name__]
+    described = cases, messages, runs, sys.modules[__name__]
     descriptions = {name: fields for module in described for name, fields in field_descriptions(module).items()}
     for name, definition in result["$defs"].items():
         for key, what in descriptions.get(name, {}).items():

@@ -41,9 +41,23 @@ from steelyard.records.facts import (
     WitnessSource,
     is_trusted,
 )
-from steelyard.records.labels import LABELLER_PATTERN, Label
-from steelyard.records.messages import ContentPart, ContentType, Message, MessageRole, Tool, ToolCall
-from steelyard.records.panels import Escalation, Panel
+from steelyard.records.messages import (
+    DEFAULT_MAX_TURNS,
+    TOKEN_COUNT_FIELDS,
+    CannedResult,
+    CaseTool,
+    ContentPart,
+    ContentType,
+    Cost,
+    Message,
+    MessageRole,
+    SimulatedUser,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Turn,
+)
+from steelyard.records.panels import LABELLER_PATTERN, Escalation, Label, Panel
 from steelyard.records.recorded import RecordedAttempt, RecordedClaim
 from steelyard.records.runs import (
     AgentSettings,
@@ -60,8 +74,6 @@ from steelyard.records.runs import (
     WitnessCounts,
 )
 from steelyard.records.tiers import Experiment, InheritingTier, Tier, extended_tier
-from steelyard.records.tools import DEFAULT_MAX_TURNS, CannedResult, CaseTool, SimulatedUser
-from steelyard.records.traces import TOKEN_COUNT_FIELDS, Cost, ToolResult, Turn
 from steelyard.records.verifier_settings import VerifierSettings
 
 __all__ = [

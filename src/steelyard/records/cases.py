@@ -9,8 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from steelyard.records.base import AnyStruct, Record, digest, settings_as
-from steelyard.records.messages import Message, MessageRole, Tool
-from steelyard.records.tools import DEFAULT_MAX_TURNS, CaseTool, SimulatedUser
+from steelyard.records.messages import DEFAULT_MAX_TURNS, CaseTool, Message, MessageRole, SimulatedUser, Tool
 
 ExpectedClassification = Literal["", "pass", "fail"]
 TargetSeverity = Literal["error", "warning"]

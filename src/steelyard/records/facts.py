@@ -17,8 +17,7 @@ from steelyard.records.base import (
     SignedNumber,
     is_bounded,
 )
-from steelyard.records.messages import ToolCall
-from steelyard.records.traces import TOKEN_COUNT_FIELDS, Cost, Turn
+from steelyard.records.messages import TOKEN_COUNT_FIELDS, Cost, ToolCall, Turn
 
 FailureStage = Literal["ask", "verify", "judge"]
 """The step of ours that broke."""

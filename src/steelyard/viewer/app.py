@@ -31,7 +31,7 @@ from steelyard.errors import InputError, SteelyardError
 from steelyard.text import counted, plain
 from steelyard.viewer import api
 from steelyard.viewer.labelling import LabelSession, csrf_token
-from steelyard.viewer.pages import compare, history, rendering, run, runs
+from steelyard.viewer.pages import compare, rendering, run, runs
 from steelyard.viewer.query_params import QueryParameters, ViewerRequestError, url_path
 from steelyard.viewer.run_cache import RunCache
 from steelyard.viewer.run_list import RunCatalog
@@ -210,7 +210,7 @@ def application(library: RunCatalog, *, port: int, key: str, patience: float = R
     routes = [
         page("/", lambda asked, _: runs.runs(run_cache, asked)),
         page("/compare", lambda asked, _: compare.compare(run_cache, asked)),
-        page("/history", lambda *_: history.history(BASELINES_FOLDER)),
+        page("/history", lambda *_: runs.history(BASELINES_FOLDER)),
         about("/runs/{name}", lambda name, asked: run.run(run_cache, name, asked)),
         about("/runs/{name}/attempt", lambda name, asked: run.attempt(run_cache, name, asked)),
         about("/runs/{name}/tiers", lambda name, _: run.tiers(run_cache, name)),

@@ -9,9 +9,7 @@ import pytest
 from steelyard.analysis.attempts import AttemptTable, placed_attempt_table
 from steelyard.analysis.row_blocks import BLOCK_ROWS, INDEX_END
 from steelyard.analysis.summary import summarise_attempts
-from steelyard.engine.results.attempt_tables.attempt_index import index_pieces, stored_attempt_table
-from steelyard.engine.results.attempt_tables.spilled_attempts import SpilledTableBuilder
-from steelyard.engine.results.attempt_tables.stored_rows import StoredRows
+from steelyard.engine.results.attempt_tables import SpilledTableBuilder, StoredRows, index_pieces, stored_attempt_table
 from steelyard.engine.results.query import fact_scores
 from steelyard.errors import StoreError
 from steelyard.records import Answer, Case, Reply, RunInfo

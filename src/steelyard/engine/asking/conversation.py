@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Sequence
 from enum import Enum
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from steelyard.engine.asking.tool_runner import are_called, tool_results
-from steelyard.engine.asking.users import AskedModel, UserModels
+from steelyard.engine.options import RunOptions
+from steelyard.engine.pace import CircuitBreaker, ConcurrencyLimiter
+from steelyard.engine.preflight.connect import connect
 from steelyard.engine.steps import failure
-from steelyard.errors import ProviderError
+from steelyard.errors import InputError, ProviderError
+from steelyard.protocols import Provider
 from steelyard.records import (
     TOKEN_COUNT_FIELDS,
     Answer,
@@ -33,6 +37,50 @@ from steelyard.records import (
 from steelyard.store.files import now
 from steelyard.store.journal import Journal
 from steelyard.store.turns import StoredTurn, stored_turn, unfinished_conversations
+
+
+class AskedModel(NamedTuple):
+    """Whom to ask, how fast, and until when."""
+
+    # in the order in which `ask` takes them
+    provider: Provider
+    pace: ConcurrencyLimiter
+    breaker: CircuitBreaker
+
+
+class UserModels:
+    """Whom to ask for the messages of simulated users."""
+
+    def __init__(self, cases: Sequence[Case], means: RunOptions) -> None:
+        self._names = {case.user.model for case in cases if case.user is not None}
+        self._means = means
+        self._asked: dict[str, tuple[str, AskedModel]] = {}
+
+    @property
+    def connected(self) -> list[Provider]:
+        """The providers that were needed so far."""
+        return [asked.provider for _, asked in self._asked.values()]
+
+    def connect_all(self) -> dict[str, Provider]:
+        """A provider for each of them by its full name; raises an InputError where one cannot be asked."""
+        return dict(self._connected(name) for name in sorted(self._names))
+
+    def asked(self, model: str) -> tuple[str, AskedModel]:
+        """The full name of one of them, and whom to ask for it."""
+        if model not in self._asked:
+            name, provider = self._connected(model)
+            at_once = min(provider.at_once, self._means.parallelism or provider.at_once)
+            max_wait = self._means.settings.max_wait_secs
+            pace = ConcurrencyLimiter(at_once, max_wait=max_wait)
+            self._asked[model] = name, AskedModel(provider, pace, CircuitBreaker(max_wait))
+        return self._asked[model]
+
+    def _connected(self, model: str) -> tuple[str, Provider]:
+        found = list(connect([model], self._means).items())
+        if len(found) != 1:
+            raise InputError(f'"{model}" stands for {len(found)} models; a simulated user is played by one')
+        return found[0]
+
 
 FINAL_FINISHES = frozenset((Finish.LENGTH, Finish.REFUSAL, Finish.TIMEOUT))
 """The finish reasons of an answer that end a conversation."""

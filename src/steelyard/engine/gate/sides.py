@@ -18,7 +18,7 @@ from steelyard.comparison.history import HistoryEntry
 from steelyard.comparison.sides import Side, Trials, run_side, score_counts, share_replies
 from steelyard.engine.gate.history import add_to_history, history_path, read_history
 from steelyard.engine.gate.report_file import report_results, report_without_results
-from steelyard.engine.results.attempt_tables.attempt_index import stored_attempt_table
+from steelyard.engine.results.attempt_tables import stored_attempt_table
 from steelyard.engine.results.read_outcomes import counted_side, is_counted_file
 from steelyard.engine.results.recordings import is_recorded, recorded_side
 from steelyard.errors import InputError, Problem, check_format, did_you_mean

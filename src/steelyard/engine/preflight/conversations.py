@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from steelyard.engine.asking.conversation import model_attempt, user_attempt
+from steelyard.engine.asking.conversation import UserModels, model_attempt, user_attempt
 from steelyard.engine.asking.tool_runner import check_tool
-from steelyard.engine.asking.users import UserModels
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pace import max_request_tokens
 from steelyard.engine.pool import run_coroutine

@@ -17,7 +17,7 @@ from steelyard.analysis.headlines import (
     headlines_from_summary,
 )
 from steelyard.analysis.summary import Summary, summarise_attempts
-from steelyard.engine.results.attempt_tables.attempt_index import index_pieces, joined_attempt_table
+from steelyard.engine.results.attempt_tables import index_pieces, joined_attempt_table
 from steelyard.errors import SteelyardError, StoreError
 from steelyard.records import Case, RunInfo
 from steelyard.store.journal import DECODE_ERRORS, Journal, StoredRun, write_pieces_atomically

@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
-from steelyard.engine.results.attempt_tables.spilled_attempts import SpilledTableBuilder
+from steelyard.engine.results.attempt_tables import SpilledTableBuilder
 from steelyard.errors import DiskFullError, InputError, StoreError
 from steelyard.records import Case, Fact, RunInfo
 from steelyard.records.coded_values import CodedSequence

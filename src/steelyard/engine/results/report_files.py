@@ -14,7 +14,7 @@ from steelyard.analysis.summary import RunResults, summarise, summarise_attempts
 from steelyard.comparison.threshold import compare
 from steelyard.engine.gate.gate import gate_sides
 from steelyard.engine.gate.sides import side
-from steelyard.engine.results.attempt_tables.attempt_index import stored_attempt_table
+from steelyard.engine.results.attempt_tables import stored_attempt_table
 from steelyard.engine.results.labels import with_judged_rates
 from steelyard.engine.results.query import write_query_result
 from steelyard.engine.results.stored_results import StoredResults, stored_attempts, stored_results

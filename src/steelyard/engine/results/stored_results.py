@@ -12,7 +12,7 @@ import msgspec
 from steelyard.analysis.attempt_texts import AttemptText, StoredAttempts
 from steelyard.analysis.attempts import AttemptRow, AttemptTable
 from steelyard.analysis.summary import RunResults, Summary, summarise_attempts
-from steelyard.engine.results.attempt_tables.attempt_index import stored_attempt_table
+from steelyard.engine.results.attempt_tables import stored_attempt_table
 from steelyard.engine.results.labels import with_judged_rates
 from steelyard.errors import InputError, did_you_mean
 from steelyard.records import Case, RunInfo, SuiteRule

@@ -19,8 +19,7 @@ from steelyard.providers.bodies import (
 from steelyard.providers.faults import FaultKind, block_reason, error_message, finish_kind, settled_finish
 from steelyard.providers.formats.base import HttpModel
 from steelyard.providers.formats.chunks import DELTAS, called_tools, choice_index, joined_chunks, refusal_text
-from steelyard.providers.formats.dialects import chat_dialect, in_dialect, unsupported_in
-from steelyard.providers.formats.native import chat_native
+from steelyard.providers.formats.dialects import chat_dialect, chat_native, in_dialect, unsupported_in
 from steelyard.providers.formats.parts import (
     AUDIO_FORMATS,
     base64_data,

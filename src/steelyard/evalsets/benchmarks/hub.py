@@ -1,4 +1,4 @@
-"""Datasets of a Hugging Face hub, fetched as Parquet files; the address is `HF_ENDPOINT`, and only it gets the token."""
+"""Datasets of the Hugging Face hub as eval sets: from its API, from its cache on this machine, or from a folder of tables."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import tempfile
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
-from steelyard.errors import InputError
-from steelyard.evalsets.benchmarks.hub.local import cached_files, hub_home
-from steelyard.evalsets.benchmarks.hub.splits import chosen
+from steelyard.errors import InputError, did_you_mean
+from steelyard.store.database import open_database
 from steelyard.text import printable, short_quote
 
 HUB_PREFIX = "hf:"
@@ -213,3 +212,196 @@ def _copy(answer: BinaryIO, file: Any) -> None:
             raise InputError(f"a file of this dataset has more than {MAX_FILE_BYTES >> 30} GiB")
         file.write(piece)
     file.flush()
+
+
+MAX_CACHED_FILES = 100_000
+"""The maximum number of files of a cache that are examined."""
+
+
+def hub_home(environment: Mapping[str, str]) -> Path:
+    """Where the library of the hub keeps what it has fetched."""
+    cache = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME") or Path.home(), ".cache"))
+    return Path(environment.get("HF_HOME") or Path(cache, "huggingface")).expanduser()
+
+
+def folder_tables(paths: Sequence[str], root: str, left_out: Callable[[str, str, int], None]) -> list[str]:
+    """The tables below a folder that hold its eval set: of several splits the one for tests, with a warning about the others."""
+    below = {os.path.relpath(path, root): path for path in paths}
+    splits = files_by_split(table_files(sorted(below)))
+    if not splits:
+        return []
+    named = {split: names for split, names in splits.items() if split}
+    if len(named) < 2:
+        return [below[name] for names in splits.values() for name in names]
+    split, names = chosen("split", "", named, ("test", "validation"))
+    others = {other: len(files) for other, files in splits.items() if other != split}
+    listed = ", ".join(sorted(other or "none" for other in others))
+    left_out(root, f"files of other splits than {split} ({listed}): name such a file to read it", sum(others.values()))
+    return [below[name] for name in names]
+
+
+def cached_files(repository: str, parts: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """The files of a dataset that the hub's library, or we, fetched earlier; none if there are none."""
+    home = hub_home(environment)
+    hub = Path(environment.get("HF_HUB_CACHE") or home / "hub")
+    prepared = Path(environment.get("HF_DATASETS_CACHE") or home / "datasets")
+    folder = hub / f"datasets--{repository.replace('/', '--')}"
+    for root in (
+        _newest(home / "steelyard" / repository.replace("/", "--")),
+        _newest(folder / "snapshots", folder / "refs" / "main"),
+        prepared / repository.replace("/", "___").lower(),
+        prepared / repository.replace("/", "___"),
+    ):
+        names = table_files(_names_below(root)) if root is not None else []
+        if root is not None and names:
+            return [str(root / name) for name in _chosen_names(names, parts)]
+    return []
+
+
+def _newest(folder: Path, reference: Path | None = None) -> Path | None:
+    """The commit that a reference names, otherwise the one that was fetched last."""
+    try:
+        if reference is not None and reference.is_file():
+            named = folder / reference.read_text("utf-8").strip()[:64].replace("/", "")
+            if named.is_dir():
+                return named
+        there = [path for path in folder.iterdir() if path.is_dir()]
+        return max(there, key=lambda path: path.stat().st_mtime, default=None)
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _names_below(root: Path) -> list[str]:
+    found: list[str] = []
+    for folder, _, names in os.walk(root):
+        found += [os.path.relpath(Path(folder, name), root) for name in names]
+        if len(found) > MAX_CACHED_FILES:
+            raise InputError(f"{root}: has more than {MAX_CACHED_FILES:,} files; name a folder below it")
+    return sorted(found)
+
+
+def _chosen_names(names: Sequence[str], parts: Sequence[str]) -> list[str]:
+    """The files of the configuration and the split that are named; configurations are folders there."""
+    left = list(parts)
+    if left:
+        of_config = [name for name in names if left[0] in Path(name).parts[:-1]]
+        if of_config:
+            names, left = of_config, left[1:]
+    configs = {Path(name).parts[0] for name in names if len(Path(name).parts) > 1} - {"data"}
+    if len(parts) == len(left) and len(configs) > 1 and not any(split for split in files_by_split(sorted(configs))):
+        chosen("configuration", "", dict.fromkeys(configs, ""), ("default",))
+    return list(chosen("split", left[-1] if left else "", files_by_split(names), ("test", "validation"))[1])
+
+
+TABLE_SUFFIXES = (".parquet", ".arrow", ".csv")
+"""Kinds of files with rows, in the order in which they are preferred: one dataset is often there in several."""
+SPLIT_WORDS = {
+    "train": "train",
+    "training": "train",
+    "test": "test",
+    "testing": "test",
+    "eval": "test",
+    "evaluation": "test",
+    "validation": "validation",
+    "valid": "validation",
+    "val": "validation",
+    "dev": "validation",
+}
+"""The words by which the library `datasets` knows splits in the names of files and folders."""
+WORD = re.compile(r"[a-z]+")
+DERIVED_FILE = re.compile(r"(cache-|tmp).*\.arrow")
+"""What the library keeps of transformed rows."""
+Files = TypeVar("Files")
+
+
+def table_files(names: Iterable[str]) -> list[str]:
+    """The files with rows, of the most preferred kind present."""
+    listed = [name for name in names if not DERIVED_FILE.fullmatch(PurePath(name).name)]
+    for suffix in TABLE_SUFFIXES:
+        if found := [name for name in listed if name.lower().endswith(suffix)]:
+            return found
+    return []
+
+
+def split_of(name: str) -> str:
+    """The split that a path below a dataset names; empty if it names none.
+
+    >>> split_of("data/test-00000-of-00001.parquet"), split_of("gsm8k-dev.csv"), split_of("attestation.csv")
+    ('test', 'validation', '')
+    """
+    for part in reversed(PurePath(name.lower()).parts):
+        for word in WORD.findall(part.rpartition(".")[0] or part):
+            if word in SPLIT_WORDS:
+                return SPLIT_WORDS[word]
+    return ""
+
+
+def files_by_split(names: Sequence[str]) -> dict[str, list[str]]:
+    """The files of each split, in order."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(split_of(name), []).append(name)
+    return found
+
+
+def chosen(kind: str, given: str, found: Mapping[str, Files], preferred: Sequence[str]) -> tuple[str, Files]:
+    """The selected split: the named one, the only one, or the most preferred one present."""
+    if given:
+        if given not in found:
+            raise InputError(f"no {kind} {short_quote(given)} ({did_you_mean(given[:80], found)})")
+        return given, found[given]
+    if len(found) == 1:
+        return next(iter(found.items()))
+    for name in preferred:
+        if name in found:
+            return name, found[name]
+    listed = ", ".join(short_quote(name) for name in sorted(found)[:20])
+    raise InputError(f"has the {kind}s {listed}; name one of them")
+
+
+MAX_TABLE_ROWS = 10_000_000
+ROWS_AT_ONCE = 1000
+
+
+def parquet_tables(path: str) -> Iterator[dict[str, Any]]:
+    """The rows by the names of their columns, without what is empty; InputError for a file that is not Parquet."""
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            database = open_database(scratch, "1GB", threads=1)
+            try:
+                found = database.execute("SELECT * FROM read_parquet(?)", [_escaped(path)])
+                names = [column[0] for column in found.description or ()]
+                number = 0
+                while rows := found.fetchmany(ROWS_AT_ONCE):
+                    for row in rows:
+                        yield {
+                            name: plain_value(value)
+                            for name, value in zip(names, row, strict=True)
+                            if value is not None
+                        }
+                    number += len(rows)
+                    if number > MAX_TABLE_ROWS:
+                        raise InputError(f"more than {MAX_TABLE_ROWS} rows; split the file")
+            finally:
+                database.close()
+    except MemoryError:
+        raise InputError("does not fit into the memory") from None
+    except Exception as error:
+        if not type(error).__module__.startswith(("duckdb", "_duckdb")):
+            raise
+        raise InputError(f"not a Parquet file: {str(error).splitlines()[0][:200]}") from None
+
+
+def _escaped(path: str) -> str:
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
+
+
+def plain_value(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, dict):
+        return {str(key): plain_value(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_value(one) for one in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value if value is None or isinstance(value, str | bool | int | float) else str(value)
