@@ -25,7 +25,7 @@ import steelyard
 from steelyard.engine import verifiers
 from steelyard.records import Verdict
 from steelyard.store.journal import StoredRun
-from steelyard.store.witnesses import witness_results
+from steelyard.store.side_files import witness_results
 
 AIMED_WITNESS_SHARE = 0.03
 

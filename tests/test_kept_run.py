@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.store.journal import StoredRun
-from steelyard.store.looks import gate_looks
+from steelyard.store.side_files import gate_looks
 from support.command_line import steelyard
 from support.whole_results import run_results
 

@@ -38,8 +38,7 @@ DECODES_FACTS = {
     "engine/verifier_processes/shared_verdicts.py": "a verdict that was kept for replies to come",
     "providers/replay.py": "a recording is a file of replies, and an edge does not import the store",
     "store/journal.py": "the journal itself",
-    "store/placed_facts.py": "facts at their places in the journal, for reports that hold no texts",
-    "store/reply_places.py": "single fields of replies, without the rest",
+    "store/reply_places.py": "facts at their places, for reports that hold no texts, and single fields of replies",
     "store/run_folders.py": "the tags of a run's first case, and no fact",
 }
 MAKES_ROWS = {"AttemptRow": {"analysis/attempts.py"}, "AttemptText": {"analysis/attempt_texts.py"}}

@@ -34,7 +34,7 @@ from steelyard.providers.formats import anthropic, bedrock, gemini, openai, resp
 from steelyard.providers.wire import HttpEndpoint
 from steelyard.records import Answer, Attempt, Case
 from steelyard.store.journal import StoredRun
-from steelyard.store.looks import gate_looks
+from steelyard.store.side_files import gate_looks
 from steelyard.tiers.rubrics import RubricScore
 from steelyard.verifiers.code.extract import extract
 from steelyard.verifiers.judge.answer import judgment, preference

@@ -25,8 +25,8 @@ from steelyard.providers.batch.api import BatchRequest
 from steelyard.providers.batch.offered import GeminiBatches
 from steelyard.providers.wire import HttpEndpoint
 from steelyard.records import Price
-from steelyard.store.batches import stored_batches
 from steelyard.store.journal import StoredRun
+from steelyard.store.side_files import stored_batches
 from support.batch_server import BatchServer
 from support.facts import facts
 

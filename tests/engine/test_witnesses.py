@@ -21,7 +21,7 @@ from steelyard.reports.terminal import summary_text
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.store.journal import StoredRun
-from steelyard.store.witnesses import witness_results
+from steelyard.store.side_files import witness_results
 from steelyard.verifiers.python.verifier import PythonVerifier
 from support.facts import facts
 

@@ -15,7 +15,7 @@ from steelyard.evalsets.loader import is_eval_set_available
 from steelyard.records import Case
 from steelyard.sandbox.levels import ISOLATION_LEVELS
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.verifiers.checks.declared import declared_check_list
+from steelyard.verifiers.checks.verifier import declared_check_list
 
 
 def loaded(folder: Path, *rows: object) -> tuple[Case, ...]:

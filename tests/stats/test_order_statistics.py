@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from steelyard.stats.descriptive import percentile
-from steelyard.stats.order_statistics import streamed_percentiles
+from steelyard.stats.descriptive import percentile, streamed_percentiles
 
 SHARES = (0.0, 0.05, 0.5, 0.95, 1.0)
 

@@ -13,7 +13,7 @@ from steelyard.engine.gate.sides import bless
 from steelyard.errors import InputError
 from steelyard.records import Reply, RunInfo
 from steelyard.store.journal import RUN_FORMAT, Journal, StoredRun, create_run
-from steelyard.store.looks import gate_looks
+from steelyard.store.side_files import gate_looks
 from support.command_line import steelyard
 
 INFO = RunInfo(id="a", started_at="2026-01-01T00:00:00.000Z")

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from steelyard.analysis.attempts import AttemptTable, Column
 from steelyard.analysis.case_attempts import CasesByColumn
-from steelyard.stats.descriptive import percentile
-from steelyard.stats.order_statistics import streamed_percentiles
+from steelyard.stats.descriptive import percentile, streamed_percentiles
 
 LATENCY_SHARES = (0.5, 0.95)
 MAX_SORTED_LATENCIES = 250_000

@@ -12,7 +12,13 @@ from steelyard import evalsets
 from steelyard.engine import plan
 from steelyard.engine.options import RunOptions
 from steelyard.engine.preflight.agents import uncontained_agents
-from steelyard.engine.preflight.connect import check_parameters, check_prices, check_verifiers, connect
+from steelyard.engine.preflight.connect import (
+    check_case_settings,
+    check_parameters,
+    check_prices,
+    check_verifiers,
+    connect,
+)
 from steelyard.engine.preflight.conversations import check_conversations
 from steelyard.engine.preflight.named_code import (
     case_code,
@@ -23,7 +29,6 @@ from steelyard.engine.preflight.named_code import (
     settings_code,
     stored_tiers,
 )
-from steelyard.engine.preflight.plugin_settings import check_case_settings
 from steelyard.engine.preflight.rubric_judges import with_earlier_judges
 from steelyard.engine.results.recordings import recorded_agreement
 from steelyard.engine.run import Run, carry_out

@@ -52,7 +52,7 @@ from steelyard.reports.figures import metric_rows, model_label
 from steelyard.reports.tables import html_table
 from steelyard.store.files import now
 from steelyard.store.journal import Journal, create_run, make_run_folder
-from steelyard.store.witnesses import witness_counts, witness_results
+from steelyard.store.side_files import witness_counts, witness_results
 from steelyard.text import counted
 
 

@@ -45,7 +45,7 @@ from steelyard.providers.prices import Prices
 from steelyard.records import Attempt, Case, Failure, Judgment, Reply, Tier, Verdict
 from steelyard.store.files import now
 from steelyard.store.journal import Journal
-from steelyard.store.witnesses import record_witness_results
+from steelyard.store.side_files import record_witness_results
 from steelyard.verifiers.checks.rubric import rubric_tables
 
 AGENT_GRACE_SECONDS = 120

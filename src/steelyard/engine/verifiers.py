@@ -13,7 +13,6 @@ import msgspec
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plugin_guard import guarded_plugin
-from steelyard.engine.preflight.case_problems import problems_by_reason
 from steelyard.engine.preflight.witnesses import (
     WitnessSet,
     WitnessSharing,
@@ -21,7 +20,7 @@ from steelyard.engine.preflight.witnesses import (
     share_with_nobody,
 )
 from steelyard.engine.steps import failure, is_verified_again_alone, verify_with_retry
-from steelyard.errors import InputError, VerifierError, did_you_mean
+from steelyard.errors import InputError, VerifierError, did_you_mean, problems_by_reason
 from steelyard.plugins import explain_plugin_errors, is_plugin, load_plugin, plugin_names
 from steelyard.protocols import Sandbox, Verifier, VerifierFactory
 from steelyard.providers.embeddings import SettingsEmbedder

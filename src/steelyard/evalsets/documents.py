@@ -8,8 +8,7 @@ from typing import Any
 from steelyard.evalsets.benchmarks.scylla_tasks import is_scylla_task, scylla_task_drafts
 from steelyard.evalsets.jsonl import MAX_CASE_LIST_BYTES, decoded_json, list_drafts, table_drafts
 from steelyard.evalsets.promptfoo.config import config_drafts, is_config
-from steelyard.evalsets.schema import Draft, KeyPath, ProblemCollector
-from steelyard.evalsets.source_text import ByteSource, source_text
+from steelyard.evalsets.schema import ByteSource, Draft, KeyPath, ProblemCollector, source_text
 from steelyard.evalsets.yaml import MAX_EVAL_SET_YAML_VALUES, yaml_document
 
 MAX_YAML_EVAL_SET_BYTES = 16 << 20

@@ -20,8 +20,7 @@ from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.evalsets import toml
 from steelyard.evalsets.benchmarks.datasets import column_map
 from steelyard.evalsets.benchmarks.hub import HUB_PREFIX, folder_tables, hub_files
-from steelyard.evalsets.check_lists import with_check_list
-from steelyard.evalsets.companions import CompanionFiles, rendered_prompt, system_error_reason
+from steelyard.evalsets.companions import CompanionFiles, rendered_prompt, system_error_reason, with_check_list
 from steelyard.evalsets.jsonl import check_mapped_fields
 from steelyard.evalsets.schema import (
     Draft,

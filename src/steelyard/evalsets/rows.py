@@ -11,8 +11,7 @@ from steelyard.errors import InputError
 from steelyard.evalsets.benchmarks.hub import MAX_TABLE_ROWS, parquet_tables, plain_value
 from steelyard.evalsets.jsonl import table_drafts
 from steelyard.evalsets.promptfoo.config import csv_rows
-from steelyard.evalsets.schema import Draft, ProblemCollector
-from steelyard.evalsets.source_text import ByteSource, source_text
+from steelyard.evalsets.schema import ByteSource, Draft, ProblemCollector, source_text
 
 MAX_CSV_BYTES = 256 << 20
 

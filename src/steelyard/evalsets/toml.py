@@ -17,15 +17,16 @@ from steelyard.errors import InputError
 from steelyard.evalsets.companions import CompanionFiles
 from steelyard.evalsets.schema import (
     DEFAULT_CASE_LANGUAGE,
+    ByteSource,
     Draft,
     EvalSet,
     Header,
     KeyPath,
     ProblemCollector,
     record_from_draft,
+    source_text,
 )
 from steelyard.evalsets.set_tools import set_tools
-from steelyard.evalsets.source_text import ByteSource, source_text
 from steelyard.records import Rule
 from steelyard.text import short_quote
 

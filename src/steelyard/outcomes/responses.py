@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from steelyard.analysis.recorded_suites import RecordedResponse
+from steelyard.analysis.suites import RecordedResponse
 from steelyard.errors import InputError
 from steelyard.outcomes.files import (
     BYTE_ORDER_MARK,

@@ -14,9 +14,9 @@ from rich.text import Text
 from steelyard.analysis.counts import Standing, Standings
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.headlines import ModelHeadline
+from steelyard.analysis.judge_bias import JudgePreferences
 from steelyard.analysis.judged_rates import JudgedRates
-from steelyard.analysis.pair_preferences import JudgePreferences
-from steelyard.analysis.recorded_suites import RecordedSuites
+from steelyard.analysis.suites import RecordedSuites
 from steelyard.errors import ExitCode
 from steelyard.records import Case, Price, Record, RecordedClaim
 from steelyard.reports.figures import dollars, model_label, money, points, rate, seconds

@@ -1,14 +1,17 @@
-"""The places of a run's replies, and single fields of them, without decoding the rest."""
+"""Facts of a run and single fields of its replies, read by their places in the journals without decoding the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from contextlib import suppress
-from typing import NamedTuple
+from contextlib import ExitStack, suppress
+from types import TracebackType
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from steelyard.store.journal import DECODE_ERRORS, StoredRun, fact_offset
+from steelyard.errors import StoreError
+from steelyard.store.files import TolerantDecoder
+from steelyard.store.journal import DECODE_ERRORS, JournalFact, StoredRun, fact_offset
 
 REPLY_LINE_START = b'{"kind":"reply",'
 """How every reply begins that we write."""
@@ -93,3 +96,43 @@ def reply_texts(stored: StoredRun, places: Container[int], journals: Sequence[st
                     with suppress(*DECODE_ERRORS):
                         yield place, _text_line.decode(line).answer.text
                 place += len(line)
+
+
+_facts: TolerantDecoder[JournalFact] = TolerantDecoder(JournalFact)
+
+
+class FactReader:
+    """The facts of a run by their places, of which none is kept; `journals` are named as when places were given."""
+
+    def __init__(self, stored: StoredRun, journals: Sequence[str]) -> None:
+        self._stored, self._journals = stored, journals
+        self._files: dict[int, BinaryIO] = {}
+        self._open = ExitStack()
+
+    def get(self, place: int) -> JournalFact | None:
+        """The fact at a place, None for a negative one; raises a StoreError where the journal is not what it was."""
+        if place < 0:
+            return None
+        number, byte = divmod(place, fact_offset(1, 0))
+        if number >= len(self._journals):
+            raise StoreError(f"{self._stored.folder}: has no journal {number + 1}; it has changed, so read it again")
+        path = self._stored.folder / self._journals[number]
+        try:
+            file = self._files.get(number)
+            if file is None:
+                file = self._files[number] = self._open.enter_context(self._stored.open(path))
+            file.seek(byte)
+            return _facts.decode(file.readline(self._stored.largest))
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be read: {error.strerror}") from None
+        except DECODE_ERRORS:
+            raise StoreError(f"{path}: no fact at byte {byte}; it has changed, so read it again") from None
+
+    def __enter__(self) -> FactReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._files.clear()
+        self._open.close()

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from steelyard.comparison.sides import Side, Trials
 from steelyard.engine.gate.gate import gate_sides
 from steelyard.errors import DiskFullError, InputError, StoreError
-from steelyard.store.looks import gate_looks
+from steelyard.store.side_files import gate_looks
 from support.disks import full_disk
 
 

@@ -18,7 +18,7 @@ from steelyard.engine.gate.sides import bless
 from steelyard.engine.resume import resume
 from steelyard.records import StoppingRule
 from steelyard.stats.multiplicity import design
-from steelyard.store.looks import gate_looks
+from steelyard.store.side_files import gate_looks
 from support.facts import facts
 
 CASES = [Case(id=f"case-{number:02}", prompt=f"question {number}", target="right") for number in range(30)]

@@ -111,7 +111,7 @@ def _show_options(sub: argparse.ArgumentParser) -> None:
 
 def report(options: argparse.Namespace) -> int:
     """Write reports of a run; the file's suffix chooses the format."""
-    from steelyard.engine.results.named_runs import check_report_request, named_run, write_run_reports
+    from steelyard.engine.results.import_run import check_report_request, named_run, write_run_reports
     from steelyard.engine.results.report_files import ScoringOverrides
 
     settings, _ = settings_and_run_options(options)
@@ -194,7 +194,7 @@ examples:
 
 def view(options: argparse.Namespace) -> int:
     """Show the runs of a folder as web pages, even while they grow; on this machine only, until Ctrl-C."""
-    from steelyard.engine.results.named_runs import viewed_folder
+    from steelyard.engine.results.import_run import viewed_folder
     from steelyard.errors import InputError
     from steelyard.viewer.app import serve
 

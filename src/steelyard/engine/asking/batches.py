@@ -32,9 +32,9 @@ from steelyard.providers.bodies import sound_answer
 from steelyard.providers.prices import Prices
 from steelyard.providers.wire import HttpEndpoint
 from steelyard.records import Attempt, Reply
-from steelyard.store.batches import BATCHES_FILE, BatchEvent, StoredBatch, record_batch_event, stored_batches
 from steelyard.store.files import now
 from steelyard.store.journal import Journal
+from steelyard.store.side_files import BATCHES_FILE, BatchEvent, StoredBatch, record_batch_event, stored_batches
 from steelyard.text import counted
 
 MAX_CHUNK_REQUESTS = 20_000

@@ -42,8 +42,8 @@ from steelyard.records import GateLook, digest
 from steelyard.stats.multiplicity import FINAL_TEST_SHARE, PlannedLook
 from steelyard.stats.power import unlucky_alarms
 from steelyard.store.files import now
-from steelyard.store.looks import gate_looks, record_gate_look
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
+from steelyard.store.side_files import gate_looks, record_gate_look
 from steelyard.text import counted
 
 LOOK_ALPHA_SHARE = 0.8

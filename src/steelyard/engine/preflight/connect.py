@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from steelyard import settings as settings_module
@@ -16,8 +17,6 @@ from steelyard.engine.options import RunOptions
 from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.agents import agent_arguments
-from steelyard.engine.preflight.case_problems import problems_by_reason
-from steelyard.engine.preflight.plugin_settings import check_case_settings, check_provider_settings
 from steelyard.engine.verifiers import VerifierSet, with_python_env
 from steelyard.errors import (
     ExitCode,
@@ -27,12 +26,14 @@ from steelyard.errors import (
     ProviderError,
     StepError,
     VerifierError,
+    did_you_mean,
+    problems_by_reason,
     wrap_exceptions,
 )
-from steelyard.plugins import explain_plugin_errors, load_plugin
-from steelyard.protocols import Provider
+from steelyard.plugins import explain_plugin_errors, foreign_plugins, load_plugin, settings_type
+from steelyard.protocols import Provider, ProviderSettings
 from steelyard.providers.prices import Prices
-from steelyard.records import Case, Price
+from steelyard.records import Case, Price, Verify
 from steelyard.records.base import MAX_ATTEMPTS_PER_CASE
 from steelyard.settings import BUILT_IN_PROVIDERS, environment_value, resolve_provider
 from steelyard.text import counted, short_quote
@@ -279,3 +280,38 @@ async def _list_endpoint_models(name: str, means: RunOptions, base_url: str) -> 
     return [
         ListedModel(name, offer.model, offer.detail, prices.price(f"{name}/{offer.model}")) for offer in sorted(found)
     ]
+
+
+def check_case_settings(cases: Iterable[Case]) -> None:
+    """Raises an InputError if a case says something to a verifier of another distribution that it does not know."""
+    problems = [
+        Problem(f'case "{case.id}"', 0, f"verify: {problem}")
+        for case in cases
+        if case.kind in foreign_plugins("verifiers")
+        for problem in _problems(settings_type("verifiers", case.kind), case.verify, Verify())
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def check_provider_settings(name: str, reached: ProviderSettings) -> None:
+    """The same for what the settings file says to a provider."""
+    if reached.type in foreign_plugins("providers"):
+        shape = settings_type("providers", reached.type)
+        if problems := _problems(shape, reached, ProviderSettings(type=reached.type)):
+            raise InputError([Problem(f"providers.{name}", 0, problem) for problem in problems])
+
+
+def _problems(shape: Any, said: Verify | ProviderSettings, nothing_said: Verify | ProviderSettings) -> list[str]:
+    """What is wrong with the settings of a part; keys that all parts share count where they are given."""
+    keys = () if shape is None else shape.__struct_fields__
+    unknown = [f'unknown key "{key}" ({did_you_mean(key, keys)})' for key in said.settings if key not in keys]
+    if unknown or shape is None:
+        return unknown
+    shared, unset = msgspec.to_builtins(said), msgspec.to_builtins(nothing_said)
+    given = {key: value for key, value in shared.items() if key in keys and value != unset.get(key)}
+    try:
+        msgspec.convert({**given, **said.settings}, shape)
+    except msgspec.ValidationError as error:
+        return [str(error)]
+    return []

@@ -20,7 +20,7 @@ from steelyard.engine.preflight.agents import uncontained_reason
 from steelyard.engine.preflight.connect import located_path, split_model_names
 from steelyard.errors import InputError
 from steelyard.evalsets import experiments
-from steelyard.evalsets.check_lists import SCRIPT_KEYS
+from steelyard.evalsets.companions import SCRIPT_KEYS
 from steelyard.plugins import foreign_plugins
 from steelyard.plugins.built_in import BUILT_IN_PLUGINS, PluginKind
 from steelyard.records import Case, RunInfo, Tier

@@ -10,12 +10,11 @@ from typing import NamedTuple
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import run_concurrently, run_coroutine
-from steelyard.engine.preflight.case_problems import problems_by_reason
+from steelyard.engine.preflight.connect import check_case_settings
 from steelyard.engine.preflight.named_code import case_code, require_allowed_code, settings_code
-from steelyard.engine.preflight.plugin_settings import check_case_settings
 from steelyard.engine.preflight.witnesses import fenced
 from steelyard.engine.verifiers import VerifierSet, with_python_env
-from steelyard.errors import ExitCode, Problem, VerifierError
+from steelyard.errors import ExitCode, Problem, VerifierError, problems_by_reason
 from steelyard.plugins import is_plugin
 from steelyard.protocols import FailureLabel
 from steelyard.records import Answer, Case

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from steelyard.engine.preflight.case_problems import problems_by_reason
 from steelyard.engine.ray import counting
 from steelyard.engine.ray.cluster import GatewayProcess, address
 from steelyard.engine.ray.node import surroundings
@@ -32,7 +31,7 @@ from steelyard.engine.ray.wire import (
     needs,
 )
 from steelyard.engine.steps import failure
-from steelyard.errors import InputError, SteelyardError, VerifierError
+from steelyard.errors import InputError, SteelyardError, VerifierError, problems_by_reason
 from steelyard.providers.agent import workspaces
 from steelyard.records import Case, Failure, Reply, Verdict, WitnessResult
 

@@ -18,7 +18,7 @@ from steelyard.reports.figures import model_label
 from steelyard.text import counted
 
 if TYPE_CHECKING:
-    from steelyard.analysis.pair_preferences import JudgePreferences
+    from steelyard.analysis.judge_bias import JudgePreferences
     from steelyard.comparison.history import HistoryWatch
     from steelyard.comparison.judged import JudgedDecision
 

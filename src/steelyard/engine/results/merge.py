@@ -35,12 +35,11 @@ from steelyard.records import (
 )
 from steelyard.store.assembled_runs import append_facts, create_run_atomically
 from steelyard.store.attachments import copy_kept_files
-from steelyard.store.batches import stored_batches
 from steelyard.store.journal import JournalFact, StoredRun
 from steelyard.store.locks import read_lock
 from steelyard.store.responses import copy_records
 from steelyard.store.run_folders import DeliveredRun, find_run, run_folder_snapshot
-from steelyard.store.witnesses import record_witness_results, witness_results
+from steelyard.store.side_files import record_witness_results, stored_batches, witness_results
 from steelyard.text import printable, short_quote
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from steelyard.analysis.recorded_suites import OurClass, RecordedResponse, RecordedSuites, recorded_suites
+from steelyard.analysis.suites import OurClass, RecordedResponse, RecordedSuites, recorded_suites
 from steelyard.errors import InputError, VerifierError
 from steelyard.outcomes.responses import read_responses
 from steelyard.records import Case

@@ -18,7 +18,7 @@ from steelyard.errors import InputError, did_you_mean
 from steelyard.records import Case, RunInfo, SuiteRule
 from steelyard.reports.figures import model_label
 from steelyard.store.journal import StoredRun
-from steelyard.store.placed_facts import FactReader
+from steelyard.store.reply_places import FactReader
 
 
 class StoredResults(RunResults):

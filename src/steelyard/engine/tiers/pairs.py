@@ -14,8 +14,7 @@ from typing import Any, Literal
 from steelyard.analysis.attempt_texts import AttemptText, attempt_texts
 from steelyard.analysis.attempts import Column
 from steelyard.analysis.estimates import Estimate
-from steelyard.analysis.judge_bias import position_bias
-from steelyard.analysis.pair_preferences import JudgePreferences
+from steelyard.analysis.judge_bias import JudgePreferences, position_bias
 from steelyard.engine.options import RunOptions
 from steelyard.engine.run import Run, run
 from steelyard.errors import InputError, did_you_mean
