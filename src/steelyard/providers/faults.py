@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -234,12 +236,6 @@ FILTERED_CODES = frozenset(
 """Codes and types of errors that are about what the input says."""
 FILTERED_KEYS = frozenset(("content_filter_result", "content_filter_results", "flagged_input", "block_reason"))
 """Keys that only an error about what the input says has."""
-FILTERED_MESSAGE_PATTERN = re.compile(
-    r"\bflagged\b|\bmoderat|content[ _-]?(?:filter|polic|management polic|moderation)|usage polic"
-    r"|inappropriate content|(?:input|prompt|request|content) (?:was |is |has been )?(?:blocked|filtered)",
-    re.IGNORECASE,
-)
-"""How servers without a code for it say that they turned the input down."""
 QUOTA_CODE = "insufficient_quota"
 
 
@@ -342,8 +338,95 @@ def error_status(error: Any) -> int | None:
     return int(text) if re.fullmatch(r"[345]\d\d", text) else None
 
 
-TOKEN_WORD = re.compile(r"\btokens?\b", re.IGNORECASE)
-"""What a refusal for a rate says that is about tokens, and not about requests."""
+class PhraseMeaning(StrEnum):
+    """What a sentence of a server can mean that has no field for it; the sentences are in server_phrases.toml."""
+
+    TOKEN_LIMIT = "token limit"  # noqa: S105  tokens of a text
+    STREAM = "stream"
+    FILTERED_INPUT = "filtered input"
+    CACHE_MARKS = "cache marks"
+    MOST_TOKENS = "most tokens"
+
+
+class ServerPhrase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A row of server_phrases.toml."""
+
+    meaning: PhraseMeaning
+    pattern: str
+    server: str
+    seen: str
+    example: str
+
+
+@cache
+def server_phrases() -> tuple[ServerPhrase, ...]:
+    """The phrases that we know, with who says each and where it was seen."""
+    text = Path(__file__).with_name("server_phrases.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text)["phrases"], tuple[ServerPhrase, ...])
+
+
+@cache
+def _phrase_patterns(meaning: PhraseMeaning) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(row.pattern, re.IGNORECASE) for row in server_phrases() if row.meaning is meaning)
+
+
+def server_phrase(meaning: PhraseMeaning, message: str) -> re.Match[str] | None:
+    """Where a message says this, by the phrases that we know."""
+    return next((found for pattern in _phrase_patterns(meaning) if (found := pattern.search(message))), None)
+
+
+STREAM_PARAMETERS = frozenset(("stream", "stream_options"))
+PARAMETER_KEYS = ("param", "parameter", "loc", "field")
+"""Where an error names the parameter that it is about: OpenAI, gateways, FastAPI and Mistral."""
+QUOTA_KEYS = ("quotaMetric", "quotaId")
+"""Where an error of Gemini names the quota that is used up."""
+
+
+def is_about_stream(content: Any) -> bool:
+    """Whether an error is about how the response is sent: by the parameter that it names, otherwise by its message.
+
+    >>> is_about_stream({"error": {"param": "stream", "message": "verify your organization"}})
+    True
+    >>> is_about_stream({"error": {"param": "seed", "message": "seed is not supported when streaming"}})
+    False
+    """
+    named = _texts_at(content, PARAMETER_KEYS)
+    return (
+        bool(named & STREAM_PARAMETERS) if named else bool(server_phrase(PhraseMeaning.STREAM, error_message(content)))
+    )
+
+
+def is_token_limit(content: Any) -> bool:
+    """Whether a limit on tokens was reached, and not one on requests: by the type or the quota, otherwise by the message.
+
+    >>> is_token_limit({"error": {"type": "tokens", "message": "slow down"}})
+    True
+    >>> is_token_limit({"error": {"type": "requests", "message": "limit: 3 requests; 20 tokens per minute are left"}})
+    False
+    """
+    kinds = _texts_at(content, ("type",)) & {"tokens", "requests"}
+    quotas = _texts_at(content, QUOTA_KEYS)
+    if kinds or quotas:
+        return "tokens" in kinds or any("token" in quota.lower() for quota in quotas)
+    return server_phrase(PhraseMeaning.TOKEN_LIMIT, error_message(content)) is not None
+
+
+def _texts_at(content: Any, names: Sequence[str]) -> set[str]:
+    """The texts, also in lists, under these keys of an error, however deep they are."""
+    found: set[str] = set()
+    waiting = [content]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            for name, item in value.items():
+                texts = item if isinstance(item, list) else [item]
+                if name in names and all(isinstance(text, str | int) for text in texts):
+                    found.update(text for text in texts if isinstance(text, str) and text)
+                else:
+                    waiting.append(item)
+    return found
 
 
 def provider_error(
@@ -357,13 +440,12 @@ def provider_error(
     if status == 429 and QUOTA_CODE in _error_words(content)[0]:
         return Rejected(message, everyone=True)
     if status in PASSING_STATUSES or status >= 500:
-        is_token_limit = status == 429 and TOKEN_WORD.search(error_message(content)) is not None
-        return Unavailable(message, retry_after=retry_after, parameters=parameters, is_token_limit=is_token_limit)
+        is_limit = status == 429 and is_token_limit(content)
+        return Unavailable(message, retry_after=retry_after, parameters=parameters, is_token_limit=is_limit)
     return Rejected(
         message,
         everyone=status < 400 or status in REFUSING_STATUSES,
-        # few servers name the parameter in a field of its own: for the others their sentence is the protocol
-        about_stream="stream" in error_message(content).lower(),
+        about_stream=is_about_stream(content),
         parameters=parameters,
     )
 
@@ -385,7 +467,7 @@ def _error_delay(content: Any) -> float | None:
 def is_filtered_input(content: Any) -> bool:
     """Whether an error response is about what the input says, by its codes, its keys or its message."""
     codes, keys, message = _error_words(content)
-    return bool(codes & FILTERED_CODES or keys & FILTERED_KEYS or FILTERED_MESSAGE_PATTERN.search(message))
+    return bool(codes & FILTERED_CODES or keys & FILTERED_KEYS or server_phrase(PhraseMeaning.FILTERED_INPUT, message))
 
 
 def names_filter(error: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +18,14 @@ from steelyard.providers.bodies import (
     strict_list,
     tool_call,
 )
-from steelyard.providers.faults import FaultKind, block_reason, finish_kind, settled_finish
+from steelyard.providers.faults import (
+    FaultKind,
+    PhraseMeaning,
+    block_reason,
+    finish_kind,
+    server_phrase,
+    settled_finish,
+)
 from steelyard.providers.formats.base import HttpModel, schema_of
 from steelyard.providers.formats.parts import (
     base64_data,
@@ -37,8 +43,6 @@ MOST_TOKENS = 128_000
 """The format demands a limit on the reply. Where the user sets none, no model is cut short: this is sent, or what a server says is its most."""
 MAX_UNSTREAMED_TOKENS = 21_333
 """Longer answers may take more than ten minutes; the vendor's own clients refuse to wait for them in silence."""
-MAXIMUM_PATTERN = re.compile(r"max_tokens\D+\d+\s*>\s*(\d+)|maximum[^.]*?\b(\d{3,7})\b", re.IGNORECASE)
-"""How a server says what the most is."""
 
 
 class _AnthropicModel(msgspec.Struct):
@@ -107,8 +111,8 @@ class AnthropicProvider(HttpModel):
         except Rejected as error:
             if "max_tokens" in attempt.parameters or "max_tokens" not in error.parameters:
                 raise
-            found = MAXIMUM_PATTERN.search(str(error))
-            most = int(found[1] or found[2]) if found else 0
+            found = server_phrase(PhraseMeaning.MOST_TOKENS, str(error))
+            most = int(found[1]) if found else 0
             if not 0 < most < self._most_tokens:
                 raise Rejected(f"{error}; set --max-tokens", everyone=error.everyone) from None
             self._most_tokens = most

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 from steelyard.errors import InputError, Rejected
 from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettings
 from steelyard.providers.bodies import LenientNumbers, as_dict, content_text, json_value, strict_dict, strict_list
-from steelyard.providers.faults import FaultKind, finish_kind, settled_finish
+from steelyard.providers.faults import FaultKind, PhraseMeaning, finish_kind, server_phrase, settled_finish
 from steelyard.providers.formats.anthropic import arguments_object
 from steelyard.providers.formats.base import HttpModel, schema_of
 from steelyard.providers.formats.parts import (
@@ -106,7 +106,6 @@ REQUEST_FIELDS = ("guardrailConfig", "performanceConfig", "serviceTier", "reques
 """Parameters of the format's own."""
 CACHING_MODEL_PATTERN = re.compile(r"anthropic\.claude-(?!v|instant|3-(haiku|sonnet|opus))|amazon\.nova")
 """Models that cache the beginning of a prompt where a request says so; others refuse the mark, or do it by themselves."""
-CACHE_REFUSAL_PATTERN = re.compile(r"cache.?point|prompt caching", re.IGNORECASE)
 EVENT_PRELUDE = struct.Struct(">III")
 STRING_HEADER = 7
 
@@ -164,7 +163,7 @@ class BedrockProvider(HttpModel):
         try:
             return await super().ask(attempt, delivery)
         except Rejected as error:
-            if not self._cache_marks.saves or not CACHE_REFUSAL_PATTERN.search(str(error)):
+            if not self._cache_marks.saves or not server_phrase(PhraseMeaning.CACHE_MARKS, str(error)):
                 raise
             self._cache_marks.refuse()
         return await super().ask(attempt, delivery)
