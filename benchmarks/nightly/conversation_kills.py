@@ -27,7 +27,7 @@ import steelyard
 from steelyard import Case, Means, Settings
 from steelyard.records import CaseTool, Reply, SimulatedUser, digest
 from steelyard.store.journal import StoredRun
-from steelyard.store.turns import unfinished_conversations
+from steelyard.store.responses import unfinished_conversations
 
 CASES, SAMPLES, IN_FLIGHT = 4, 3, 3
 LINES_BETWEEN_KILLS = 40

@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from steelyard.tiers.results import RunFigures
-from steelyard.tiers.subtests import best_subtests
+from steelyard.tiers.results import RunFigures, best_subtests
 
 
 def runs(rates: dict[str, float], *, tasks: int = 3, each: int = 5, seed: int = 1) -> list[RunFigures]:

@@ -11,13 +11,13 @@ import msgspec
 from steelyard import evalsets
 from steelyard.engine import plan
 from steelyard.engine.options import RunOptions
-from steelyard.engine.preflight.agents import uncontained_agents
 from steelyard.engine.preflight.connect import (
     check_case_settings,
     check_parameters,
     check_prices,
     check_verifiers,
     connect,
+    uncontained_agents,
 )
 from steelyard.engine.preflight.conversations import check_conversations
 from steelyard.engine.preflight.named_code import (

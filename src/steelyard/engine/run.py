@@ -21,7 +21,6 @@ from steelyard.engine.options import RunOptions
 from steelyard.engine.plan import plan_notes, shard_cases, shard_record
 from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.pool import run_coroutine
-from steelyard.engine.preflight.agents import uncontained_agents
 from steelyard.engine.preflight.connect import (
     check_named_options,
     check_parameters,
@@ -31,6 +30,7 @@ from steelyard.engine.preflight.connect import (
     connect,
     started_in,
     unavailable_cases,
+    uncontained_agents,
     unmatched_reply_notes,
 )
 from steelyard.engine.preflight.conversations import check_conversations

@@ -16,6 +16,7 @@ from steelyard.records.cases import (
     Expectations,
     Pair,
     Target,
+    VerifierSettings,
     Verify,
     is_secret,
 )
@@ -74,7 +75,6 @@ from steelyard.records.runs import (
     WitnessCounts,
 )
 from steelyard.records.tiers import Experiment, InheritingTier, Tier, extended_tier
-from steelyard.records.verifier_settings import VerifierSettings
 
 __all__ = [
     "DEFAULT_MAX_TURNS",

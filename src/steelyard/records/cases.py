@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from steelyard.records.base import AnyStruct, Record, digest, settings_as
 from steelyard.records.messages import DEFAULT_MAX_TURNS, CaseTool, Message, MessageRole, SimulatedUser, Tool
@@ -292,3 +293,26 @@ class Attempt(Record, frozen=True, kw_only=True):
         workspace = self.case.verify.workspace_digest
         tools = () if self.case.tools else self.tools
         return (*((workspace,) if workspace else ()), *((tools,) if tools else ()), *self.case.conversation)
+
+
+class VerifierSettings(Record, frozen=True, kw_only=True):
+    """Keys that a case may have with any verifier: collections give them for every language, or the loader fills them in."""
+
+    kind: str = ""
+    style: str = ""
+    tests: str = ""
+    entry_point: str = ""
+    stub: str | None = None
+    source: str = ""
+    workspace_digest: str = ""
+
+    @classmethod
+    def of(cls, case: Case) -> Self:
+        """What a case says to the verifier that owns this struct; the same object for the same case."""
+        kept: Self | None = case.__dict__.get(cls.__name__)
+        if kept is None:
+            said = case.verify
+            own = {key: value for key, value in said.settings.items() if key in cls.__struct_fields__}
+            stored = {key: getattr(said, key) for key in cls.__struct_fields__ if key in Verify.__struct_fields__}
+            kept = case.__dict__[cls.__name__] = replace(msgspec.convert(own, cls), **stored)
+        return kept

@@ -17,6 +17,7 @@ from steelyard.tiers.agreement import PanelAgreement
 from steelyard.tiers.results import (
     IMPL_RATES,
     RUN_METRICS,
+    BestSubtest,
     ExperimentAnalysis,
     ImplRate,
     ImplRateResult,
@@ -25,9 +26,9 @@ from steelyard.tiers.results import (
     TierAnalysis,
     TierComparison,
     TierGrade,
+    best_subtests,
 )
 from steelyard.tiers.rubrics import CLAIM_TOLERANCE
-from steelyard.tiers.subtests import BestSubtest, best_subtests
 
 TIER_STATISTICS = ("median", "mean", "mode", "min", "max", "std_dev", "count")
 TIER_ESTIMATES = ("pass_rate", "impl_rate", "composite", "composite_median", "cost_of_pass", "uplift")

@@ -17,8 +17,7 @@ from steelyard.records import Attempt, Case, Fact, Failure, Judgment, Record, Re
 from steelyard.store.attachments import keep_files, with_kept_files
 from steelyard.store.files import DISK_BROKEN_ERRNOS, DISK_FULL_ERRNOS, TolerantDecoder, format_number
 from steelyard.store.locks import lock_folder
-from steelyard.store.responses import RESPONSES_FILE, RecordLog, response_body
-from steelyard.store.turns import TURNS_FILE, StoredTurn
+from steelyard.store.responses import RESPONSES_FILE, TURNS_FILE, RecordLog, StoredTurn, response_body
 
 USUAL_JOURNAL_LINE_BYTES, MAX_JOURNAL_LINE_BYTES = 4 << 20, 128 << 20
 """Bytes of a journal's line: the usual maximum, and the hard limit."""

@@ -36,7 +36,7 @@ from steelyard.records import (
 )
 from steelyard.store.files import now
 from steelyard.store.journal import Journal
-from steelyard.store.turns import StoredTurn, stored_turn, unfinished_conversations
+from steelyard.store.responses import StoredTurn, stored_turn, unfinished_conversations
 
 
 class AskedModel(NamedTuple):

@@ -16,8 +16,7 @@ import msgspec
 
 from steelyard import evalsets
 from steelyard.engine.options import RunOptions
-from steelyard.engine.preflight.agents import uncontained_reason
-from steelyard.engine.preflight.connect import located_path, split_model_names
+from steelyard.engine.preflight.connect import located_path, split_model_names, uncontained_reason
 from steelyard.errors import InputError
 from steelyard.evalsets import experiments
 from steelyard.evalsets.companions import SCRIPT_KEYS

@@ -10,8 +10,8 @@ import msgspec
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plan import CompactKeySet, outstanding_attempts, planned_attempts
 from steelyard.engine.pool import run_coroutine
-from steelyard.engine.preflight.agents import agent_arguments, uncontained_agents
 from steelyard.engine.preflight.connect import (
+    agent_arguments,
     check_parameters,
     check_plan,
     check_prices,
@@ -19,6 +19,7 @@ from steelyard.engine.preflight.connect import (
     close_providers,
     connect,
     started_in,
+    uncontained_agents,
 )
 from steelyard.engine.preflight.conversations import check_conversations
 from steelyard.engine.preflight.named_code import experiment_code, own_code, settings_code, stored_tiers

@@ -7,7 +7,7 @@ A repair is *plausible* when the module validates. It has *fixed* its target whe
   details, and then the lines' texts, tell which is which; where these do not, all of them must be gone.
 - No error may hide it: the absence of a diagnostic proves something only if Terraform came to look (stages.py). Where the
   repair made that error, it has masked its target, which is not a fix. Where the error was there before, nothing is known,
-  unless a smaller module proves it (reduction.py).
+  unless a smaller module proves it (stages.py).
 - The block is still there, in some file of the same folder and under the same address, and so is the local value, and the
   module that they are in is still called. A block that is deleted, renamed, commented out or put into a string was not
   repaired. Only where the target is about the name itself (an unsupported block type, an invalid name) may it change, but

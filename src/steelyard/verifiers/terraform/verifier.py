@@ -27,9 +27,8 @@ from steelyard.verifiers.terraform.diagnostics import TerraformDiagnostic, Valid
 from steelyard.verifiers.terraform.disk_modules import FOLDER_SEPARATOR, DiskModule, DiskModules, TerraformSettings
 from steelyard.verifiers.terraform.levels import RepairLevels, repair_levels, with_proof
 from steelyard.verifiers.terraform.program import ValidateStoppedError, find_terraform
-from steelyard.verifiers.terraform.reduction import reduced_files, reducible_block
 from steelyard.verifiers.terraform.source import repair_text, terraform_blocks, with_block_replaced
-from steelyard.verifiers.terraform.stages import READING_ERRORS
+from steelyard.verifiers.terraform.stages import READING_ERRORS, reduced_files, reducible_block
 from steelyard.verifiers.terraform.tree import CONFIGURATION_SUFFIXES, ModuleSnapshot
 from steelyard.verifiers.witnesses import terraform_witness
 
