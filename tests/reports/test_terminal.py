@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from steelyard.analysis.estimates import Estimate
-from steelyard.analysis.headlines import ModelHeadline
 from steelyard.analysis.summary import RunResults, Summary
 from steelyard.records import ToolCall, ToolResult, Turn
 from steelyard.reports.figures import money
-from steelyard.reports.lists import ListedRunFigures, health_text, runs_text
+from steelyard.reports.lists import health_text
 from steelyard.reports.terminal import case_text, summary_text
 from steelyard.reports.terminal_attempt import attempt_text
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN, line, plain
@@ -72,37 +70,6 @@ def test_no_line_of_a_summary_is_wider_than_the_terminal(results: RunResults) ->
     many = replace(results.summary, models=results.summary.models * 4)
     for width in (60, 80, 160):
         assert max(map(len, shown(many, width).splitlines())) <= width
-
-
-def test_a_list_of_runs_has_date_eval_set_rate_and_cost_and_fits_sixty_columns() -> None:
-    headline = ModelHeadline(
-        model="openai/gpt-5", attempts=4, correct=3, missing=1, pass_at_1=Estimate(value=0.75), cost_usd=0.25
-    )
-    one = ListedRunFigures(
-        "20260203-040506-ab12", [headline], "2026-02-03T04:05:06+00:00", ["evals/geo.toml", "more/\x1b[2Jx.jsonl"]
-    )
-    text = runs_text([one], width=60, color=False)
-    assert [text_line.split("  ", 1)[0] for text_line in text.splitlines()] == ["20260203-040506-ab12", ""]
-    assert "  2026-02-03 04:05  geo, " in text
-    assert "openai/gpt-5  75.0%" in text
-    assert text.rstrip().endswith("3/4  $0.250  1 missing")
-    assert "\x1b" not in text
-    assert max(map(len, text.splitlines())) <= 60
-    assert runs_text([], width=60, color=False) == "no runs yet\n"
-
-
-def test_rates_counts_and_costs_of_a_list_stand_below_each_other() -> None:
-    certain = Estimate(value=1.0, low=0.7, high=1.0)
-    sure = ModelHeadline(model="a/b", attempts=10, correct=10, missing=0, pass_at_1=certain, cost_usd=12.5)
-    bare = ModelHeadline(
-        model="a/longer", attempts=4, correct=0, missing=2, pass_at_1=Estimate(value=0.0), cost_usd=None
-    )
-    listed = [ListedRunFigures("monday", [sure]), ListedRunFigures("tuesday", [bare])]
-    models = [row for row in runs_text(listed, width=80, color=False).splitlines() if row.startswith("  ")]
-    assert models == [
-        "  a/b       100.0% [70.0, 100.0]  10/10  $12.50",
-        "  a/longer    0.0%                  0/4          2 missing",
-    ]
 
 
 def test_models_that_do_not_fit_side_by_side_go_on_below(results: RunResults) -> None:

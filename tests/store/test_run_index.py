@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +12,17 @@ import msgspec
 import pytest
 
 from steelyard.engine.results.headline_cache import run_headlines
+from steelyard.engine.results.query import run_query
 from steelyard.records import RunInfo
 from steelyard.store.journal import Journal, create_run
 from steelyard.store.run_folders import find_run
-from steelyard.store.run_index import MIN_INDEXED_RUNS, RUN_INDEX_FILE, current_runs
+from steelyard.store.run_index import (
+    DESCRIPTION_FILES,
+    MIN_INDEXED_RUNS,
+    RUN_INDEX_FILE,
+    current_runs,
+    steelyard_version,
+)
 
 SOME_TIME_AGO = time.time() - 3600
 
@@ -87,7 +95,17 @@ def test_a_run_that_is_gone_is_not_listed(root: Path) -> None:
         settle(root / "r008")
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"\xff", b"[]", b'{"tool":"0","runs":[]}', b'{"runs":1}'])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"{",
+        b"\xff",
+        b"\x90",
+        msgspec.msgpack.encode(["0", []]),
+        msgspec.msgpack.encode([steelyard_version(), [1]]),
+    ],
+)
 def test_a_damaged_index_is_as_good_as_none(root: Path, damage: bytes) -> None:
     expected = run_headlines(root)
     (root / RUN_INDEX_FILE).write_bytes(damage)
@@ -113,13 +131,40 @@ def test_an_index_that_is_no_plain_file_is_as_good_as_none(root: Path, kind: str
     aside.unlink()
 
 
-def test_an_entry_that_nobody_can_read_is_read_from_its_folder(root: Path) -> None:
+def test_states_that_nobody_wrote_are_not_believed(root: Path) -> None:
     expected = run_headlines(root)
-    index = msgspec.json.decode((root / RUN_INDEX_FILE).read_bytes())
-    index["runs"][7]["listed"] = {"name": 7}
-    (root / RUN_INDEX_FILE).write_bytes(msgspec.json.encode(index))
+    tool, runs = msgspec.msgpack.decode((root / RUN_INDEX_FILE).read_bytes())
+    for place, states in enumerate((b"", b"x", runs[2][2][:-24], runs[3][2] + bytes(24))):
+        runs[place][2] = states
+    (root / RUN_INDEX_FILE).write_bytes(msgspec.msgpack.encode([tool, runs]))
+    assert len(current_runs(root)) == MIN_INDEXED_RUNS - 3
     assert run_headlines(root) == expected
-    assert msgspec.json.decode((root / RUN_INDEX_FILE).read_bytes())["runs"][7]["listed"] != {"name": 7}
+
+
+def test_a_question_indexes_runs_and_a_list_adds_its_lines(root: Path) -> None:
+    expected = run_headlines(root)
+    (root / RUN_INDEX_FILE).unlink()
+    with run_query("SELECT count(*) FROM runs", root) as answer:
+        assert list(answer.rows) == [(MIN_INDEXED_RUNS + 1,)]
+    assert {run.lines for run in current_runs(root).values()} == {None}
+    assert run_headlines(root) == expected
+    # a change of a journal leaves what the run says of itself
+    with (root / "r007" / "attempts.jsonl").open("ab") as file:
+        file.write(b"\n")
+    assert "r007" not in current_runs(root)
+    assert "r007" in current_runs(root, DESCRIPTION_FILES)
+
+
+@pytest.mark.parametrize("twin", ["a", "z"])
+def test_a_question_has_a_run_once_whether_the_index_knows_it_or_not(root: Path, twin: str) -> None:
+    shutil.copytree(root / "r007", root / twin)
+    try:
+        with run_query("SELECT id FROM runs WHERE id = 'r007'", root) as answer:
+            assert list(answer.rows) == [("r007",)]
+        assert len(answer.warnings) == 1
+        assert "is the same run as" in answer.warnings[0]
+    finally:
+        shutil.rmtree(root / twin)
 
 
 def test_few_runs_have_no_index(tmp_path: Path) -> None:

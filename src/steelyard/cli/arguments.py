@@ -23,7 +23,6 @@ def command_settings(options: argparse.Namespace) -> Settings:
     from msgspec.structs import replace
 
     from steelyard import settings as settings_module
-    from steelyard.providers.prices import price_table
 
     if getattr(options, "env_file", None):
         settings_module.read_env_file(Path(options.env_file), os.environ)
@@ -31,6 +30,9 @@ def command_settings(options: argparse.Namespace) -> Settings:
     for problem in problems:
         _print_to_stderr(f"warning: {problem}")
     if settings.price_table:
+        # a list of thousands of runs takes as long as this import
+        from steelyard.providers.prices import price_table
+
         settings = replace(settings, prices={**price_table(settings.price_table), **settings.prices})
     return settings
 

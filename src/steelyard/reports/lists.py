@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import PurePath
-from typing import NamedTuple
 
-from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
 from steelyard.analysis.counts import Standing, Standings
 from steelyard.analysis.estimates import Estimate
-from steelyard.analysis.headlines import ModelHeadline
 from steelyard.analysis.judge_bias import JudgePreferences
 from steelyard.analysis.judged_rates import JudgedRates
 from steelyard.analysis.suites import RecordedSuites
 from steelyard.errors import ExitCode
 from steelyard.records import Case, Price, Record, RecordedClaim
-from steelyard.reports.figures import dollars, model_label, money, points, rate, seconds
+from steelyard.reports.figures import dollars, money, points, rate, seconds
 from steelyard.reports.tables import CsvValue, bullets, code, csv_text, json_report, markdown_table
 from steelyard.reports.terminal import COLUMN_GAP, TerminalPage, put_grid, put_judged
 from steelyard.text import counted, line
@@ -183,88 +179,6 @@ def _put_rows(page: TerminalPage, head: Sequence[str], rows: Sequence[Sequence[s
     for row in rows:
         table.add_row(*map(Text, row))
     page.say(table)
-
-
-class ListedRunFigures(NamedTuple):
-    """A run in a list of runs."""
-
-    name: str
-    models: Sequence[ModelHeadline]
-    started_at: str = ""
-    eval_sets: Sequence[str] = ()
-
-
-MAX_LISTED_EVAL_SETS = 3
-
-
-def runs_text(runs: Sequence[ListedRunFigures], *, width: int, color: bool) -> str:
-    """The runs that are there: each with its date and eval sets, and below it a line per model."""
-    page = TerminalPage(width, color)
-    if not runs:
-        page.say(Text("no runs yet"))
-    labels = [cell_len(line(model_label(model.model, model.tier))) for run in runs for model in run.models]
-    wide = min(max(labels, default=0), MAX_LISTED_NAME_COLUMNS)
-    aligned = iter(_aligned_figures([model for run in runs for model in run.models]))
-    for run in runs:
-        # a name that is cut cannot be copied: what follows it is
-        about = "  ".join(part for part in (_minute(run.started_at), _eval_set_names(run.eval_sets)) if part)
-        page.fit(Text.assemble((line(run.name), "bold"), f"  {about}"))
-        for model in run.models:
-            name = line(model_label(model.model, model.tier))
-            figures = next(aligned)
-            row = f"  {_padded(name, wide)}  {figures}"
-            if cell_len(row) <= width:
-                page.fit(Text(row))
-            else:
-                # a number that is cut says something else
-                page.fit(Text(f"  {name}"))
-                page.fit(Text(f"    {figures}"))
-    return page.text()
-
-
-def _aligned_figures(models: Sequence[ModelHeadline]) -> list[str]:
-    """The rate, the counts, the cost and what is missing of each model, in columns; a column that no model needs is left out."""
-    rows = []
-    for model in models:
-        share, _, interval = (rate(model.pass_at_1) if model.pass_at_1 else "-").partition(" ")
-        cost = "" if model.cost_usd is None else money(model.cost_usd)
-        missing = f"{model.missing} missing" if model.missing else ""
-        rows.append((share, interval, f"{model.correct}/{model.attempts}", cost, missing))
-    wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for share, interval, *others in rows:
-        columns = [f"{share:>{wide[0]}}" + (f" {interval:{wide[1]}}" if wide[1] else "")]
-        columns += [other.rjust(width) for other, width in zip(others, wide[2:], strict=True) if width]
-        lines.append("  ".join(columns).rstrip())
-    return lines
-
-
-MAX_LISTED_NAME_COLUMNS = 32
-
-
-def _padded(text: str, columns: int) -> str:
-    """Text that fills these columns, or more: a name that is cut cannot be copied."""
-    return text + " " * (columns - cell_len(text))
-
-
-def _minute(timestamp: str) -> str:
-    """A timestamp to the minute, as it was recorded.
-
-    >>> _minute("2026-11-15T12:00:59.123+00:00")
-    '2026-11-15 12:00'
-    """
-    return line(timestamp[:16].replace("T", " "))
-
-
-def _eval_set_names(paths: Sequence[str]) -> str:
-    """The names of files, the first few of many.
-
-    >>> _eval_set_names(["evals/a.toml", "evals/b.jsonl", "c.toml", "d.toml"])
-    'a, b, c and 1 more'
-    """
-    names = [line(PurePath(path).stem, 40) for path in paths[:MAX_LISTED_EVAL_SETS]]
-    more = len(paths) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more else "")
 
 
 def standings_text(standings: Standings, *, color: bool) -> str:

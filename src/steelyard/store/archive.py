@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +26,8 @@ from steelyard.store.database import (
 )
 from steelyard.store.journal import COPY_MANIFEST_FILE, USUAL_JOURNAL_LINE_BYTES
 from steelyard.store.parquet import PARQUET_COPY_OPTIONS, CopiedRun, FactScorer, copied_runs, is_name_in_path
-from steelyard.store.run_folders import no_runs_message
+from steelyard.store.run_folders import no_runs_message, unknown_run_folders
+from steelyard.store.run_index import DESCRIPTION_FILES, current_runs, indexed_run, run_row, run_state, write_run_index
 
 if TYPE_CHECKING:
     import duckdb
@@ -144,6 +146,114 @@ def _disk_error(error: Exception) -> DiskError:
     return DiskError(f"{error_line(error)}; if the disk is full, free some space, and run the query again")
 
 
+FACT_TABLES = frozenset({"attempts", "turns", "verdicts", "failures"})
+"""The tables whose rows come from copies; each has a column `run`, like `cases`."""
+
+
+class QuestionScope(NamedTuple):
+    """What a question is about, as far as its text says it without doubt."""
+
+    needs_facts: bool = True
+    needs_cases: bool = True
+    needs_runs: bool = True
+    fact_runs: frozenset[str] | None = None
+    """The ids of the runs whose facts it can use; None for all of them."""
+    case_runs: frozenset[str] | None = None
+    """The same for its cases."""
+
+    def needs_facts_of(self, run: str) -> bool:
+        """Whether the answer can depend on the facts of a run."""
+        return self.needs_facts and (self.fact_runs is None or run in self.fact_runs)
+
+
+EVERYTHING = QuestionScope()
+
+
+def question_scope(database: duckdb.DuckDBPyConnection, sql: str) -> QuestionScope:
+    """What one SELECT is about; everything, where it is written in a way that we do not follow."""
+    try:
+        ((text,),) = database.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
+        (statement,) = msgspec.json.decode(text)["statements"]
+        uses = list(_table_uses(statement))
+    except (import_duckdb().Error, KeyError, TypeError, ValueError, RecursionError):
+        return EVERYTHING
+    if not all(isinstance(name, str) for name, _ in uses):
+        return EVERYTHING
+    facts, cases = ([runs for name, runs in uses if name in names] for names in (FACT_TABLES, {"cases"}))
+    needs_runs = bool(cases) or any(name == "runs" for name, _ in uses)
+    return QuestionScope(bool(facts), bool(cases), needs_runs, _united(facts), _united(cases))
+
+
+def _united(sets: Sequence[frozenset[str] | None]) -> frozenset[str] | None:
+    known = [runs for runs in sets if runs is not None]
+    return frozenset().union(*known) if len(known) == len(sets) else None
+
+
+_TableUse = tuple[str | None, frozenset[str] | None]
+"""The name of a table, None for what is none of ours, and the runs that its rows are limited to, None for all."""
+
+
+def _table_uses(node: Any) -> Iterator[_TableUse]:
+    """Every place in the tree of a statement where rows come from."""
+    if isinstance(node, list):
+        for each in node:
+            yield from _table_uses(each)
+    if not isinstance(node, dict):
+        return
+    kind, source = node.get("type"), node.get("from_table")
+    if kind == "SELECT_NODE" and isinstance(source, dict) and source.get("type") == "BASE_TABLE":
+        names = [item.get("alias", "").lower() for item in node["select_list"]]
+        is_plain = source["sample"] is None and not source["column_name_alias"] and "run" not in names
+        called = (source["alias"] or source["table_name"]).lower()
+        yield _table_name(source), _named_runs(node["where_clause"], called) if is_plain else None
+        node = {name: value for name, value in node.items() if name != "from_table"}
+    elif kind == "BASE_TABLE":
+        yield _table_name(node), None
+    elif kind in ("TABLE_FUNCTION", "SHOW_REF", "PIVOT"):
+        yield None, None
+    yield from _table_uses(list(node.values()))
+
+
+def _table_name(table: dict[str, Any]) -> str | None:
+    """The name of a table of ours, or of a part of the question; None for one that is elsewhere."""
+    return None if table["schema_name"] or table["catalog_name"] else str(table["table_name"]).lower()
+
+
+def _named_runs(condition: Any, table: str) -> frozenset[str] | None:
+    """The runs that a condition leaves of a table; None where it does not say."""
+    kind = condition["type"] if condition else ""
+    if kind in ("CONJUNCTION_AND", "CONJUNCTION_OR"):
+        sets = [_named_runs(child, table) for child in condition["children"]]
+        if kind == "CONJUNCTION_OR":
+            return _united(sets)
+        return next((runs for runs in sets if runs is not None), None)
+    if kind == "COMPARE_EQUAL":
+        sides = [condition["left"], condition["right"]]
+    elif kind == "COMPARE_IN":
+        sides = condition["children"]
+    else:
+        return None
+    texts = [_text_constant(side) for side in sides]
+    columns = [side for side, text in zip(sides, texts, strict=True) if text is None]
+    # `IN` names its column first
+    if len(columns) != 1 or (kind == "COMPARE_IN" and columns[0] is not sides[0]):
+        return None
+    path = [str(name).lower() for name in columns[0].get("column_names", ())]
+    return frozenset(text for text in texts if text is not None) if path in (["run"], [table, "run"]) else None
+
+
+def _text_constant(node: dict[str, Any]) -> str | None:
+    """The text that is written there; None for anything else."""
+    if node["type"] != "VALUE_CONSTANT":
+        return None
+    literal, value = node.get("literal") or {}, node.get("value") or {}
+    if literal.get("kind") == "STRING":
+        return str(literal["text"])
+    # how versions of the database before 1.5 write it
+    is_text = value.get("type", {}).get("id") == "VARCHAR" and not value.get("is_null")
+    return str(value["value"]) if is_text else None
+
+
 ZONED_TIMESTAMP_TYPE = "TIMESTAMP WITH TIME ZONE"
 ROWS_PER_FETCH = 1000
 """Rows that are fetched together."""
@@ -158,11 +268,14 @@ def open_run_database(
     root: Path,
     opinions: FactScorer,
     *,
+    question: str = "",
     writing: Path | None = None,
     copies: Path | None = None,
     memory: str = ARCHIVE_MEMORY_LIMITS[-1],
 ) -> Iterator[RunDatabase]:
     """The runs below a folder as tables; `writing` is the one file that an answer may be written to.
+
+    With a `question`, there are only the tables that it names, with the runs that it names if it says `run = 'ID'`.
 
     A run whose copy is not of its present state gets a new one: in its folder, or where that cannot be written to, in
     the folder `copies`, and without it for the time of the question elsewhere. A run that cannot be read is left
@@ -170,41 +283,57 @@ def open_run_database(
     """
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve()
-        found, warnings = copied_runs(root, opinions, scratch, copies)
+        largest = ARCHIVE_MEMORY_LIMITS[-1]
+        database = stack.enter_context(open_database(str(scratch), largest, threads=1))
+        scope = question_scope(database, question)
+        found, copied, warnings = _runs_for_question(root, opinions, scratch, copies, scope)
         if not found:
             raise InputError("; ".join(warnings) or no_runs_message(root))
-        size = sum(size for run in found for _, size, _ in run.copy.files())
-        largest = ARCHIVE_MEMORY_LIMITS[-1]
+        size = sum(size for run in copied for _, size, _ in run.copy.files())
         memory = memory if size <= MAX_SMALL_ARCHIVE_BYTES else largest
         # each thread has buffers of its own
         threads = min(8 if memory == largest else 2, processor_count())
-        database = stack.enter_context(open_database(str(scratch), memory, threads=threads))
-        described = msgspec.json.encode(_run_rows(found)).decode()
-        database.execute("CREATE SCHEMA stored")
-        database.execute(f"CREATE TABLE stored.runs AS {RUNS_TABLE_SQL}", {"runs": described})
-        facts = [
-            _facts_sql(files, partitioned=partitioned)
-            for partitioned in (True, False)
-            if (files := _parquet_files(found, partitioned=partitioned))
-        ]
-        sources = {
-            "$facts": " UNION ALL BY NAME ".join(facts),
-            "$cases": _quoted_paths(run.folder / "cases.jsonl" for run in found),
-            "$largest": str(max(USUAL_JOURNAL_LINE_BYTES, *(run.cases_size for run in found))),
-        }
-        database.execute(re.sub(r"\$\w+", lambda word: sources[word[0]], VIEWS_SQL))
+        database.execute(f"SET threads = {threads}; CREATE SCHEMA stored")
+        if scope.needs_runs:
+            _create_runs_table(database, found, scratch)
+        if scope.needs_cases:
+            with_cases = [run for run in found if scope.case_runs is None or run.id in scope.case_runs] or found[:1]
+            _create_cases_view(database, [f"{run.folder}/cases.jsonl" for run in with_cases])
+        if scope.needs_facts:
+            facts = [
+                _facts_sql(files, partitioned=partitioned)
+                for partitioned in (True, False)
+                if (files := _parquet_files(copied, partitioned=partitioned))
+            ]
+            database.execute(FACT_VIEWS_SQL.replace("$facts", " UNION ALL BY NAME ".join(facts)))
         # a run may be a link to a folder elsewhere
         places = [root.resolve(), scratch, *([copies.resolve()] if copies else [])]
-        linked = [run.folder for run in found if not run.folder.is_relative_to(places[0])]
-        folders = ", ".join(sql_string(str(folder)) for folder in dict.fromkeys([*places, *linked]))
+        linked = [run.folder for run in found if not run.folder.startswith(f"{places[0]}/")]
+        folders = ", ".join(sql_string(folder) for folder in dict.fromkeys([*map(str, places), *linked]))
         database.execute(f"SET allowed_directories = [{folders}]")
         if writing:
             database.execute(f"SET allowed_paths = [{sql_string(str(_resolved_output_path(writing)))}]")
+        database.execute(f"SET memory_limit = '{memory}'")
         # every timestamp in the tables is UTC, and now() must be UTC too, whatever the local time zone
         database.execute("SET TimeZone = 'UTC'")
         # what a model wrote may have been pasted into the question
         database.execute("SET enable_external_access = false; SET lock_configuration = true")
-        yield RunDatabase(database, warnings, found)
+        yield RunDatabase(database, warnings, copied)
+
+
+def _create_runs_table(database: duckdb.DuckDBPyConnection, runs: Sequence[QueriedRun], scratch: Path) -> None:
+    path, rows = scratch / "runs.jsonl", [f"{run.row}\n".encode() for run in runs]
+    with path.open("wb") as file:
+        file.writelines(rows)
+    # the database takes twice this memory
+    words = {"$runs": _quoted_paths([path]), "$largest": str(max(1 << 16, *map(len, rows)))}
+    database.execute(re.sub(r"\$\w+", lambda word: words[word[0]], RUNS_TABLE_SQL))
+
+
+def _create_cases_view(database: duckdb.DuckDBPyConnection, paths: Sequence[str]) -> None:
+    sizes = (os.stat(path).st_size for path in paths)  # noqa: PTH116  thousands of files
+    words = {"$cases": _quoted_paths(paths), "$largest": str(max(USUAL_JOURNAL_LINE_BYTES, *sizes))}
+    database.execute(re.sub(r"\$\w+", lambda word: words[word[0]], CASES_VIEW_SQL))
 
 
 def _parquet_files(runs: Iterable[CopiedRun], *, partitioned: bool) -> list[Path]:
@@ -225,39 +354,96 @@ def _facts_sql(files: Iterable[Path], *, partitioned: bool) -> str:
     return f"(FROM read_parquet([{_quoted_paths(files)}], {how}) SELECT * REPLACE (coalesce(suite, '') AS suite))"
 
 
-def _run_rows(runs: Iterable[CopiedRun]) -> list[dict[str, Any]]:
-    """The rows of the table of runs."""
-    return [
-        {
-            "id": info.id,
-            "folder": str(shown),
-            "started_at": info.started_at,
-            "ended_at": info.ended_at,
-            "models": info.names or info.models,
-            "samples": info.samples,
-            "k": info.k,
-            "rule": info.rule,
-            "seed": info.seed,
-            "parameters": info.parameters,
-            "eval_sets": info.eval_sets,
-            "versions": info.versions,
-            "place": str(folder / "cases.jsonl"),
-        }
-        for folder, shown, info, *_ in runs
+class QueriedRun(NamedTuple):
+    """A run in the table of runs."""
+
+    folder: str
+    shown: str
+    """The folder as the user would write it."""
+    id: str
+    parts: tuple[str, ...]
+    """The ids of the runs that it was merged from."""
+    described: bytes
+    """Its row in the table, as JSON, without its folder."""
+
+    @property
+    def row(self) -> str:
+        """Its whole row."""
+        places = {"folder": self.shown, "place": f"{self.folder}/cases.jsonl"}
+        return f"{msgspec.json.encode(places).decode()[:-1]},{self.described.decode()[1:]}"
+
+
+class _RunsForQuestion(NamedTuple):
+    runs: list[QueriedRun]
+    """All runs."""
+    copied: list[CopiedRun]
+    """Those that the question needs facts of, or one if there are none of these: the columns come from it."""
+    warnings: list[str]
+    """What to say about runs that are left out."""
+
+
+def _runs_for_question(
+    root: Path, opinions: FactScorer, scratch: Path, copies: Path | None, scope: QuestionScope
+) -> _RunsForQuestion:
+    found = _runs_in_scope(root, opinions, scratch, copies, scope)
+    if scope.needs_facts and found.runs and not found.copied:
+        anyone = scope._replace(fact_runs=frozenset({found.runs[0].id}))
+        found = _runs_in_scope(root, opinions, scratch, copies, anyone)
+    return (
+        found if found.copied or not scope.needs_facts else _runs_in_scope(root, opinions, scratch, copies, EVERYTHING)
+    )
+
+
+def _runs_in_scope(
+    root: Path, opinions: FactScorer, scratch: Path, copies: Path | None, scope: QuestionScope
+) -> _RunsForQuestion:
+    """The runs, with copies of those that are needed; of a run in the index that is not, nothing is opened."""
+    place, prefix = str(root.resolve()), "" if root == Path() else f"{root}/"
+    indexed = current_runs(root, DESCRIPTION_FILES)
+    # taken before anything is read: what changes meanwhile is not indexed
+    states = {folder.name: run_state(folder) for folder in unknown_run_folders(root, indexed)}
+    skipped = {name: run for name, run in indexed.items() if not scope.needs_facts_of(run.id)}
+    copied, warnings = copied_runs(root, opinions, scratch, copies, skipped=skipped, needed=scope.needs_facts_of)
+    runs = [
+        QueriedRun(f"{place}/{name}", f"{prefix}{name}", run.id, run.parts, run.described)
+        for name, run in skipped.items()
     ]
+    for run in copied:
+        parts = tuple(part.id for part in run.info.merged)
+        runs.append(QueriedRun(str(run.folder), str(run.shown), run.info.id, parts, run_row(run.info)))
+    kept = _without_duplicates(runs, warnings)
+    fresh = ((states.get(run.shown.name), run.info) for run in copied) if states else ()
+    if entries := [indexed_run(state, info) for state, info in fresh if state]:
+        write_run_index(root, (*indexed.values(), *entries), indexed)
+    in_tables = {run.shown for run in kept}
+    return _RunsForQuestion(kept, [run for run in copied if run.copy.parts and str(run.shown) in in_tables], warnings)
+
+
+def _without_duplicates(runs: Sequence[QueriedRun], warnings: list[str]) -> list[QueriedRun]:
+    """The runs in the order of their folders, each once, without parts of merged ones; adds to the warnings."""
+    found: dict[str, QueriedRun] = {}
+    for run in sorted(runs, key=lambda run: run.shown):
+        if run.id in found:
+            warnings.append(f"{run.shown}: left out, because it is the same run as {found[run.id].shown}")
+        else:
+            found[run.id] = run
+    whole = {part: run.shown for run in found.values() for part in run.parts}
+    for run in [found[part] for part in whole if part in found]:
+        warnings.append(f"{run.shown}: left out, because it was merged into {whole[run.id]}")
+        del found[run.id]
+    return list(found.values())
 
 
 RUNS_TABLE_SQL = """
-SELECT run.* FROM (
-  SELECT unnest(from_json($runs, '[{
-    "id": "VARCHAR", "folder": "VARCHAR", "started_at": "TIMESTAMP", "ended_at": "TIMESTAMP", "models": ["VARCHAR"],
-    "samples": "BIGINT", "k": ["BIGINT"], "rule": "VARCHAR", "seed": "BIGINT", "parameters": "JSON",
-    "eval_sets": [{"path": "VARCHAR", "digest": "VARCHAR"}], "versions": "JSON", "place": "VARCHAR"}]')) AS run)
-"""
-
-VIEWS_SQL = """
+CREATE TABLE stored.runs AS
+SELECT * REPLACE (try_cast(started_at AS TIMESTAMP) AS started_at, try_cast(ended_at AS TIMESTAMP) AS ended_at)
+FROM read_json($runs, format = 'newline_delimited', maximum_object_size = $largest, columns = {
+  id: 'VARCHAR', folder: 'VARCHAR', started_at: 'VARCHAR', ended_at: 'VARCHAR', models: 'VARCHAR[]', samples: 'BIGINT',
+  k: 'BIGINT[]', rule: 'VARCHAR', seed: 'BIGINT', parameters: 'JSON', eval_sets: 'STRUCT(path VARCHAR, digest VARCHAR)[]',
+  versions: 'JSON', place: 'VARCHAR'});
 CREATE VIEW runs AS SELECT * EXCLUDE (place) FROM stored.runs;
-CREATE VIEW stored.facts AS $facts;
+"""
+CASES_VIEW_SQL = """
 CREATE VIEW cases AS
   SELECT runs.id AS run, described.id, coalesce(name, '') AS name, coalesce(language, '') AS language,
     coalesce(suite, '') AS suite, coalesce(tags, []) AS tags, coalesce("group", '') AS "group", coalesce(weight, 1) AS weight,
@@ -267,7 +453,10 @@ CREATE VIEW cases AS
   FROM read_json([$cases], format = 'newline_delimited', maximum_object_size = $largest, filename = true, columns = {
     id: 'VARCHAR', name: 'VARCHAR', language: 'VARCHAR', suite: 'VARCHAR', tags: 'VARCHAR[]', "group": 'VARCHAR', weight: 'DOUBLE',
     critical: 'BOOLEAN', prompt: 'JSON', metadata: 'JSON'}) AS described
-  JOIN stored.runs AS runs ON described.filename = runs.place;
+  JOIN stored.runs AS runs ON described.filename = runs.place
+"""
+FACT_VIEWS_SQL = """
+CREATE VIEW stored.facts AS $facts;
 CREATE VIEW attempts AS
   SELECT run, "case", suite, model, tier, number,
     coalesce(any_value("at") FILTER (counts AND kind = 'reply'), any_value("at") FILTER (counts)) AS "at",
@@ -324,5 +513,5 @@ def _resolved_output_path(path: Path) -> Path:
     return path.parent.resolve() / path.name
 
 
-def _quoted_paths(paths: Iterable[Path]) -> str:
+def _quoted_paths(paths: Iterable[Path | str]) -> str:
     return ", ".join(sql_string(escape_glob(path)) for path in paths)

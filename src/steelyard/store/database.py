@@ -84,6 +84,6 @@ def require_utf8(text: str) -> str:
     return text
 
 
-def escape_glob(path: Path) -> str:
+def escape_glob(path: Path | str) -> str:
     """A path that is not taken for a pattern."""
     return re.sub(r"[\[*?]", lambda letter: f"[{letter[0]}]", require_utf8(str(path)))

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
@@ -417,16 +417,23 @@ class CopiedRun(NamedTuple):
 
 
 def copied_runs(
-    root: Path, opinions: FactScorer, scratch: Path, copies: Path | None = None
+    root: Path,
+    opinions: FactScorer,
+    scratch: Path,
+    copies: Path | None = None,
+    *,
+    skipped: Container[str] = (),
+    needed: Callable[[str], bool] | None = None,
 ) -> tuple[list[CopiedRun], list[str]]:
     """The runs below a folder that can be read, or the run that it is, each with its copy, and what to say about the others.
 
     If a run's own folder is not writable, its copy goes to `copies`, which is searched as well, or otherwise to `scratch`.
+    Folders with names in `skipped` are not looked at, and runs that are not `needed` by their ids have an empty copy.
     """
     found: dict[str, CopiedRun] = {}
     warnings: list[str] = []
     outdated: list[Path] = []
-    for folder, seen in _inspected_folders(root):
+    for folder, seen in _inspected_folders(root, skipped):
         try:
             if isinstance(seen, Exception):
                 raise seen
@@ -435,7 +442,12 @@ def copied_runs(
             if seen.info.id in found:
                 warnings.append(f"{folder}: left out, because it is the same run as {found[seen.info.id].shown}")
                 continue
-            run = _with_current_copy(folder, seen, opinions, scratch, copies)
+            if needed is None or needed(seen.info.id):
+                run = _with_current_copy(folder, seen, opinions, scratch, copies)
+            else:
+                empty = CopyManifest(COPY_SCHEMA_VERSION, steelyard_version(), seen.made_of, seen.info.id, ())
+                place = Path(require_utf8(str(seen.folder)))
+                run = CopiedRun(place, folder, seen.info, seen.cases_size, place, empty)
             found[run.info.id] = run
             if run.copy.tool != steelyard_version():
                 outdated.append(folder)
@@ -456,7 +468,7 @@ def copied_runs(
     return list(found.values()), warnings
 
 
-def _inspected_folders(root: Path) -> Iterator[tuple[Path, RunInspection | Exception | None]]:
+def _inspected_folders(root: Path, skipped: Container[str]) -> Iterator[tuple[Path, RunInspection | Exception | None]]:
     """The folders below one, or itself, each with what it looks like if it is a run, or why it cannot be read."""
     from concurrent.futures import ThreadPoolExecutor
 
@@ -479,7 +491,8 @@ def _inspected_folders(root: Path) -> Iterator[tuple[Path, RunInspection | Excep
             yield look((root, place))
             return
         with os.scandir(place) as inside:
-            found = sorted((entry.name, entry.is_symlink()) for entry in inside if not is_hidden(Path(entry.name)))
+            entries = (entry for entry in inside if entry.name not in skipped and not is_hidden(Path(entry.name)))
+            found = sorted((entry.name, entry.is_symlink()) for entry in entries)
     except FileNotFoundError:
         return
     except OSError as error:

@@ -16,7 +16,7 @@ from steelyard.errors import InputError
 from steelyard.records import RunInfo
 from steelyard.store.journal import DECODE_ERRORS, MAX_JOURNAL_LINE_BYTES, StoredRun, is_journal
 from steelyard.store.locks import is_locked
-from steelyard.store.run_index import current_runs, steelyard_version
+from steelyard.store.run_index import DESCRIPTION_FILES, current_runs, steelyard_version
 from steelyard.text import printable
 
 DEFAULT_RUNS_FOLDER = Path("steelyard-runs")
@@ -85,7 +85,7 @@ def find_run(name: str, root: Path = DEFAULT_RUNS_FOLDER, *, with_comparisons: b
     No part of a merged run is the latest. Nor are judges' comparisons of pairs, unless they are wanted or there are no other runs.
     """
     if name == "latest":
-        known = current_runs(root)
+        known = current_runs(root, DESCRIPTION_FILES)
         found = [(run.started_at, name, run.id, run.parts) for name, run in known.items()]
         for stored, info in _readable_runs(root, known):
             found.append((info.started_at, stored.folder.name, info.id, tuple(part.id for part in info.merged)))

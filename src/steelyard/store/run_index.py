@@ -9,8 +9,9 @@ from __future__ import annotations
 import functools
 import os
 import stat
+import struct
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -19,69 +20,80 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.errors import StoreError
-from steelyard.records import Record, RunInfo
+from steelyard.records import RunInfo
 from steelyard.store.journal import DECODE_ERRORS, is_journal, write_atomically
 
 LISTED_FILES = ("run.json", "cases.jsonl", "headline.json")
 """The data for lists of runs that does not come from journals."""
-RUN_INDEX_FILE = ".steelyard-index.json"
+RUN_INDEX_FILE = ".steelyard-index"
 MAX_RUN_INDEX_BYTES = 1 << 30
 MIN_INDEXED_RUNS = 100
 """Runs below which a folder is read as quickly without an index."""
+DESCRIPTION_FILES = frozenset({"run.json"})
+"""What a run says of itself: the ids, the start and the row of an entry."""
 SETTLED_SECONDS = 2
 """A file that changed this recently may change again without a visible difference: clocks of file systems are coarse."""
 
 
-class FileState(NamedTuple):
-    """A file or folder as it looks from outside."""
+class RunLines(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What a list prints of a run, before it is laid out."""
 
     name: str
-    inode: int
-    size: int
-    changed: int
+    about: str
+    """When it started, and its eval sets."""
+    models: tuple[tuple[str, str, str, str, str, str], ...] = ()
+    """Of each model its name, pass rate, interval, counts, cost and what is missing."""
 
 
-class IndexedRun(Record, frozen=True, kw_only=True):
+_FILE_STATE = struct.Struct("<QQQ")
+"""The inode of a file, its size and when it changed; the size of a folder says nothing, and is 0."""
+
+
+class IndexedRun(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
     """A run as it was when its folder looked like this."""
 
-    state: tuple[FileState, ...]
-    """The folder itself first, then the files of the run."""
+    name: str
+    """Of its folder."""
+    files: tuple[str, ...]
+    """The names of its files."""
+    states: bytes
+    """How the folder and then each file looked from outside."""
     id: str
     started_at: str
-    parts: tuple[str, ...] = ()
+    parts: tuple[str, ...]
     """The ids of the runs that it was merged from."""
-    listed: msgspec.Raw = msgspec.Raw(b"null")
-    """What lists show of it."""
+    described: bytes
+    """Its row in the table of runs, as JSON; without its folder."""
+    lines: RunLines | None
+    """What lists print of it; None until a list has asked."""
 
-    @property
-    def name(self) -> str:
-        return self.state[0].name
-
-    def is_current(self, root: str) -> bool:
-        """Whether the folder still looks like that; no file is opened."""
-        folder, *files = self.state
-        place = f"{root}/{folder.name}"
-        # the size of a folder says nothing
-        with suppress(OSError, ValueError):
-            now = os.lstat(place)
-            if (now.st_ino, now.st_mtime_ns) != (folder.inode, folder.changed):
+    def is_current(self, root: str, files: Container[str] | None = None) -> bool:
+        """Whether the folder, and its files or those of these names, still look like that; no file is opened."""
+        place = f"{root}/{self.name}"
+        lstat = os.lstat
+        try:
+            (inode, _, changed), *states = _FILE_STATE.iter_unpack(self.states)
+            now = lstat(place)
+            if now.st_mtime_ns != changed or now.st_ino != inode or len(states) != len(self.files):
                 return False
-            for name, inode, size, changed in files:
-                now = os.lstat(f"{place}/{name}")
-                if now.st_mtime_ns != changed or now.st_size != size or now.st_ino != inode:
-                    return False
-            return True
-        return False
+            for name, (inode, size, changed) in zip(self.files, states, strict=True):
+                if files is None or name in files:
+                    now = lstat(f"{place}/{name}")
+                    if now.st_mtime_ns != changed or now.st_size != size or now.st_ino != inode:
+                        return False
+        except (OSError, ValueError, struct.error):
+            return False
+        return True
 
 
-class RunIndexFile(Record, frozen=True, kw_only=True):
+class RunIndexFile(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The index as it is written."""
 
     tool: str
     runs: tuple[IndexedRun, ...]
 
 
-_decoder = msgspec.json.Decoder(RunIndexFile)
+_decoder = msgspec.msgpack.Decoder(RunIndexFile)
 
 
 @functools.cache
@@ -90,36 +102,63 @@ def steelyard_version() -> str:
     return version("steelyard")
 
 
-def _state(path: str, name: str) -> FileState:
-    state = os.lstat(path)
-    return FileState(name, state.st_ino, state.st_size, state.st_mtime_ns)
+class RunState(NamedTuple):
+    """How a run folder looks from outside."""
+
+    name: str
+    files: tuple[str, ...]
+    states: bytes
 
 
-def run_state(folder: Path) -> tuple[FileState, ...]:
-    """How a run folder looks, to be taken before it is read; empty if it may not be indexed."""
+def run_state(folder: Path) -> RunState | None:
+    """How a run folder looks, to be taken before it is read; None if it may not be indexed."""
     try:
         outside = os.lstat(folder)
-        names = [path.name for path in folder.iterdir() if path.name in LISTED_FILES or is_journal(path.name)]
-        files = [_state(f"{folder}/{name}", name) for name in sorted(names)]
-        are_plain = all(stat.S_ISREG(os.lstat(f"{folder}/{name}").st_mode) for name in names)
+        names = sorted(name for name in os.listdir(folder) if name in LISTED_FILES or is_journal(name))  # noqa: PTH208  thousands of folders
+        files = [os.lstat(f"{folder}/{name}") for name in names]
     except OSError:
-        return ()
-    latest = max([outside.st_mtime_ns, *(file.changed for file in files)])
+        return None
+    latest = max(state.st_mtime_ns for state in (outside, *files))
     is_settled = time.time_ns() - latest > SETTLED_SECONDS * 1_000_000_000
+    are_plain = all(stat.S_ISREG(state.st_mode) for state in files) and stat.S_ISDIR(outside.st_mode)
     # a name that is not UTF-8 is not printable either
-    if not (are_plain and is_settled and stat.S_ISDIR(outside.st_mode) and folder.name.isprintable()):
-        return ()
-    return (FileState(folder.name, outside.st_ino, 0, outside.st_mtime_ns), *files)
+    is_whole = {"run.json", "cases.jsonl"} <= set(names) and folder.name.isprintable()
+    if not (are_plain and is_settled and is_whole and outside.st_mtime_ns >= 0):
+        return None
+    states = [_FILE_STATE.pack(outside.st_ino, 0, outside.st_mtime_ns)]
+    states += [_FILE_STATE.pack(state.st_ino, state.st_size, state.st_mtime_ns) for state in files]
+    return RunState(folder.name, tuple(names), b"".join(states))
 
 
-def indexed_run(state: tuple[FileState, ...], info: RunInfo, listed: bytes) -> IndexedRun:
+def run_row(info: RunInfo) -> bytes:
+    """A run in the table of runs, as JSON, without the folder that it is in."""
+    row = {
+        "id": info.id,
+        "started_at": info.started_at,
+        "ended_at": info.ended_at,
+        "models": info.names or info.models,
+        "samples": info.samples,
+        "k": info.k,
+        "rule": info.rule,
+        "seed": info.seed,
+        "parameters": info.parameters,
+        "eval_sets": info.eval_sets,
+        "versions": info.versions,
+    }
+    return msgspec.json.encode(row)
+
+
+def indexed_run(state: RunState, info: RunInfo, lines: RunLines | None = None) -> IndexedRun:
     """The entry of a run that was read after its folder looked like this."""
     parts = tuple(part.id for part in info.merged)
-    return IndexedRun(state=state, id=info.id, started_at=info.started_at, parts=parts, listed=msgspec.Raw(listed))
+    return IndexedRun(*state, info.id, info.started_at, parts, run_row(info), lines)
 
 
-def current_runs(root: Path) -> dict[str, IndexedRun]:
-    """The runs of the index whose folders have not changed since, by the names of their folders."""
+def current_runs(root: Path, files: Container[str] | None = None) -> dict[str, IndexedRun]:
+    """The runs of the index whose folders have not changed since, by the names of their folders.
+
+    With names of `files`, changes within others do not matter.
+    """
     try:
         # anybody may have put it there: a pipe would never end, and a link may lead anywhere
         opened = os.open(root / RUN_INDEX_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -132,14 +171,15 @@ def current_runs(root: Path) -> dict[str, IndexedRun]:
     if index.tool != steelyard_version():
         return {}
     place = str(root)
-    return {run.name: run for run in index.runs if run.state and "/" not in run.name and run.is_current(place)}
+    return {run.name: run for run in index.runs if "/" not in run.name and run.is_current(place, files)}
 
 
 def write_run_index(root: Path, runs: Iterable[IndexedRun], known: Mapping[str, IndexedRun]) -> None:
     """Write the index if it is new; a folder that is not writable gets none."""
-    listed = tuple(run for run in runs if run.state)
+    listed = tuple(runs)
     if len(listed) < MIN_INDEXED_RUNS or all(known.get(run.name) is run for run in listed):
         return
-    content = msgspec.json.encode(RunIndexFile(tool=steelyard_version(), runs=listed))
     with suppress(StoreError, OSError):
-        write_atomically(root / RUN_INDEX_FILE, content)
+        write_atomically(
+            root / RUN_INDEX_FILE, msgspec.msgpack.encode(RunIndexFile(tool=steelyard_version(), runs=listed))
+        )

@@ -39,17 +39,10 @@ if TYPE_CHECKING:
 
 def list_runs(options: argparse.Namespace) -> int:
     """List the runs, oldest first."""
-    from steelyard.engine.results.headline_cache import run_headlines
-    from steelyard.reports import lists
-    from steelyard.text import line
+    from steelyard.cli.run_list import print_runs
 
-    settings, _ = settings_and_run_options(options)
-    runs = run_headlines(Path(settings.output_dir))
-    listed = [lists.ListedRunFigures(*run[:4]) for run in runs if not run.problem]
-    print(lists.runs_text(listed, width=terminal_width(), color=is_color_wanted()), end="")
-    for run in runs:
-        if run.problem:
-            print(line(f"{run.name} cannot be read: {run.problem}", 500))
+    settings = arguments.command_settings(options)
+    print_runs(Path(settings.output_dir), width=terminal_width(), color=is_color_wanted())
     return ExitCode.OK
 
 
@@ -150,8 +143,7 @@ def query(options: argparse.Namespace) -> int:
     from steelyard.engine.results import query as questions
     from steelyard.reports import lists
 
-    settings, _ = settings_and_run_options(options)
-    root = Path(settings.output_dir)
+    root = Path(arguments.command_settings(options).output_dir)
     if options.report:
         warnings = questions.write_query_result(options.sql, options.report, root, copies=options.copies)
         print_to_stderr(f"wrote {options.report}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 import msgspec
@@ -20,6 +20,7 @@ from steelyard.analysis.summary import Summary, summarise_attempts
 from steelyard.engine.results.attempt_tables import index_pieces, joined_attempt_table
 from steelyard.errors import SteelyardError, StoreError
 from steelyard.records import Case, RunInfo
+from steelyard.reports.figures import model_label, money, rate
 from steelyard.store.journal import DECODE_ERRORS, Journal, StoredRun, write_pieces_atomically
 from steelyard.store.run_folders import (
     ATTEMPT_INDEX_FILE,
@@ -28,7 +29,8 @@ from steelyard.store.run_folders import (
     run_size_fingerprint,
     unknown_run_folders,
 )
-from steelyard.store.run_index import IndexedRun, current_runs, indexed_run, run_state, write_run_index
+from steelyard.store.run_index import IndexedRun, RunLines, current_runs, indexed_run, run_state, write_run_index
+from steelyard.text import line
 
 _headlines = msgspec.json.Decoder(RunHeadlines)
 
@@ -57,16 +59,9 @@ class RunListEntry(NamedTuple):
     """A run as a list shows it."""
 
     name: str
-    models: tuple[ModelHeadline, ...] = ()
-    started_at: str = ""
-    """As run.json has it."""
-    eval_sets: tuple[str, ...] = ()
-    """The files that its cases or recorded attempts came from."""
+    lines: RunLines | None = None
     problem: str = ""
     """Why it cannot be read, if it cannot."""
-
-
-_entry = msgspec.json.Decoder(RunListEntry)
 
 
 def run_headlines(root: Path) -> list[RunListEntry]:
@@ -74,13 +69,8 @@ def run_headlines(root: Path) -> list[RunListEntry]:
 
     Figures are read from the cache, or from the journal where the cache is of another state of the run.
     """
-    known = current_runs(root)
-    listed = []
-    for run in tuple(known.values()):
-        try:
-            listed.append(_Listed(run.started_at, _entry.decode(run.listed), run))
-        except DECODE_ERRORS:
-            del known[run.name]
+    known = {name: run for name, run in current_runs(root).items() if run.lines is not None}
+    listed = [_Listed(run.started_at, RunListEntry(run.name, run.lines), run) for run in known.values()]
     listed += [_listed(folder) for folder in unknown_run_folders(root, known)]
     # those that cannot be read have no time, and come last by their names
     listed.sort(key=lambda run: (bool(run.entry.problem), run.started_at, run.entry.name))
@@ -100,11 +90,58 @@ def _listed(folder: Path) -> _Listed:
         info = run.info
         models = _cached_headlines(run) or _computed_headlines(run)
         files = tuple(file.path for file in info.eval_sets or info.recordings)
-        entry = RunListEntry(folder.name, models, info.started_at, files)
+        lines = run_lines(folder.name, models, info.started_at, files)
     except (SteelyardError, OSError, ArithmeticError, ValueError) as error:
         # one run that anybody may have filled must not hide the others
         return _Listed("", RunListEntry(folder.name, problem=str(error)))
-    return _Listed(info.started_at, entry, indexed_run(state, info, msgspec.json.encode(entry)) if state else None)
+    return _Listed(
+        info.started_at, RunListEntry(folder.name, lines), indexed_run(state, info, lines) if state else None
+    )
+
+
+MAX_LISTED_EVAL_SETS = 3
+
+
+def run_lines(
+    name: str, models: Sequence[ModelHeadline], started_at: str = "", eval_sets: Sequence[str] = ()
+) -> RunLines:
+    """What a list prints of a run: its date and eval sets, and figures for each model."""
+    about = "  ".join(part for part in (_minute(started_at), _eval_set_names(eval_sets)) if part)
+    return RunLines(line(name), about, tuple(_model_columns(model) for model in models))
+
+
+def _model_columns(model: ModelHeadline) -> tuple[str, str, str, str, str, str]:
+    name = line(model_label(model.model, model.tier))
+    share, _, interval = (rate(model.pass_at_1) if model.pass_at_1 else "-").partition(" ")
+    cost = "" if model.cost_usd is None else money(model.cost_usd)
+    return (
+        name,
+        share,
+        interval,
+        f"{model.correct}/{model.attempts}",
+        cost,
+        f"{model.missing} missing" * (model.missing > 0),
+    )
+
+
+def _minute(timestamp: str) -> str:
+    """A timestamp to the minute, as it was recorded.
+
+    >>> _minute("2026-11-15T12:00:59.123+00:00")
+    '2026-11-15 12:00'
+    """
+    return line(timestamp[:16].replace("T", " "))
+
+
+def _eval_set_names(paths: Sequence[str]) -> str:
+    """The names of files, the first few of many.
+
+    >>> _eval_set_names(["evals/a.toml", "evals/b.jsonl", "c.toml", "d.toml"])
+    'a, b, c and 1 more'
+    """
+    names = [line(PurePath(path).stem, 40) for path in paths[:MAX_LISTED_EVAL_SETS]]
+    more = len(paths) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")
 
 
 def _cached_headlines(run: StoredRun) -> tuple[ModelHeadline, ...]:

@@ -59,7 +59,7 @@ def run_query(
     with ExitStack() as answered:
 
         def ask(memory: str) -> QueryResult:
-            opened = open_run_database(Path(root), fact_scores, copies=_folder(copies), memory=memory)
+            opened = open_run_database(Path(root), fact_scores, question=sql, copies=_folder(copies), memory=memory)
             with ExitStack() as stack:
                 found = _query_result(stack.enter_context(opened), sql)
                 # the rows are read later
@@ -174,7 +174,7 @@ def _write_result_within(
     memory: str, sql: str, path: Path, kind: str, root: Path, copies: Path | None
 ) -> tuple[str, ...]:
     writing = path if kind == "parquet" else None
-    with open_run_database(root, fact_scores, writing=writing, copies=copies, memory=memory) as archive:
+    with open_run_database(root, fact_scores, question=sql, writing=writing, copies=copies, memory=memory) as archive:
         if kind == "parquet":
             archive.copy(sql, path)
         else:

@@ -1,0 +1,82 @@
+"""The list of runs: thousands of them in the time that it takes to look at their folders."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from steelyard.store.run_index import RunLines
+
+MAX_LISTED_NAME_COLUMNS = 32
+BOLD, NOT_BOLD = "\x1b[1m", "\x1b[0m"
+
+
+def print_runs(root: Path, *, width: int, color: bool) -> None:
+    """Print the runs below a folder, oldest first, and then why others cannot be read."""
+    from steelyard.store.run_folders import unknown_run_folders
+    from steelyard.store.run_index import current_runs
+
+    known = current_runs(root)
+    lines, problems = [run.lines for run in known.values() if run.lines is not None], list[str]()
+    # the index is written in the order of the list; reading runs takes much more than the index
+    if len(lines) < len(known) or not known or unknown_run_folders(root, known):
+        from steelyard.engine.results.headline_cache import run_headlines
+        from steelyard.text import line
+
+        runs = run_headlines(root)
+        lines = [run.lines for run in runs if run.lines is not None]
+        problems = [line(f"{run.name} cannot be read: {run.problem}", 500) for run in runs if run.problem]
+    sys.stdout.writelines(f"{text.rstrip()}\n" for text in listed_lines(lines, width=width, color=color))
+    sys.stdout.writelines(f"{problem}\n" for problem in problems)
+
+
+def listed_lines(runs: Iterable[RunLines], *, width: int, color: bool) -> Iterator[str]:
+    """Each run with its date and eval sets, and below it a line per model, with figures of all models in columns."""
+    runs = list(runs)
+    if not runs:
+        yield "no runs yet"
+    models = [model for run in runs for model in run.models]
+    wide = min(max((_columns(name) for name, *_ in models), default=0), MAX_LISTED_NAME_COLUMNS)
+    figures_of = _figure_layout(models)
+    for run in runs:
+        # a name that is cut cannot be copied: what follows it is
+        text = _fitted(f"{run.name}  {run.about}", width)
+        yield f"{BOLD}{text[: len(run.name)]}{NOT_BOLD}{text[len(run.name) :]}" if color else text
+        for name, *columns in run.models:
+            figures, taken = figures_of(*columns).rstrip(), _columns(name)
+            if 2 + max(taken, wide) + 2 + len(figures) <= width:
+                yield f"  {name}{' ' * (wide - taken)}  {figures}"
+            else:
+                # a number that is cut says something else
+                yield _fitted(f"  {name}", width)
+                yield _fitted(f"    {figures}", width)
+
+
+def _figure_layout(models: Sequence[tuple[str, str, str, str, str, str]]) -> Callable[..., str]:
+    """Lays out the figures of a model in columns that all of them share; a column that no model needs is left out."""
+    share, interval, *others = [max(map(len, column)) for column in list(zip(*models, strict=True))[1:]] or [0] * 5
+    layout = f"{{0:>{share}}}" + (f" {{1:<{interval}}}" if interval else "")
+    for place, columns in enumerate(others, 2):
+        layout += f"  {{{place}:>{columns}}}" if columns else ""
+    return layout.format
+
+
+def _columns(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _fitted(text: str, width: int) -> str:
+    """A line, cut at the width."""
+    if _columns(text) <= width:
+        return text
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, width - 1) + "…"
