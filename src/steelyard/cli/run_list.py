@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from steelyard.store.run_index import RunLines
@@ -41,13 +42,14 @@ def listed_lines(runs: Iterable[RunLines], *, width: int, color: bool) -> Iterat
         yield "no runs yet"
     models = [model for run in runs for model in run.models]
     wide = min(max((_columns(name) for name, *_ in models), default=0), MAX_LISTED_NAME_COLUMNS)
-    figures_of = _figure_layout(models)
+    layout = _figure_layout(models)
     for run in runs:
         # a name that is cut cannot be copied: what follows it is
         text = _fitted(f"{run.name}  {run.about}", width)
         yield f"{BOLD}{text[: len(run.name)]}{NOT_BOLD}{text[len(run.name) :]}" if color else text
-        for name, *columns in run.models:
-            figures, taken = figures_of(*columns).rstrip(), _columns(name)
+        for model in run.models:
+            name, figures = model[0], (layout % model[1:]).rstrip()
+            taken = _columns(name)
             if 2 + max(taken, wide) + 2 + len(figures) <= width:
                 yield f"  {name}{' ' * (wide - taken)}  {figures}"
             else:
@@ -56,15 +58,15 @@ def listed_lines(runs: Iterable[RunLines], *, width: int, color: bool) -> Iterat
                 yield _fitted(f"    {figures}", width)
 
 
-def _figure_layout(models: Sequence[tuple[str, str, str, str, str, str]]) -> Callable[..., str]:
-    """Lays out the figures of a model in columns that all of them share; a column that no model needs is left out."""
+def _figure_layout(models: Sequence[tuple[str, str, str, str, str, str]]) -> str:
+    """How the figures of a model are laid out in columns that all of them share; a column that no model needs takes no room."""
     share, interval, *others = [max(map(len, column)) for column in list(zip(*models, strict=True))[1:]] or [0] * 5
-    layout = f"{{0:>{share}}}" + (f" {{1:<{interval}}}" if interval else "")
-    for place, columns in enumerate(others, 2):
-        layout += f"  {{{place}:>{columns}}}" if columns else ""
-    return layout.format
+    layout = f"%{share}s" + (f" %-{interval}s" if interval else "%s")
+    return layout + "".join(f"  %{columns}s" if columns else "%s" for columns in others)
 
 
+# runs share few names of models
+@functools.lru_cache(maxsize=1 << 12)
 def _columns(text: str) -> int:
     if text.isascii():
         return len(text)
@@ -75,7 +77,7 @@ def _columns(text: str) -> int:
 
 def _fitted(text: str, width: int) -> str:
     """A line, cut at the width."""
-    if _columns(text) <= width:
+    if (text.isascii() and len(text) <= width) or _columns(text) <= width:
         return text
     from rich.cells import set_cell_size
 
