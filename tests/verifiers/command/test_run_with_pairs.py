@@ -24,6 +24,8 @@ COMMANDS: dict[str, dict[str, str]] = {
     "shell": {"answer": "answer.sh", "run": "sh answer.sh"},
     "perl": {"answer": "answer.pl", "run": "perl answer.pl"},
     "python": {"answer": "answer.py", "run": "/usr/bin/python3 answer.py"},
+    "java": {"answer": "Main.java", "build": "javac Main.java", "run": "java Main"},
+    "go": {"answer": "answer.go", "run": "go run answer.go"},
 }
 
 HONEST: dict[str, Sequence[str]] = {
@@ -64,6 +66,11 @@ HONEST: dict[str, Sequence[str]] = {
     ),
     "perl": ("<STDIN>; my $s = 0; $s += $_ for split ' ', <STDIN>; print \"$s\\n\";", "my (undef, @a) = map { split } <>; my $s = 0; $s += $_ for @a; print $s;"),
     "python": ("n, *a = map(int, open(0).read().split())\nprint(sum(a))",),
+    "java": (
+        ("import java.util.*;\npublic class Main { public static void main(String[] a) { Scanner in = new Scanner(System.in); int n = in.nextInt(), s = 0;\n"
+        "while (n-- > 0) s += in.nextInt(); System.out.printf(\"%d%n\", s); } }"),
+    ),
+    "go": ("package main\nimport \"fmt\"\nfunc main() { var n, x, s int; fmt.Scan(&n); for ; n > 0; n-- { fmt.Scan(&x); s += x }; fmt.Println(s) }",),
 }  # fmt: skip
 WRONG: dict[str, Sequence[tuple[str, str]]] = {
     "javascript": (
@@ -92,7 +99,7 @@ WRONG: dict[str, Sequence[tuple[str, str]]] = {
 
 def program_case(language: str, pairs: Sequence[Pair] = PAIRS, **more: Any) -> Case:
     verify = Verify(kind="command", pairs=tuple(pairs), **{**COMMANDS[language], **more})
-    return Case(id="a", prompt="p", language=language, timeout_secs=5, verify=verify)
+    return Case(id="a", prompt="p", language=language, timeout_secs=20 if language in ("java", "go") else 5, verify=verify)
 
 
 def judged(attempts: Sequence[tuple[Case, str]]) -> list[Finding]:
@@ -116,6 +123,8 @@ def judged(attempts: Sequence[tuple[Case, str]]) -> list[Finding]:
         "shell",
         pytest.param("perl", marks=needs("perl")),
         pytest.param("python", marks=needs("/usr/bin/python3")),
+        pytest.param("java", marks=[needs("javac"), pytest.mark.slow]),
+        pytest.param("go", marks=[needs("go"), pytest.mark.slow]),
     ],
 )
 def test_a_program_that_prints_the_right_thing_passes_whatever_it_is_written_in(language: str) -> None:

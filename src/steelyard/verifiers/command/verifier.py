@@ -35,6 +35,7 @@ from steelyard.verifiers.command.output import (
     short_command,
     subtract_baseline,
 )
+from steelyard.verifiers.command.own_places import own_places
 from steelyard.verifiers.command.proof import EndProof, end_proof, has_means_to_end_tests, needs_descriptor_paths
 from steelyard.verifiers.command.results import RESULT_PARSERS, parse_results
 from steelyard.verifiers.command.settings import CommandSettings
@@ -96,7 +97,7 @@ class CommandVerifier:
     """
 
     settings = CommandSettings
-    version = "command 6"
+    version = "command 7"
     at_once = processor_count()
     runs_code = True
 
@@ -140,7 +141,8 @@ class CommandVerifier:
         own = {said.answer: extracted.code}
         needs_paths = needs_descriptor_paths(case, extracted.code)
         built = {**(proof.built if proof else said.files), **own}
-        async with self._sandbox.workspace(built, descriptor_paths=needs_paths) as place:
+        readable = own_places(_required_tools(case)).readable
+        async with self._sandbox.workspace(built, readable=readable, descriptor_paths=needs_paths) as place:
             files = {**(proof.tested if proof else said.files), **own}
             finding = await _build_lint_and_test(place, case, files, extracted.code, proof)
         if word := redefined_by_macro(case, extracted.code):
@@ -168,7 +170,7 @@ class CommandVerifier:
         await self._need(_required_tools(case))
         packed, before = await self._untouched(case)
         proof = _end_proof(case)
-        async with self._sandbox.workspace({}) as place:
+        async with self._sandbox.workspace({}, readable=own_places(_required_tools(case)).readable) as place:
             finding = await _finding_after_patch(place, case, packed, patch, proof)
         if finding.label != FailureLabel.DOES_NOT_APPLY:
             finding = subtract_baseline(before, finding, CommandSettings.of(case).fixes, replaced=packed.is_replaced)
@@ -190,7 +192,8 @@ class CommandVerifier:
             while len(self._packed) > MAX_CACHED_WORKSPACES:
                 del self._packed[next(iter(self._packed))]
             if key not in self._before:
-                async with self._sandbox.workspace({}) as place:
+                readable = own_places(_required_tools(case)).readable
+                async with self._sandbox.workspace({}, readable=readable) as place:
                     self._before[key] = await _baseline_finding(place, case, packed)
             return packed, self._before[key]
 
@@ -495,7 +498,9 @@ async def _run(place: Workspace, command: str, case: Case, stdin: bytes = b"") -
         wall_seconds=2 * case.timeout_secs + 10,
         memory_bytes=COMMAND_MEMORY_BYTES,
     )
-    return await place.run(["/bin/sh", "-c", command], stdin=stdin, limits=limits)
+    needed = own_places(_required_tools(case))
+    script = ["/bin/sh", "-c", needed.setup + command]
+    return await place.run(script, stdin=stdin, limits=limits, environment=dict(needed.environment))
 
 
 async def _rewrite_files(place: Workspace, files: Mapping[str, str], after: str) -> str:
