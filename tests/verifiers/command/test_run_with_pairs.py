@@ -99,7 +99,9 @@ WRONG: dict[str, Sequence[tuple[str, str]]] = {
 
 def program_case(language: str, pairs: Sequence[Pair] = PAIRS, **more: Any) -> Case:
     verify = Verify(kind="command", pairs=tuple(pairs), **{**COMMANDS[language], **more})
-    return Case(id="a", prompt="p", language=language, timeout_secs=20 if language in ("java", "go") else 5, verify=verify)
+    return Case(
+        id="a", prompt="p", language=language, timeout_secs=20 if language in ("java", "go") else 5, verify=verify
+    )
 
 
 def judged(attempts: Sequence[tuple[Case, str]]) -> list[Finding]:
