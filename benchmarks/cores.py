@@ -6,17 +6,19 @@ Each measurement is a run of its own, through the public door, bound to some of 
 its hyperthreads. Rates are taken between the verdicts at 10% and 90%, so that neither the start nor the end counts. The CPU
 time of the process that asks, hands out and stores (the feeder) is told from that of all others (the workers). What the
 machine itself gives is measured beside it: as many plain processes that compute, and that fork, without any code of ours.
-The efficiency on 16 and 64 processors is predicted from both costs by a closed queue with one server, exact mean value
-analysis: Reiser and Lavenberg, J. ACM 27 (1980) 313.
+The efficiency on 16 and 64 processors is predicted from both costs by a simulation: one feeder, a process for each processor
+with replies that wait there, times that vary as those of independent events do, and no more processors than there are.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import heapq
 import json
 import os
 import platform
+import random
 import resource
 import subprocess
 import sys
@@ -55,10 +57,12 @@ async def answer(prompt: str) -> str:
 
 
 async def kept(prompt: str) -> str:  # noqa: ARG001  a script says the same whatever it is asked
-    """The scripted model of the trivial cases."""
+    """The scripted model of the trivial cases, as long-winded as an answer in code."""
     asked.append(_cpu(resource.RUSAGE_SELF))
-    return "kept"
+    return f"kept {len(asked)} {WORDS}"
 
+
+WORDS = "word " * 100
 
 asked: list[float] = []
 """The CPU time that the feeder had used when each attempt was asked for."""
@@ -86,7 +90,9 @@ def one_run(kind: str, processors: list[int], attempts: int) -> None:
     from steelyard.records import Verdict
     from steelyard.store.journal import StoredRun
 
-    if kind == "trivial":
+    if kind == "fed":
+        _verify_everything_apart()
+    if kind != "code":
         cases = [Case(id=f"case-{number}", prompt=f"{number}", target="kept", verify=Verify()) for number in range(200)]
         model = f"python:{__file__}:kept"
     else:
@@ -111,6 +117,15 @@ def one_run(kind: str, processors: list[int], attempts: int) -> None:
         verdicts[0].found.isolation or "-",
     )
     print(json.dumps(cost))
+
+
+def _verify_everything_apart() -> None:
+    """Let other processes verify what a run keeps to itself, because it only has to be read."""
+    from steelyard.engine.verifier_processes import service
+    from steelyard.engine.verifiers import VerifierSet
+
+    service.MAX_PROCESSORS_ALONE = 0
+    VerifierSet.is_verified_apart = lambda self, case: True  # type: ignore[method-assign]  # noqa: ARG005  all cases are alike
 
 
 def handed_over(attempts: int) -> None:
@@ -216,24 +231,47 @@ def _siblings(processor: int) -> list[int]:
     return found
 
 
-def predicted_efficiency(feeder_ms: float, worker_ms: float, processors: int) -> float:
-    """The share of ideal growth where one feeder serves this number of workers, each busy for an attempt's time."""
-    waiting, rate, alone = 0.0, 0.0, 1 / (feeder_ms + worker_ms)
-    for workers in range(1, processors + 1):
-        served = feeder_ms * (1 + waiting)
-        rate = workers / (worker_ms + served)
-        waiting = rate * served
-    return rate / (processors * alone)
+def predicted_efficiency(feeder_ms: float, worker_ms: float, processors: int, replies: int = 8000) -> float:
+    """The share of ideal growth where one feeder serves a process for each processor, by simulation."""
+    alone = 1 / (feeder_ms + worker_ms)
+    rate = processors * alone
+    for _ in range(3):
+        # what the feeder takes, the others do not have
+        left = processors - min(1.0, rate * feeder_ms)
+        rate = _simulated_rate(feeder_ms, worker_ms * processors / left, processors, replies)
+    return min(1.0, rate / (processors * alone))
 
 
-def fed_apart(cost: Cost, trivial: Cost, handed: Cost, processors: int) -> Cost:
+def _simulated_rate(feeder_ms: float, worker_ms: float, processes: int, replies: int) -> float:
+    """Replies per ms: a process that ends one reports it to the feeder, which sends it another in its turn."""
+    from steelyard.engine.verifier_processes.service import HANDED_AHEAD
+
+    chance = random.Random(27)
+    waiting = [HANDED_AHEAD] * processes
+    events = [(chance.expovariate(1 / worker_ms), process, True) for process in range(processes)]
+    heapq.heapify(events)
+    feeder_free, ended, began = 0.0, 0, 0.0
+    while ended < replies:
+        now, process, is_verified = heapq.heappop(events)
+        if is_verified:
+            ended += 1
+            began = now if ended == replies // 10 else began
+            feeder_free = max(now, feeder_free) + chance.expovariate(1 / feeder_ms)
+            heapq.heappush(events, (feeder_free, process, False))
+        waiting[process] += -1 if is_verified else 1
+        # the next begins at once where one waits, and on arrival where none did
+        if waiting[process] >= 0 and (is_verified or waiting[process] == 0):
+            heapq.heappush(events, (now + chance.expovariate(1 / worker_ms), process, True))
+    return (ended - replies // 10) / (now - began)
+
+
+def fed_apart(cost: Cost, fed: Cost, processors: int) -> Cost:
     """What a run costs where other processes verify; on few processors the feeder does that itself, and is told from it."""
     from steelyard.engine.verifier_processes.service import MAX_PROCESSORS_ALONE
 
     if processors > MAX_PROCESSORS_ALONE:
         return cost
-    feeder = trivial.feeder_ms + handed.feeder_ms
-    return cost._replace(feeder_ms=feeder, worker_ms=cost.feeder_ms + cost.worker_ms - trivial.feeder_ms)
+    return cost._replace(feeder_ms=fed.feeder_ms, worker_ms=cost.feeder_ms + cost.worker_ms - fed.feeder_ms)
 
 
 def measured(kind: str, processors: list[int], attempts: int, repeat: int) -> Cost:
@@ -287,7 +325,7 @@ def main() -> None:
     parser.add_argument("--attempts", type=int, default=1640, help="for each processor (default: 1640)")
     parser.add_argument("--trivial", type=int, default=20_000, help="attempts that cost nothing to verify; 0 for none")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each kind; the fastest counts")
-    parser.add_argument("--child", choices=["code", "trivial", "handed"], help=argparse.SUPPRESS)
+    parser.add_argument("--child", choices=["code", "trivial", "handed", "fed"], help=argparse.SUPPRESS)
     parser.add_argument("--on", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child == "handed":
@@ -315,7 +353,7 @@ def main() -> None:
     cost = costs[counts[-1]]
     if given.trivial:
         print(f"\nAttempts that cost nothing to verify, about {given.trivial} in each run: all that the feeder does")
-        (trivial,) = table("trivial", counts[-1:], given.trivial, given.repeat).values()
+        table("trivial", counts[-1:], given.trivial, given.repeat)
         print(
             "\nReplies that cost nothing, handed to other processes: what one feeder can hand out, without asking for them"
         )
@@ -324,7 +362,11 @@ def main() -> None:
         rate = 1000 / handed.feeder_ms
         verdict = "met" if rate >= AIM_TRIVIAL_PER_SECOND else "MISSED"
         print(f"{rate:.0f} per second of the feeder's own time (aim {AIM_TRIVIAL_PER_SECOND}: {verdict})")
-        cost = fed_apart(cost, trivial, handed, counts[-1])
+        print(
+            "\nA whole run of such attempts with other processes that verify: what the feeder does for each, from asking to storing"
+        )
+        (fed,) = table("fed", counts[-1:], given.trivial, given.repeat).values()
+        cost = fed_apart(cost, fed, counts[-1])
     print(f"\nPredicted from {cost.feeder_ms:.3f} ms of the feeder and {cost.worker_ms:.3f} ms of others per attempt")
     for processors, aim in AIMS.items():
         efficiency = predicted_efficiency(cost.feeder_ms, cost.worker_ms, processors)

@@ -110,6 +110,65 @@ def test_a_reply_that_no_process_survives_is_a_failure_of_ours(tmp_path: Path) -
     assert "the process that verified it ended" in fact.message
 
 
+class PromptSet:
+    """Verifiers that take no time, and notice how many replies they are given at once."""
+
+    at_once = 3
+    witness_results = ()
+
+    def __init__(self) -> None:
+        self.running = self.most = 0
+
+    async def verdict(self, reply: Reply, case: Case, *, alone: bool = False) -> Failure:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await asyncio.sleep(0)
+        self.running -= 1
+        return Failure(
+            key=reply.key, at="", case=case.id, model="m", number=reply.number, stage="verify", message=str(alone)
+        )
+
+    async def close(self) -> None: ...
+
+
+@pytest.mark.parametrize(("alone", "at_once"), [(False, 3), (True, 1)])
+def test_a_pool_reports_every_reply_once_and_never_verifies_more_than_it_may(*, alone: bool, at_once: int) -> None:
+    verifying, case, found = PromptSet(), Case(id="a", prompt="?", target="x"), []
+
+    async def everything() -> None:
+        pool = LocalPool(verifying)
+        async with pool.at_work(lambda fact, _: found.append((fact.number, getattr(fact, "message", ""))), alone=alone):
+            await asyncio.gather(*(put(pool, range(asker, 900, 3)) for asker in range(3)))
+
+    async def put(pool: LocalPool, numbers: range) -> None:
+        for number in numbers:
+            # two replies with one key are two replies
+            await pool.put(msgspec.structs.replace(reply("a", number, "x"), key=str(number // 2)), case)
+
+    asyncio.run(everything())
+    assert sorted(found) == [(number, str(alone)) for number in range(900)]
+    assert verifying.most == at_once
+
+
+def test_a_disk_that_takes_no_verdict_ends_the_asking() -> None:
+    case, asked = Case(id="a", prompt="?", target="x"), []
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    async def everything() -> None:
+        pool = LocalPool(PromptSet())
+        async with pool.at_work(refuse):
+            for number in range(100_000):
+                asked.append(number)
+                await pool.put(reply("a", number, "x"), case)
+
+    with pytest.raises(ExceptionGroup) as ended:
+        asyncio.run(everything())
+    assert ended.group_contains(OSError, match="full")
+    assert len(asked) < 1000
+
+
 def test_a_case_may_hold_numbers_of_any_size(tmp_path: Path) -> None:
     case = msgspec.structs.replace(own_check(tmp_path, "says_who"), metadata={"factorial": 10**30})
     fact = asyncio.run(verdicts([case], [reply("a", 1, "right")], ApartSet, 1))["a-1"]

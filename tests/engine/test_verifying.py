@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from steelyard import Means, run
-from steelyard.engine.pool import RepliesByCase
 from steelyard.engine.steps import is_verified_again_alone
+from steelyard.engine.verifier_processes.reply_order import RepliesByCase
 from steelyard.errors import InputError
 from steelyard.records import Answer, Case, Expectations, Failure, Reply, Verdict, Verify
 from steelyard.sandbox.fair_clock import has_fair_clock
@@ -148,7 +148,6 @@ def test_replies_to_one_case_are_verified_together() -> None:
     for number in (1, 2):
         for case in cases:
             waiting.append(reply(case, number))
-    waiting.append(None)
     taken = [waiting.popleft() for _ in range(len(waiting))]
-    assert [item and (item[1].id, item[0].number) for item in taken] == [("a", 1), ("a", 2), ("b", 1), ("b", 2), None]
+    assert [(case.id, reply.number) for reply, case in taken] == [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
     assert len(waiting) == 0

@@ -87,7 +87,7 @@ class TierBudgets:
 
     def of(self, attempt: Attempt) -> list[Budget]:
         """The budgets that an attempt is paid from, beside that of the run."""
-        return list(self._of(attempt.tier, attempt.case.id))
+        return list(self._of(attempt.tier, attempt.case.id)) if self._tiers else []
 
     def count(self, tier: str, case: str, cost: float) -> None:
         """An earlier session has spent this."""

@@ -8,11 +8,13 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from steelyard.engine.verifier_processes.service import verification_service
+from steelyard.engine.verifier_processes.reply_order import MAX_QUEUED_REPLIES, RepliesByCase
+from steelyard.engine.verifier_processes.service import VerifierProcesses, verification_service
 from steelyard.protocols import VerdictCallback, VerificationService
-from steelyard.records import Case, Reply, WitnessResult
+from steelyard.records import Case, Failure, Reply, Verdict, WitnessResult
 
 if TYPE_CHECKING:
     from steelyard.engine.options import RunOptions
@@ -48,44 +50,8 @@ def run_coroutine(work: Coroutine[Any, Any, CoroutineResult]) -> CoroutineResult
         return beside.submit(alone).result()
 
 
-MAX_QUEUED_REPLIES = 256
-"""Replies that may wait for verification before asking waits as well: this bounds the memory of any run."""
-
-
-class RepliesByCase:
-    """Replies in the order they came, but those to one case together, so that a worker can reuse tests it has loaded."""
-
-    def __init__(self) -> None:
-        self._replies: dict[str, deque[tuple[Reply, Case]]] = {}
-        self._ends = 0
-        self._length = 0
-
-    def append(self, item: tuple[Reply, Case] | None) -> None:
-        self._length += 1
-        if item is None:
-            self._ends += 1
-        else:
-            self._replies.setdefault(item[1].id, deque()).append(item)
-
-    def popleft(self) -> tuple[Reply, Case] | None:
-        self._length -= 1
-        for case, replies in self._replies.items():
-            reply = replies.popleft()
-            if not replies:
-                del self._replies[case]
-            return reply
-        self._ends -= 1
-        return None
-
-    def __len__(self) -> int:
-        return self._length
-
-
-class ReplyQueue(asyncio.Queue[tuple[Reply, Case] | None]):
-    """The queue of replies to be verified; None tells a worker to stop."""
-
-    def _init(self, maxsize: int) -> None:  # noqa: ARG002  the bound is kept for us
-        self._queue = RepliesByCase()
+MAX_PUT_IN_A_ROW = 8
+"""Replies that are taken in before verdicts are looked at: asking may never wait for anything else."""
 
 
 def local_pool(cases: Sequence[Case], verifying: VerifierSet, options: RunOptions) -> LocalPool:
@@ -94,17 +60,27 @@ def local_pool(cases: Sequence[Case], verifying: VerifierSet, options: RunOption
 
 
 class LocalPool:
-    """As many replies at once as the verifiers like to be given."""
+    """As many replies at once as the verifiers like to be given.
+
+    One task hands out replies and reports verdicts: it wakes up for all that have come, not once for each.
+    """
 
     given_up = ""
     nodes = None
     notes = ()
 
-    def __init__(self, verifying: VerificationService) -> None:
-        self._verifying = verifying
-        self._queue = ReplyQueue(MAX_QUEUED_REPLIES)
-        self._running: dict[str, float] = {}
-        """By the keys of replies that are being verified: when each will have reached its wall limit."""
+    def __init__(self, service: VerificationService) -> None:
+        self._service = service
+        self._queue = RepliesByCase()
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        """Those who wait for a place in the queue."""
+        self._running: dict[int, float] = {}
+        """By the numbers of replies that are being verified: when each will have reached its wall limit."""
+        self._numbers = count()
+        self._put_in_a_row = 0
+        self._ended: list[tuple[int, Verdict | Failure, Case]] = []
+        self._changed = asyncio.Event()
+        self._is_ending = False
 
     @property
     def wait(self) -> tuple[int, float]:
@@ -113,30 +89,77 @@ class LocalPool:
 
     @property
     def witness_results(self) -> Sequence[WitnessResult]:
-        return self._verifying.witness_results
+        return self._service.witness_results
 
     @asynccontextmanager
     async def at_work(self, report: VerdictCallback, *, alone: bool = False) -> AsyncIterator[None]:
-        at_once = 1 if alone else self._verifying.at_once
-        async with asyncio.TaskGroup() as workers:
-            for _ in range(at_once):
-                workers.create_task(self._work(report, alone=alone))
-            yield
-            for _ in range(at_once):
-                await self._queue.put(None)
+        self._is_ending = False
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._dispatch(report, tasks, alone=alone))
+                yield
+                self._is_ending = True
+                self._changed.set()
+        finally:
+            # what a session left behind because it was ended must not be taken for a part of the next one
+            self._running.clear()
+            self._ended.clear()
 
     async def put(self, reply: Reply, case: Case) -> None:
-        await self._queue.put((reply, case))
+        while len(self._queue) >= MAX_QUEUED_REPLIES:
+            place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(place)
+            await place
+        self._queue.append((reply, case))
+        self._wake()
+        self._put_in_a_row += 1
+        if self._put_in_a_row >= MAX_PUT_IN_A_ROW:
+            await asyncio.sleep(0)
 
     async def close(self) -> None:
-        await self._verifying.close()
+        await self._service.close()
 
-    async def _work(self, report: VerdictCallback, *, alone: bool) -> None:
-        while (waiting := await self._queue.get()) is not None:
-            reply, case = waiting
-            self._running[reply.key] = time.monotonic() + 2 * case.timeout_secs + 10
-            try:
-                fact = await self._verifying.verdict(reply, case, alone=alone)
-            finally:
-                self._running.pop(reply.key, None)
-            report(fact, case)
+    async def _dispatch(self, report: VerdictCallback, tasks: asyncio.TaskGroup, *, alone: bool) -> None:
+        """Hand out replies and report verdicts, until all are reported."""
+        at_once = 1 if alone else self._service.at_once
+        while self._queue or self._running or not self._is_ending:
+            self._changed.clear()
+            while self._queue and len(self._running) < at_once:
+                self._begin(*self._queue.popleft(), tasks, alone=alone)
+            self._let_in()
+            await self._changed.wait()
+            ended, self._ended = self._ended, []
+            for number, fact, case in ended:
+                del self._running[number]
+                report(fact, case)
+
+    def _begin(self, reply: Reply, case: Case, tasks: asyncio.TaskGroup, *, alone: bool) -> None:
+        number = next(self._numbers)
+        self._running[number] = time.monotonic() + 2 * case.timeout_secs + 10
+
+        def end(fact: Verdict | Failure | None) -> None:
+            if fact is None:
+                tasks.create_task(verify())
+                return
+            self._ended.append((number, fact, case))
+            self._wake()
+
+        async def verify() -> None:
+            end(await self._service.verdict(reply, case, alone=alone))
+
+        if alone or not isinstance(self._service, VerifierProcesses) or not self._service.begin(reply, case, end):
+            tasks.create_task(verify())
+
+    def _wake(self) -> None:
+        if not self._changed.is_set():
+            self._changed.set()
+
+    def _let_in(self) -> None:
+        """Wake those who wait for a place once there are several: one who never waits for a model fills them in one go."""
+        self._put_in_a_row = 0
+        places = MAX_QUEUED_REPLIES - len(self._queue)
+        while self._waiting and places >= MAX_PUT_IN_A_ROW:
+            place = self._waiting.popleft()
+            if not place.done():
+                place.set_result(None)
+                places -= MAX_PUT_IN_A_ROW

@@ -90,6 +90,7 @@ class Session:
         # as they were written down: what is resumed must not be other than what was begun
         self.cases = with_python_env(journal.cases, means.python_env)
         self._by_id = {case.id: case for case in self.cases}
+        self._verified_cases = {case.id for case in self.cases if self._verifies and case.has_verifier}
         self._verifying = verifying
         self._pool = pool
         self._overdue = CompactKeySet()
@@ -154,7 +155,7 @@ class Session:
 
     def _is_verified(self, case: str) -> bool:
         """Whether answers to this case are for a verifier, and not for judges alone."""
-        return self._verifies and case in self._by_id and self._by_id[case].has_verifier
+        return case in self._verified_cases
 
     @property
     def out_of_budget(self) -> bool:
@@ -290,7 +291,7 @@ class Session:
 
     def _persistence_of(self, attempt: Attempt) -> RetryPolicy:
         """An agent has a time limit of its own, and ends by itself."""
-        tier = self._tier(attempt.tier)
+        tier = self._tier(attempt.tier) if attempt.tier else None
         if tier is None or not tier.agent:
             return self._persistence
         return self._persistence._replace(deadline=tier.timeout_secs + AGENT_GRACE_SECONDS)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.analysis.scoring import is_correct
+from steelyard.engine.asking.time_limit import within_seconds
 from steelyard.engine.pace import (
     DEFAULT_MAX_WAIT_SECONDS,
     RATE_LIMIT_REASON,
@@ -130,10 +131,7 @@ async def _answer(
             answers_before = breaker.answers
             delivery = Delivery()
             try:
-                async with asyncio.timeout(persistence.deadline):
-                    with wrap_exceptions(ProviderError):
-                        returned = await ask_provider(provider, attempt, delivery)
-                        answer = sound_answer(returned, delivery.note)
+                answer = await within_seconds(persistence.deadline, _asked(provider, attempt, delivery))
             finally:
                 if delivery.body and keep_body is not None:
                     keep_body(attempt, now(), delivery.body)
@@ -169,6 +167,11 @@ async def _answer(
     if error is not None:
         raise error
     return None
+
+
+async def _asked(provider: Provider, attempt: Attempt, delivery: Delivery) -> Answer:
+    with wrap_exceptions(ProviderError):
+        return sound_answer(await ask_provider(provider, attempt, delivery), delivery.note)
 
 
 async def verify_with_retry(reply: Reply, case: Case, verifier: Verifier, rechecks: int = 0) -> Verdict | Failure:

@@ -213,6 +213,16 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
             return (Message(role=MessageRole.USER, content=self.prompt),)
         return self.prompt
 
+    @cached_property
+    def question(self) -> tuple[msgspec.Raw, ...]:
+        """The messages as ask keys have them, without the location of files: JSON that is the same for every attempt."""
+        return tuple(msgspec.Raw(msgspec.json.encode(one.without_paths, order="sorted")) for one in self.messages)
+
+    @cached_property
+    def question_digests(self) -> dict[str, str]:
+        """The digests of the question that are known, by system prompt."""
+        return {}
+
     @property
     def tests(self) -> str:
         return self.verify.tests or self.expectations.test_file
@@ -248,7 +258,7 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
         return digest(self.kind, self.language, verify, expectations, self.dependencies, self.target, self.timeout_secs)
 
 
-class Attempt(Record, frozen=True, kw_only=True):
+class Attempt(Record, frozen=True, kw_only=True, dict=True):
     """One asking of one case: plain data, so any machine can carry it out."""
 
     case: Case
@@ -275,17 +285,23 @@ class Attempt(Record, frozen=True, kw_only=True):
     @property
     def asked(self) -> str:
         """A digest of the question, the same for every model."""
-        return digest(self._question, *self._surroundings)
+        known = self.case.question_digests
+        if self.tools and not self.case.tools:
+            return digest(self._question, *self._surroundings)
+        if self.system not in known:
+            known[self.system] = digest(self._question, *self._surroundings)
+        return known[self.system]
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The ask key: two attempts with the same key are the same asking."""
         asked = self.case.id, self._question, self.model, self.parameters, self.tier, self.number
         return digest(*asked, *self._surroundings)
 
     @property
-    def _question(self) -> tuple[Message, ...]:
-        return tuple(message.without_paths for message in self.messages)
+    def _question(self) -> tuple[Message | msgspec.Raw, ...]:
+        system = (Message(role=MessageRole.SYSTEM, content=self.system),) if self.system else ()
+        return (*system, *self.case.question)
 
     @property
     def _surroundings(self) -> tuple[Any, ...]:

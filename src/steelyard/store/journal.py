@@ -256,11 +256,12 @@ class Journal(StoredRun):
 
     def append(self, fact: Fact) -> None:
         """Write one fact; when this returns, the fact survives the death of this process."""
-        line = memoryview(_encoder.encode(fact) + b"\n")
+        line = _encoder.encode(fact) + b"\n"
         size = len(line)
         try:
-            while line:
-                line = line[os.write(self._file, line) :]
+            written = os.write(self._file, line)
+            while written < size:
+                written += os.write(self._file, line[written:])
         except OSError as error:
             # half a line must not stand before the next whole one; where that fails too, the next session does it
             with suppress(OSError):

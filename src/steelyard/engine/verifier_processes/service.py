@@ -8,7 +8,7 @@ import secrets
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -36,7 +36,9 @@ HANDED_AHEAD = 2
 """Replies that wait at each process, so that none is idle while its results travel."""
 EXIT_SECONDS = 10
 MAX_LOST = 2
-"""Processes that may end under a reply before its verdict is given up."""
+"""Processes that may end under a reply that is waited for, before its verdict is given up."""
+ResultCallback = Callable[[VerifierResult | OSError], None]
+"""Gets the result of a reply, or why its process was lost."""
 BOOT_SCRIPT = """
 import sys
 sys.path[:] = {path!r}
@@ -77,7 +79,13 @@ class VerifierProcesses:
         )
         processors = max(1, math.ceil(min(verifying.at_once, processor_count()) / count)) + EXTRA_REPLIES_PER_PROCESS
         self._processes = [_Process(self._terms, processors) for _ in range(count)]
+        self._unstarted = self._processes[1:]
         self._room = room or math.ceil(verifying.at_once / count) + HANDED_AHEAD
+        self._by_load: list[dict[_Process, None]] = [{} for _ in range(self._room + 1)]
+        """The processes that were started, by the number of replies that each has."""
+        self._by_load[0][self._processes[0]] = None
+        self._familiar: dict[str, _Process] = {}
+        """The process that last got an answer to a case."""
         self._most = verifying.at_once if means.parallelism else 0
         self._told_witnesses = 0
         self._witness_results: list[WitnessResult] = []
@@ -94,22 +102,66 @@ class VerifierProcesses:
         self._told_witnesses = len(own)
         return self._witness_results
 
+    def begin(self, reply: Reply, case: Case, done: Callable[[Verdict | Failure | None], None]) -> bool:
+        """Hand a reply to a process at once, and call back later, with None if that was lost; False if none is there to take it."""
+        if case.id in self._kept_here:
+            return False
+        process = self._take(case.id)
+        if not process.is_connected:
+            self._change_load(process, -1)
+            return False
+
+        def take_in(result: VerifierResult | OSError) -> None:
+            self._change_load(process, -1)
+            if isinstance(result, OSError):
+                done(None)
+            else:
+                self._witness_results += result.witnesses
+                done(result.fact)
+
+        process.begin(reply, case.id, take_in)
+        return True
+
     async def verdict(self, reply: Reply, case: Case, *, alone: bool = False) -> Verdict | Failure:
         # what runs alone has all processors
         if alone or case.id in self._kept_here:
             return await self._verifying.verdict(reply, case, alone=alone)
         ended = ""
         for _ in range(MAX_LOST):
-            process = min(self._processes, key=lambda one: one.preference(case.id, self._room))
+            process = self._take(case.id)
             try:
                 result = await process.result(reply, case.id)
             except OSError as error:
                 # it was lost, or this machine has no room for another one
                 ended = error.strerror or str(error)
                 continue
+            finally:
+                self._change_load(process, -1)
             self._witness_results += result.witnesses
             return result.fact
         return failure(reply, VerifierError(f"the process that verified it ended: {ended or 'it was killed'}"))
+
+    def _take(self, case: str) -> _Process:
+        """The process for an answer to this case, which is counted there: where a processor is free, one that knows its tests."""
+        process = self._familiar.get(case)
+        if process is None or process.last_case != case or process.load >= process.processors:
+            process = self._least_loaded()
+        self._familiar[case], process.last_case = process, case
+        self._change_load(process, 1)
+        return process
+
+    def _least_loaded(self) -> _Process:
+        started = next(next(iter(processes)) for processes in self._by_load if processes)
+        if started.load < started.processors or not self._unstarted:
+            return started
+        process = self._unstarted.pop()
+        self._by_load[0][process] = None
+        return process
+
+    def _change_load(self, process: _Process, by: int) -> None:
+        del self._by_load[process.load][process]
+        process.load += by
+        self._by_load[process.load][process] = None
 
     async def close(self) -> None:
         await asyncio.gather(*(process.close() for process in self._processes))
@@ -121,47 +173,48 @@ class _Process:
 
     def __init__(self, terms: VerifierTerms, processors: int) -> None:
         self._terms = terms
-        self._processors = processors
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: FrameConnection[list[VerifierResult]] | None = None
         self._starting = asyncio.Lock()
-        self._results: dict[int, asyncio.Future[VerifierResult]] = {}
+        self._results: dict[int, ResultCallback] = {}
         self._numbers = 0
-        self._load = 0
-        self._last_case = ""
+        self.processors = processors
+        self.load = 0
+        self.last_case = ""
 
-    def preference(self, case: str, room: int) -> tuple[bool, bool, bool, bool, int]:
-        """Lowest for the process to give an answer to this case: where a processor is free, one that has its tests loaded."""
-        is_busy = self._load >= self._processors
-        return self._load >= room, is_busy, case != self._last_case, self._process is None, self._load
+    @property
+    def is_connected(self) -> bool:
+        return self._connection is not None
+
+    def begin(self, reply: Reply, case: str, done: ResultCallback) -> None:
+        """Hand over a reply; `done` gets an OSError where this process ends before its result is known."""
+        if self._connection is None:
+            done(ConnectionResetError(""))
+            return
+        self._numbers += 1
+        self._results[self._numbers] = done
+        self._connection.send(VerifierItem(number=self._numbers, case=case, reply=reply))
 
     async def result(self, reply: Reply, case: str) -> VerifierResult:
-        """What becomes of a reply; raises ConnectionError where this process ends before that is known."""
-        self._load += 1
-        self._last_case = case
-        try:
-            async with self._starting:
-                connection = self._connection or await self._start()
-            self._numbers += 1
-            number = self._numbers
-            coming: asyncio.Future[VerifierResult] = asyncio.get_running_loop().create_future()
-            self._results[number] = coming
-            connection.send(VerifierItem(number=number, case=case, reply=reply))
-            try:
-                return await coming
-            finally:
-                self._results.pop(number, None)
-        finally:
-            self._load -= 1
+        """What becomes of a reply; the process is started if it has to be. Raises an OSError where it ends before that is known."""
+        async with self._starting:
+            if self._connection is None:
+                await self._start()
+        coming: asyncio.Future[VerifierResult | OSError] = asyncio.get_running_loop().create_future()
+        self.begin(reply, case, lambda result: None if coming.done() else coming.set_result(result))
+        result = await coming
+        if isinstance(result, OSError):
+            raise result
+        return result
 
-    async def _start(self) -> FrameConnection[list[VerifierResult]]:
+    async def _start(self) -> None:
         await self._reap()
         ours, theirs = socket.socketpair()
         self._log = new_file()
         try:
             with theirs:
                 self._process = subprocess.Popen(  # noqa: ASYNC220  a start takes a millisecond
-                    [sys.executable, "-c", BOOT_SCRIPT.format(path=sys.path, processors=self._processors)],
+                    [sys.executable, "-c", BOOT_SCRIPT.format(path=sys.path, processors=self.processors)],
                     stdin=theirs.fileno(),
                     stdout=self._log,
                     stderr=self._log,
@@ -176,20 +229,18 @@ class _Process:
         )
         connection.send_frame(self._terms)
         self._connection = connection
-        return connection
 
     def _take_in(self, results: list[VerifierResult]) -> None:
         for result in results:
-            coming = self._results.get(result.number)
-            if coming is not None and not coming.done():
-                coming.set_result(result)
+            if (done := self._results.pop(result.number, None)) is not None:
+                done(result)
 
     def _lose(self) -> None:
         self._connection = None
         said = leading_bytes(self._log, 1 << 16).decode("utf-8", "replace").strip().rpartition("\n")[2]
-        for coming in self._results.values():
-            if not coming.done():
-                coming.set_exception(ConnectionResetError(said))
+        lost, self._results = self._results, {}
+        for done in lost.values():
+            done(ConnectionResetError(said))
 
     async def close(self) -> None:
         if self._connection is not None:
