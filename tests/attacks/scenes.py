@@ -113,7 +113,7 @@ def told_once(factory: pytest.TempPathFactory, name: str, user: str, command: li
     with found.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not found.exists():
-            done = run_as(user, command, uid=uid, timeout=1200)
+            done = run_as(user, command, uid=uid, timeout=3000)
             assert done.returncode == 0, done.stderr
             found.write_text(done.stdout)
     told: dict[str, Any] = json.loads(found.read_text())

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import pytest
 
 from steelyard.errors import VerifierError
-from steelyard.records import Case, Expectations, Verify
+from steelyard.records import Case, Expectations, Finding, Verify
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.verifiers.python.verifier import PythonVerifier, RefereedFinding
+from steelyard.verifiers.python.verifier import PythonVerifier
 
 ROOM = ZygoteSandbox(strongest_isolation())
 LOOP = asyncio.Runner()
@@ -27,7 +27,7 @@ def _closed() -> Iterator[None]:
     LOOP.close()
 
 
-def refereed(code: str, tests: str, *, entry_point: str = "", timeout_secs: float = 20) -> RefereedFinding:
+def refereed(code: str, tests: str, *, entry_point: str = "", timeout_secs: float = 20) -> tuple[Finding, tuple[str, ...]]:
     case = Case(
         id="one",
         prompt="one",
@@ -36,7 +36,8 @@ def refereed(code: str, tests: str, *, entry_point: str = "", timeout_secs: floa
         verify=Verify(entry_point=entry_point),
         expectations=Expectations(test_file=tests),
     )
-    return LOOP.run(VERIFIER._refereed(case, VERIFIER._plan(case), code))
+    found = LOOP.run(VERIFIER._refereed(case, VERIFIER._plan(case), code))
+    return found.finding, found.uncrossed
 
 
 class Honest(NamedTuple):
@@ -864,5 +865,5 @@ def test_a_set_is_read_in_the_order_that_it_has_at_home(made: str) -> None:
     # an answer that relies on that order is right or wrong with us as it is elsewhere
     expected = tuple(eval(made))
     for tests in (f"assert in_order({made}) == {expected}", f"assert tuple(given()) == {expected}"):
-        found = refereed(f"def in_order(items):\n    return tuple(items)\ndef given():\n    return {made}\n", tests)
-        assert not found.finding.label, found.finding.reason
+        finding, _ = refereed(f"def in_order(items):\n    return tuple(items)\ndef given():\n    return {made}\n", tests)
+        assert not finding.label, finding.reason

@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 MAX_GUEST_MESSAGE_BYTES = 64 << 20
 """Bytes of one message of a guest."""
 GUEST_PARTS = {
-    "candidate": ("start_method", "wire", "values", "objects", "candidate_peer", "candidate"),
+    "candidate": ("start_method", "wire", "values", "sharing", "objects", "candidate_peer", "candidate"),
     "inside": (
         "start_method",
         "wire",
+        "test_names",
         "test_rewriter",
         "fairness",
         "genuine_code",
@@ -40,11 +41,13 @@ GUEST_PARTS = {
         "runners",
         "inside",
     ),
-    "referee": ("start_method", "wire", "values", "objects", "remote", "referee"),
+    "referee": ("start_method", "wire", "test_names", "values", "sharing", "objects", "remote", "referee"),
     "file_referee": (
         "start_method",
         "wire",
+        "test_names",
         "values",
+        "sharing",
         "objects",
         "remote",
         "referee",
@@ -226,9 +229,14 @@ class RefereeProcess:
         """The sandbox that it is in."""
         return self._host
 
-    async def judged(self, code: str, answering: asyncio.Future[ProcessResult], seconds: float) -> list[Any] | None:
-        """What the referee saw of an answer; None when it did not survive that, or needs more than `seconds` after its end."""
-        await self._guest.send([code])
+    async def judged(
+        self, code: str, answering: asyncio.Future[ProcessResult], seconds: float, *, withholds: bool
+    ) -> list[Any] | None:
+        """What the referee saw of an answer; None when it did not survive that, or needs more than `seconds` after its end.
+
+        It can withhold from the tests what functions that return a value change in their arguments.
+        """
+        await self._guest.send([code, withholds])
         receiving = asyncio.ensure_future(self._guest.receive())
         try:
             # the limits of the answer hold for as long as it runs

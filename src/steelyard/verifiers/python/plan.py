@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 from steelyard.errors import VerifierError, did_you_mean
 from steelyard.records import Case, Pair, VerifierSettings
 from steelyard.verifiers.code.pairs import check_pairs
+from steelyard.verifiers.python.changed_arguments import looks_at_arguments_again
+from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES, bound_names
 from steelyard.verifiers.python.plain_calls import PlainCall, is_renaming, plain_calls
 
 if TYPE_CHECKING:
@@ -76,7 +78,13 @@ HARMLESS_ATTRIBUTES = frozenset(
 PRINT_CAPTURE_NAMES = frozenset({"capsys", "capsysbinary", "redirect_stdout", "stdout"})
 """Names in tests that look at what was printed, which crosses in most cases."""
 RAISING_ASSERTIONS = frozenset({"assertRaises", "assertRaisesRegex", "raises"})
-ANSWER_MODULES = frozenset({"answer", "solution", "candidate", "main"})
+EXECUTING_BUILTINS = frozenset({"compile", "eval", "exec"})
+EXECUTING_MODULES = frozenset(
+    {"_pickle", "cloudpickle", "code", "codeop", "dill", "doctest", "joblib", "marshal", "pickle", "runpy", "shelve"}
+    | {"subprocess"}
+)
+"""What makes code of the text or the bytes that an answer returns: such tests run the answer's code where they are."""
+ANSWER_MODULES = frozenset(ANSWER_MODULE_NAMES)
 """The names under which tests may import the answer."""
 
 
@@ -107,6 +115,12 @@ class PythonTestPlan(NamedTuple):
     """The tests as calls with plain data, where all of them are: no referee is needed for these."""
     is_program: bool = False
     """Whether the answer is a whole program, run once for each pair of the case."""
+    runs_text: bool = False
+    """Whether the tests may run text that the answer returns as code: they are kept beside it."""
+    helpers: tuple[str, ...] = ()
+    """Functions that are written out in the stub of the case: tests mean those, not what an answer makes of them."""
+    rereads_arguments: bool = False
+    """Whether the tests look again at what they have handed to the answer."""
 
 
 def python_test_plan(case: Case) -> PythonTestPlan:
@@ -121,9 +135,40 @@ def python_test_plan(case: Case) -> PythonTestPlan:
     if style not in FILE_STYLES and style != "io":
         steps = tuple(_with_shared(made.steps, case.verify.entry_point))
         made = made._replace(steps=steps, calls=plain_calls(steps, case.verify.entry_point))
+    if made.steps or made.file:
+        trees = [tree for part in _sources(made) if (tree := _parsed(part)) is not None]
+        whole = ast.Module([statement for tree in trees for statement in tree.body], [])
+        runs_text = any(map(_makes_code, ast.walk(whole)))
+        helpers = tuple(_written_functions(case.verify.stub or "", case.verify.entry_point))
+        made = made._replace(
+            runs_text=runs_text,
+            helpers=helpers,
+            rereads_arguments=looks_at_arguments_again(whole),
+            file={} if runs_text or not made.file else {**made.file, "helpers": helpers},
+        )
     if not made.names:
         raise VerifierError("no tests; write asserts, functions test_*, check(candidate), examples with >>>, or pairs")
     return made
+
+
+def _sources(plan: PythonTestPlan) -> list[str]:
+    """The text of the tests, in parts that can be parsed."""
+    if plan.file:
+        return [plan.source]
+    return [step[key] for step in plan.steps for key in ("source", "left", "right") if key in step]
+
+
+def _makes_code(node: ast.AST) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id in EXECUTING_BUILTINS
+    if isinstance(node, ast.Attribute):
+        owner = node.value.id if isinstance(node.value, ast.Name) else ""
+        return (owner == "builtins" and node.attr in EXECUTING_BUILTINS) or (
+            owner == "os" and node.attr in ("popen", "system")
+        )
+    modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+    modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+    return any(module.partition(".")[0] in EXECUTING_MODULES for module in modules)
 
 
 def _source(style: str, case: Case) -> PythonTestPlan:
@@ -237,6 +282,16 @@ def _helpers(stub: str, entry_point: str) -> Iterator[dict[str, Any]]:
             yield {"test": False, "source": ast.unparse(node)}
 
 
+def _written_functions(stub: str, entry_point: str) -> Iterator[str]:
+    """Functions of a stub that have more than a docstring, and so are not what is asked for."""
+    tree = _parsed(stub)
+    for node in tree.body if tree is not None else ():
+        if isinstance(node, ast.FunctionDef) and node.name != entry_point:
+            empty = (ast.Pass, ast.Raise)
+            if any(not (isinstance(part, empty) or _is_preface(part)) for part in node.body):
+                yield node.name
+
+
 def _statement(node: ast.stmt) -> dict[str, Any]:
     shares = {"compares_identity": _compares_identity(node)}
     if not isinstance(node, ast.Assert) or isinstance(node.test, ast.Constant):  # `assert True` tests nothing
@@ -312,7 +367,7 @@ def _file(style: str, source: str) -> dict[str, Any]:
         return {}
     imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module in ANSWER_MODULES]
     imported = {alias.name for node in imports for alias in node.names}
-    own = {name for node in tree.body if node not in imports for name in _bound_names(node)}
+    own = bound_names(tree.body)
     if "*" in imported:
         imported |= {node.id for node in nodes if isinstance(node, ast.Name)} - own
     compares_identity = _compares_identity(tree) or any(map(_asserts_identity, nodes))
@@ -322,7 +377,6 @@ def _file(style: str, source: str) -> dict[str, Any]:
         "source": source,
         "imported": sorted(imported),
         "has_star_import": "*" in imported,
-        "own_names": sorted(own),
         "texts": sorted(text for text in texts if text.isidentifier()),
         "handed": sorted(_handed_names(nodes)),
         "compares_identity": compares_identity,
@@ -355,17 +409,6 @@ def _names_that_share(nodes: list[ast.AST]) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
 
 
-def _bound_names(node: ast.stmt) -> Iterator[str]:
-    """What a statement of a file gives a name to."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        yield node.name
-    elif isinstance(node, ast.Import | ast.ImportFrom):
-        yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
-    else:
-        below = ast.walk(node)
-        yield from (part.id for part in below if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
-
-
 def _handed_names(nodes: list[ast.AST]) -> Iterator[str]:
     """Names that are not only called, by the tests or by an assertion that something is raised."""
     called = set()
@@ -389,7 +432,7 @@ def _asserts_identity(node: ast.AST) -> bool:
 
 def _with_shared(steps: tuple[dict[str, Any], ...], entry_point: str) -> Iterator[dict[str, Any]]:
     """The steps with what their file looks at that an answer in another process has for itself: files, patches."""
-    parts = [step[key] for step in steps for key in ("source", "left", "right") if key in step]
+    parts = _sources(PythonTestPlan("", (), steps))
     try:
         trees = [ast.parse("\n".join(parts))]
     except SyntaxError:

@@ -66,13 +66,17 @@ class RefereedFinding(NamedTuple):
     finding: Finding
     uncrossed: tuple[str, ...] = ()
     """Failed tests that looked at something that does not cross unchanged: beside the answer they might have passed."""
+    is_altered: bool = False
+    """Whether a function that returned a value changed what the tests had given it."""
+    is_diverged: bool = False
+    """Whether tests and answer hold copies of a list or the like that came to differ."""
 
 
 class PythonVerifier:
     """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
     settings = PythonSettings
-    version = f"python 16, CPython {platform.python_version()}"
+    version = f"python 17, CPython {platform.python_version()}"
     at_once = processor_count()
     runs_code = True
 
@@ -138,7 +142,7 @@ class PythonVerifier:
             return Finding(label=FailureLabel.NO_CODE, reason=f"no code in the reply ({extracted.how})")
         if tests.is_program:
             finding = await self._program(case, extracted.code)
-        elif tests.style in FILE_STYLES and tests.names and not tests.file:
+        elif tests.runs_text or (tests.style in FILE_STYLES and tests.names and not tests.file):
             finding = await self._inside(case, tests, extracted.code)
         else:
             finding = await self._isolated_first(case, tests, extracted.code)
@@ -155,6 +159,12 @@ class PythonVerifier:
         refereed = await self._called(case, tests, code) if tests.calls else None
         if refereed is None:
             refereed = await self._refereed(case, tests, code)
+            if tests.rereads_arguments and refereed.is_altered and not refereed.finding.label:
+                refereed = await self._without_changes(case, tests, code, refereed)
+        if refereed.is_diverged and not refereed.finding.label:
+            beside = await self._inside(case, tests, code)
+            note = "judged beside its tests: they and the answer hold the same list or the like, which was changed"
+            return msgspec.structs.replace(beside, note=note)
         first = next((test.name for test in refereed.finding.tests if test.outcome == "failed"), None)
         # a value that crossed whole would fail its test beside the answer too, unless an earlier test could not do its work
         if first not in refereed.uncrossed or refereed.finding.label in LIMIT_LABELS:
@@ -162,6 +172,16 @@ class PythonVerifier:
         beside = await self._inside(case, tests, code)
         note = f"judged beside its tests: {refereed.uncrossed[0]} looks at something that cannot leave the answer's process"
         return msgspec.structs.replace(beside, note=note)
+
+    async def _without_changes(
+        self, case: Case, tests: PythonTestPlan, code: str, passed: RefereedFinding
+    ) -> RefereedFinding:
+        """A pass, if the tests also pass when they do not see what the answer changed in its arguments."""
+        again = await self._refereed(case, tests, code, withholds=True)
+        if not again.finding.label:
+            return passed
+        note = "passes only because it changed what its tests gave it, and looked at again"
+        return passed._replace(finding=msgspec.structs.replace(passed.finding, trust="in-process", note=note))
 
     async def close(self) -> None:
         while self._referees:
@@ -174,7 +194,9 @@ class PythonVerifier:
         report = plain_report(tests.calls, case.verify.entry_point, answered, received)
         return None if report is None else _refereed_finding(report, tests, answered)
 
-    async def _refereed(self, case: Case, tests: PythonTestPlan, code: str) -> RefereedFinding:
+    async def _refereed(
+        self, case: Case, tests: PythonTestPlan, code: str, *, withholds: bool = False
+    ) -> RefereedFinding:
         """Let a referee call the answer, each in a sandbox of its own."""
         limits = _limits(case)
         async with (
@@ -183,7 +205,7 @@ class PythonVerifier:
         ):
             answering = asyncio.ensure_future(candidate.call([referee.introduce()], limits, beside=referee.host))
             try:
-                report = await referee.judged(code, answering, limits.wall_seconds)
+                report = await referee.judged(code, answering, limits.wall_seconds, withholds=withholds)
                 answered = await finish_call(candidate, answering)
             finally:
                 answering.cancel()
@@ -222,7 +244,11 @@ class PythonVerifier:
             while len(self._referees) >= self.at_once:
                 await self._referees.pop(0).end()
             waiting = RefereeProcess(self._sandbox, tests, environment)
-            job = tests.file or {"steps": tests.steps, "entry_point": case.verify.entry_point}
+            job = tests.file or {
+                "steps": tests.steps,
+                "entry_point": case.verify.entry_point,
+                "helpers": tests.helpers,
+            }
             await waiting.begin({**job, "seconds": limits.cpu_seconds})
         try:
             yield waiting
@@ -380,7 +406,7 @@ def _run_finding(
         test_seconds=answered.seconds,
         trouble=trouble_sign(answered) if gone else "",
     )
-    return RefereedFinding(finding, tuple(uncrossed))
+    return RefereedFinding(finding, tuple(uncrossed), report.get("altered") is True, report.get("diverged") is True)
 
 
 def _referee_death(tests: PythonTestPlan, exit_code: int) -> RefereedFinding:

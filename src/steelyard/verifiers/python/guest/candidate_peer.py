@@ -16,6 +16,7 @@ import types
 from _thread import start_new_thread
 
 from steelyard.verifiers.python.guest.objects import ObjectPeer, is_plain_enum, is_plain_named_tuple
+from steelyard.verifiers.python.guest.sharing import IS_CHANGED, IS_KEPT, KeptContainers, is_kept_by_others
 from steelyard.verifiers.python.guest.values import (
     NARROWED_TYPES,
     FlatEncoder,
@@ -167,6 +168,7 @@ class CandidatePeer(ObjectPeer):
         self._callbacks: dict[int, Any] = {}
         self._homes: dict[int, int] = {}
         """The test functions that are represented by functions here."""
+        self._shared = KeptContainers()
         self._thrown: dict[int, tuple[BaseException, int]] = {}
         """Exceptions of the tests, by address."""
 
@@ -261,6 +263,13 @@ class CandidatePeer(ObjectPeer):
         for name, value in about:
             setattr(function, name, value)
         return function
+
+    def sharing(self, values: list[Any], ours: list[Any]) -> int:
+        is_changed = self._shared.take_changes()
+        is_kept, containers = is_kept_by_others(values, [*ours, values])
+        if is_kept:
+            self._shared.add(containers)
+        return IS_KEPT * is_kept | IS_CHANGED * is_changed
 
     def perform(self, request: list[Any]) -> list[Any]:
         deed, given, by_name, *released = request

@@ -22,6 +22,7 @@ import sys
 import types
 import uuid
 
+from steelyard.verifiers.python.guest.test_names import take_names
 from steelyard.verifiers.python.guest.test_rewriter import (
     CHAIN,
     COMPARE,
@@ -34,10 +35,11 @@ from steelyard.verifiers.python.guest.test_rewriter import (
     METHOD,
     SAME,
     SEEK,
+    STAR_IMPORT,
     TESTS_FILE,
     TRUTH,
 )
-from steelyard.verifiers.python.guest.wire import short_repr
+from steelyard.verifiers.python.guest.wire import may_catch, short_repr
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,10 +58,6 @@ MAX_PLAIN_DEPTH = 6
 """How deep we look for objects of the answer's in lists of lists."""
 MAX_PLAIN_ITEMS = 1000
 """How many items of a list we look at."""
-CATCHING_TESTS_PATTERN = re.compile(
-    r"\bexcept\b|suppress\(|AssertionError|\braises\b.*\n\s*(?:async )?def |TypeEqualityFunc"
-)
-"""Tests in which an assertion may fail without failing the test."""
 OWN_WORD_MESSAGE = "an object of the answer's own class says that it equals plain data"
 COMPARISON_WORDS = {"NotEq": "not", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}
 COMPARISON_WORDS |= {"Is": "the same as", "IsNot": "another than", "In": "one of", "NotIn": "none of"}
@@ -125,7 +123,7 @@ class ComparisonJudge:
         self.own_word = False
         """Whether an object of the answer's said that it equals plain data."""
         self._test_words = frozenset(re.findall(r"\w+", tests))
-        self._may_catch = bool(CATCHING_TESTS_PATTERN.search(tests))
+        self._may_catch = may_catch(tests)
         self._failure = ""
         self._open_tests = 0
         self.process = os.getpid()
@@ -147,6 +145,7 @@ class ComparisonJudge:
             METHOD: bare(_method, self),
             SEEK: bare(_seek, self),
             SAME: bare(_same, self),
+            STAR_IMPORT: bare(_star_import, self),
             TRUTH: bare(_truth, self),
         }
 
@@ -154,6 +153,14 @@ class ComparisonJudge:
         """End a copy of the process that the answer has made."""
         if self._getpid() != self.process:
             self._exit(0)
+
+    def import_names(self, module: str, scope: dict[str, Any]) -> None:
+        """Do what `from answer import *` does, except to what the tests have given a name to before."""
+        answer = sys.modules[module]
+        names: Any = vars(answer).get("__all__")
+        if type(names) is not list and type(names) is not tuple:
+            names = [name for name in list(vars(answer)) if type(name) is str and not name.startswith("_")]
+        take_names(answer, names, scope)
 
     def enter(self, name: str) -> None:
         """End where the answer, not a runner, has called a test: the comparison would reveal the expected value."""
@@ -244,6 +251,8 @@ class ComparisonJudge:
         is_left, is_right = self._is_answers(left), self._is_answers(right)
         if how in ("In", "NotIn"):
             # what a container of the answer's holds is a fact of its own; what equals an item of the tests' is not
+            if is_right and not is_left and _is_plain_container(right):
+                return self._decides(right)
             if is_right or not (is_left or self.is_plain(right)):
                 return False
             others = [left]
@@ -261,7 +270,9 @@ class ComparisonJudge:
 
     def seek(self, container: Any, item: Any) -> None:
         """Look for an object of the answer's in plain data before the tests do: there it would be compared unseen."""
-        if _is_plain_container(container) and self._decides(item):
+        if not _is_plain_container(container):
+            return
+        if self._decides(item) or (not self._is_answers(item) and self._decides(container)):
             for one in _some(container):
                 self.compare("Eq", item, one)
 
@@ -493,6 +504,10 @@ def _holds(how: str, left: Any, right: Any, judge: Any = None, text: Any = None,
 
 def _same(name: str, left: Any, right: Any, judge: Any = None) -> Any:
     return judge.check_pair(name, left, right)
+
+
+def _star_import(module: str, scope: Any, judge: Any = None) -> None:
+    judge.import_names(module, scope)
 
 
 def _look_up(container: Any, key: Any, judge: Any = None) -> Any:

@@ -16,11 +16,11 @@ import types
 import unittest
 
 from steelyard.verifiers.python.guest.referee import (
-    ANSWER_MODULE_NAMES,
     COMPARISON_NAME,
     RESERVED_TEST_NAMES,
     THREAD_NAMES,
     WatchedComparisons,
+    caught_failure,
     compared,
     cpu_limit,
     forked_for_answer,
@@ -28,16 +28,19 @@ from steelyard.verifiers.python.guest.referee import (
     load_candidate,
     looked_up_names,
 )
-from steelyard.verifiers.python.guest.remote import RefereePeer, RemoteObject
+from steelyard.verifiers.python.guest.remote import WORDS_OF_ENDING, RefereePeer, RemoteObject, put
 from steelyard.verifiers.python.guest.runners import TESTS_MODULE, received_job, run_pytest
+from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES, is_star_import, take_names
 from steelyard.verifiers.python.guest.test_rewriter import EQUALITY_ASSERTIONS, TESTS_FILE
 from steelyard.verifiers.python.guest.values import ValueDecoder
 from steelyard.verifiers.python.guest.wire import (
     MAX_EXCEPTION_CHARS,
     MessageSocket,
+    TestFailure,
     exception_text,
     failure_cause,
     is_pytest_outcome,
+    may_catch,
 )
 
 TYPE_CHECKING = False
@@ -47,7 +50,7 @@ if TYPE_CHECKING:
 
     from steelyard.records import TestFailureCause
 
-BOTH_SIDES_NAME = "__steelyard_both_sides__"
+BOTH_SIDES_NAME, STAR_IMPORT_NAME = "__steelyard_both_sides__", "__steelyard_star_import__"
 CHANGING_TYPES = (list, dict, set, bytearray)
 """Plain data that the answer can change after the tests have imported it by name."""
 
@@ -57,23 +60,27 @@ class FileRefereePeer(RefereePeer):
 
     is_steered = False
     """Whether the answer raised something that tells unittest how a test ended."""
+    is_stopped = False
+    """Whether that was what only unittest itself raises."""
 
     def request(self, deed: str, positional: Any, named: dict[str, Any], *more: Any) -> Any:
         try:
             return super().request(deed, positional, named, *more)
         except Exception as error:
-            self.is_steered |= type(error).__module__.partition(".")[0] == "unittest"
+            self.is_steered |= any(above.__module__.partition(".")[0] == "unittest" for above in type(error).__mro__)
+            self.is_stopped |= self.is_steered and not isinstance(error, unittest.SkipTest)
             raise
 
 
 class AnswerModule(types.ModuleType):
     """A proxy of the answer: functions and classes are handles, and plain data is fetched whenever tests read it."""
 
-    def __init__(self, peer: RefereePeer, found: dict[str, Any], own_names: set[str]) -> None:
+    def __init__(self, peer: RefereePeer, found: dict[str, Any]) -> None:
         super().__init__("answer")
         lasting = (RemoteObject, type, types.ModuleType)
         self.__dict__.update({name: value for name, value in found.items() if isinstance(value, lasting)})
-        self.__dict__["__all__"] = [name for name in found if not name.startswith("_") and name not in own_names]
+        # a star import does not change what means something without the answer
+        self.__dict__["__all__"] = [name for name in found if not name.startswith("_") and not hasattr(builtins, name)]
         self.__dict__["_fetched"] = {}
         self.__dict__["_peer"] = peer
 
@@ -106,6 +113,13 @@ class AnswerModule(types.ModuleType):
 
 class WatchedAssertions(WatchedComparisons):
     """Puts a look at the answer's changes between the two sides of what unittest compares, too."""
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:  # noqa: N802  the name is ast's
+        if not is_star_import(node):
+            return node
+        scope = ast.Call(ast.Name("globals", ast.Load()), [], [])
+        taken = ast.Expr(ast.Call(ast.Name(STAR_IMPORT_NAME, ast.Load()), [scope], []))
+        return ast.fix_missing_locations(ast.copy_location(taken, node))
 
     def visit_Call(self, node: ast.Call) -> ast.Call:  # noqa: N802  the name is ast's
         self.generic_visit(node)
@@ -141,10 +155,9 @@ class RefereedFile:
         self._fd = fd
         self._job = job
         tree = ast.parse(job["source"], TESTS_FILE)
-        self._own_names = {*job["own_names"], *vars(builtins)}
-        """Names that mean something without the answer: a star import does not change them."""
         self._code = compile(WatchedAssertions().visit(tree), TESTS_FILE, "exec", dont_inherit=True)
         self._names = {*looked_up_names([self._code]), *job["texts"]} - RESERVED_TEST_NAMES
+        self._may_catch = may_catch(job["source"])
         self._prepared = (True, False)
         self._result: dict[str, Any] = {"tests": []}
         self._began = 0.0
@@ -172,7 +185,8 @@ class RefereedFile:
     def _finish(self, **more: Any) -> NoReturn:
         if self._peer.lost:
             more = {"gone": True, "crossed": self._peer.crossed and not self._shares_process, **more}
-        self._engine.send([{**self._result, **more}])
+        shared = {"altered": self._peer.altered, "diverged": self._peer.is_diverged}
+        self._engine.send([{**self._result, **shared, **more}])
         os._exit(0)
 
     def finish(self) -> NoReturn:
@@ -184,12 +198,16 @@ class RefereedFile:
         self._peer = peer = FileRefereePeer(forked_for_answer(self._engine, self._fd, self._cpu_limit))
         peer.always_describes = bool(THREAD_NAMES & self._names)
         self._result["output"] = peer.output
-        found = load_candidate(peer, self._engine.receive()[0], sorted(self._names), self._result)
+        code, peer.withholds = self._engine.receive()
+        found = load_candidate(peer, code, sorted(self._names), self._result)
         if found is None:
             self._finish()
         if self._is_inseparable(found):
             self._finish(beside=True)
-        answer = AnswerModule(peer, found, self._own_names)
+        for name in self._job["helpers"]:
+            if isinstance(found.get(name), RemoteObject):
+                put(found[name], "_helps", True)
+        answer = AnswerModule(peer, found)
         sys.modules.update(dict.fromkeys(ANSWER_MODULE_NAMES, answer))
         handed = any(isinstance(found.get(name), RemoteObject) for name in self._job["handed"])
         self._shares_process |= handed
@@ -198,6 +216,7 @@ class RefereedFile:
         module.__file__ = os.path.join(os.getcwd(), TESTS_FILE)
         vars(module)[COMPARISON_NAME] = lambda left, right: is_equal_or_says(peer, left, right)
         vars(module)[BOTH_SIDES_NAME] = self._both_sides
+        vars(module)[STAR_IMPORT_NAME] = functools.partial(take_names, answer, vars(answer)["__all__"])
         try:
             exec(self._code, vars(module))
         except BaseException as error:
@@ -213,7 +232,7 @@ class RefereedFile:
         """Whether the tests use names of the answer that mean something else here, or data that would not stay the same."""
         public = {name: value for name, value in found.items() if not name.startswith("_")}
         taken = [name for name, value in public.items() if not isinstance(value, types.ModuleType)]
-        if self._job["has_star_import"] and not self._own_names.isdisjoint(taken):
+        if self._job["has_star_import"] and any(hasattr(builtins, name) for name in taken):
             return True
         return any(isinstance(found.get(name), CHANGING_TYPES) for name in self._job["imported"])
 
@@ -244,7 +263,8 @@ class RefereedFile:
         crossed, own_word = self._prepared
         self._prepared = (crossed and peer.crossed, own_word or peer.own_word)
         peer.crossed, peer.own_word = self._prepared
-        peer.stopped = peer.is_steered = False
+        peer.stopped, peer.is_steered = "", False
+        peer.caught.clear()
         self._cause = ""
         if peer.stdout.tell():
             peer.stdout.seek(0)
@@ -254,16 +274,21 @@ class RefereedFile:
     def end(self, name: str, outcome: str, message: str) -> None:
         """Note how a test went."""
         peer = self._peer
-        if outcome == "passed" and peer.stopped and "StopIteration" not in self._names:
-            outcome, message, self._cause = "failed", "StopIteration: raised by the answer", "computation"
+        if outcome == "passed" and peer.stopped and WORDS_OF_ENDING[peer.stopped].isdisjoint(self._names):
+            outcome, message, self._cause = "failed", f"{peer.stopped}: raised by the answer", "computation"
+        caught = caught_failure(peer, self._may_catch) if outcome == "passed" else TestFailure()
+        if caught.text:
+            outcome, message, self._cause = "failed", caught.text, caught.cause
         if outcome != "failed" and peer.is_steered:
             outcome, message, self._cause = "failed", "the answer raised an exception of unittest's own", "exception"
-            peer.crossed = False
-        crossed = (peer.crossed and not peer.keeps_arguments and not self._shares_process) or peer.stopped
+            peer.crossed = peer.is_stopped
+        is_apart = not (peer.keeps_arguments or peer.is_diverged or self._shares_process)
+        crossed = (peer.crossed and is_apart) or bool(peer.stopped)
         if peer.lost:
             # nor does a test pass that swallowed the end of the answer together with its exceptions
             self._finish()
-        own_word = peer.own_word or (self._job["compares_identity"] and peer.has_met_objects)
+        own_word = peer.own_word or peer.catches_assertions or bool(peer.stopped)
+        own_word |= self._job["compares_identity"] and peer.has_met_objects
         seconds = time.perf_counter() - self._began
         said = message[:MAX_EXCEPTION_CHARS]
         self._result["tests"].append([name, outcome, said, self._cause, seconds, crossed, own_word])

@@ -39,6 +39,7 @@ from steelyard.verifiers.python.guest.runners import (
     undefined_name,
 )
 from steelyard.verifiers.python.guest.start_method import fork_by_default
+from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES
 from steelyard.verifiers.python.guest.test_rewriter import fair_code
 from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, MessageSocket, exception_text
 
@@ -51,8 +52,6 @@ __builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has 
 """The builtins of our functions, safe from temporary changes by an answer."""
 fork_by_default()
 ANSWER_FILE = "answer.py"
-ANSWER_NAMES = ("answer", "solution", "candidate", "main")
-"""The names by which tests import an answer."""
 SESSION_FD = 3
 """The stream of a session's results."""
 FIELD_SEPARATOR = "\x1f"
@@ -271,7 +270,7 @@ class AnswerSession:
         """The answer, or its proxy, under every name that tests use for it."""
         if self._answer is None:
             module: types.ModuleType = StandIn("answer")
-            for name in ANSWER_NAMES:
+            for name in ANSWER_MODULE_NAMES:
                 sys.modules[name] = module
             return module
         path = os.path.join(os.getcwd(), ANSWER_FILE)
@@ -282,7 +281,7 @@ class AnswerSession:
         if spec is None:
             raise ImportError("answer")
         module = importlib.util.module_from_spec(spec)
-        for name in ANSWER_NAMES:
+        for name in ANSWER_MODULE_NAMES:
             sys.modules[name] = module
         module.__dict__["__builtins__"] = vars(builtins)
         exec(self._answer, module.__dict__)

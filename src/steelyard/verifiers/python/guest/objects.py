@@ -7,6 +7,7 @@ fields and no code.
 from __future__ import annotations
 
 import collections
+import copy
 import enum
 import types
 from abc import abstractmethod
@@ -71,6 +72,8 @@ class ObjectPeer(RpcPeer):
         self._twins: dict[int, Any] = {}
         self.always_describes = False
         """Whether messages of several threads may overtake each other."""
+        self.withholds = False
+        """Whether what the other side changes in its arguments stays there, unless it returns nothing else."""
 
     @abstractmethod
     def lend(self, thing: Any, encoder: ValueEncoder, depth: int) -> Any:
@@ -112,14 +115,19 @@ class ObjectPeer(RpcPeer):
         self.sent(encoder)
         reply = self.ask(deed, given, by_name, *more)
         try:
-            outcome, held, printed, narrowed, changes = reply
-            decoder = ValueDecoder(self.borrow, encoder.containers)
+            outcome, held, printed, narrowed, changes, *sharing = reply
+            known = encoder.containers
+            if changes and self.withholds and (outcome != "ok" or held is not None):
+                # what is returned may be what was given, as it is now
+                known = [copy.copy(container) for container in known]
+            decoder = ValueDecoder(self.borrow, known)
             changed = [(decoder.containers[place], now) for place, now in changes]
             new_contents = [(container, decoder.content(container, now)) for container, now in changed]
             value = decoder.decode(held)
             self.note(str(printed), bool(narrowed), new_contents)
             for container, content in new_contents:
                 refill(container, content)
+            self.note_sharing(sharing, decoder.containers)
         except PeerGone:
             raise
         except Exception as error:
@@ -130,6 +138,13 @@ class ObjectPeer(RpcPeer):
 
     def sent(self, encoder: ValueEncoder) -> None:
         """Note what is sent."""
+
+    def note_sharing(self, sharing: list[Any], containers: list[Any]) -> None:
+        """Take what the other side says of the containers that have crossed."""
+
+    def sharing(self, values: list[Any], ours: list[Any]) -> int:  # noqa: ARG002  for those who overwrite it
+        """What this side has to say of the containers in what it was given and returns."""
+        return 0
 
     def serve(self, operation: Callable[..., Any], given: list[Any], by_name: list[Any]) -> list[Any]:
         """Do something with what the other side gave; the reply."""
@@ -145,6 +160,8 @@ class ObjectPeer(RpcPeer):
             raise
         except BaseException as error:  # every exception is the result
             outcome, value = "raised", error
+        ours = [positional, named, decoder.containers, given_containers, before, *before]
+        sharing = self.sharing([value, *given_containers], ours)
         encoder = ValueEncoder(self.lend, decoder.containers)
         try:
             changes = []
@@ -160,7 +177,7 @@ class ObjectPeer(RpcPeer):
                 outcome, held = "raised", encoder.encode(error)
         except OversizedValueError as error:
             return self.refused(str(error))
-        return [outcome, held, self.printed(), encoder.narrowed, changes]
+        return [outcome, held, self.printed(), encoder.narrowed, changes, sharing]
 
     def refused(self, why: str) -> list[Any]:
         self._described.difference_update(self._fresh)

@@ -21,8 +21,9 @@ import time
 import types
 from typing import NamedTuple
 
-from steelyard.verifiers.python.guest.remote import RefereePeer, RemoteObject, put
+from steelyard.verifiers.python.guest.remote import WORDS_OF_ENDING, RefereePeer, RemoteObject, put
 from steelyard.verifiers.python.guest.start_method import fork_by_default
+from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES, bound_names, is_star_import
 from steelyard.verifiers.python.guest.values import ValueDecoder, refill, snapshot
 from steelyard.verifiers.python.guest.wire import (
     MAX_EXCEPTION_CHARS,
@@ -34,6 +35,7 @@ from steelyard.verifiers.python.guest.wire import (
     difference,
     exception_text,
     load_random,
+    may_catch,
     raised_failure,
     short_repr,
 )
@@ -53,8 +55,6 @@ fork_by_default()
 COMPARISON_NAME = "__steelyard_is_equal__"
 RESERVED_TEST_NAMES = {"__builtins__", "__name__", COMPARISON_NAME}
 """Names that belong to the tests, even if an answer defines them."""
-ANSWER_MODULE_NAMES = ("answer", "solution", "candidate", "main")
-"""What tests may call the module of the answer."""
 MAX_FORK_TRIES, FORK_RETRY_SECONDS = 100, 0.05
 FUNCTION_METHODS = sorted(
     {name for kind in (types.FunctionType, object) for name in vars(kind) if name.startswith("__")} - set(vars(object))
@@ -90,8 +90,12 @@ class RefereeStep:
         self.sides = [compile(source, "tests.py", "eval", dont_inherit=True) for source in sources]
         mode = "single" if "want" in spec else "exec"
         self.code: CodeType | None = None
+        self.binds = bound_names([ast.parse(source) for source in sources])
+        """Names that are the tests' own once it has run."""
         if not self.sides and "pair" not in spec:
-            source = spec["source"] if mode == "single" else WatchedComparisons().visit(ast.parse(spec["source"]))
+            tree = ast.parse(spec["source"])
+            self.binds |= bound_names([tree])
+            source = spec["source"] if mode == "single" else WatchedComparisons().visit(tree)
             self.code = compile(source, "tests.py", mode, dont_inherit=True)
         self.names = set(looked_up_names([code for code in (*self.sides, self.code) if code is not None]))
 
@@ -145,6 +149,10 @@ class RefereeStep:
 
 class WatchedComparisons(ast.NodeTransformer):
     """Puts a look at the answer's changes between the two sides of an asserted equality."""
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
+        # the names of the answer that tests use are there from the beginning
+        return ast.copy_location(ast.Pass(), node) if is_star_import(node) else node
 
     def visit_Assert(self, node: ast.Assert) -> ast.Assert:
         test = node.test
@@ -225,12 +233,15 @@ class RefereeTests:
     def __init__(self, job: dict[str, Any]) -> None:
         self.steps = [RefereeStep(step) for step in job["steps"]]
         self.entry_point: str = job["entry_point"]
+        self.helpers: list[str] = job.get("helpers", [])
+        """Functions that the answer was given, for what it is asked for."""
         looked_up = {name for step in self.steps for name in step.names}
         wanted = {name for name in looked_up if not hasattr(builtins, name)} - RESERVED_TEST_NAMES
         self.names = sorted(wanted | ({self.entry_point} if self.entry_point else set()))
         """What the tests may want of an answer."""
         self.handed = {name for step in self.steps for name in step.handed}
         self.share_process = any(step.shares_process for step in self.steps)
+        self.may_catch = may_catch("\n".join(str(value) for step in job["steps"] for value in step.values()))
         self.have_threads = not THREAD_NAMES.isdisjoint(looked_up)
         self.cpu_limit = cpu_limit(job["seconds"])
 
@@ -254,7 +265,8 @@ def judge(referee: RefereePeer, code: str, tests: RefereeTests) -> dict[str, Any
     if entry_point and candidate is None:
         return {**result, "raised": f"the answer does not define {entry_point}"}
     for name, value in found.items():
-        if entry_point and name != entry_point and isinstance(value, RemoteObject):
+        is_helper = name in tests.helpers or (entry_point and name != entry_point)
+        if is_helper and isinstance(value, RemoteObject):
             put(value, "_helps", True)
     # a function or class of the answer's that is handed on, and not only called, can be looked at in many ways
     handed = any(isinstance(found.get(name), RemoteObject) for name in tests.handed)
@@ -267,6 +279,8 @@ def judge(referee: RefereePeer, code: str, tests: RefereeTests) -> dict[str, Any
         referee.crossed, referee.own_word = prepared
         try:
             wrong, seconds = run_step(referee, step, known, candidate)
+            if not wrong.text:
+                wrong = caught_failure(referee, tests.may_catch)
         except UnusableTestsError as error:
             return {**result, "unable": str(error)}
         misses_constant = not referee.too_large.isdisjoint(step.names)
@@ -274,11 +288,12 @@ def judge(referee: RefereePeer, code: str, tests: RefereeTests) -> dict[str, Any
             result.setdefault("undefined", []).append(wrong.undefined)
         crossed = referee.crossed and not shares_process and constants.names.isdisjoint(step.names)
         # a generator that was made from a list of the tests' changes its own copy when it runs
-        crossed &= not referee.keeps_arguments and not misses_constant
+        crossed &= not (referee.keeps_arguments or misses_constant or referee.is_diverged)
         # in one process it would look like the end of what there is to test
-        crossed |= referee.stopped
+        crossed |= bool(referee.stopped)
         # which of its objects is which is the answer's word, too
-        trace = StepTrace(crossed, referee.own_word or (step.compares_identity and referee.has_met_objects))
+        is_own_word = referee.own_word or referee.catches_assertions or bool(referee.stopped)
+        trace = StepTrace(crossed, is_own_word or (step.compares_identity and referee.has_met_objects))
         if referee.lost:
             # nor does a test pass that swallowed the end of the answer together with its exceptions
             result |= {"gone": wrong.text, "crossed": trace.crossed}
@@ -290,7 +305,8 @@ def judge(referee: RefereePeer, code: str, tests: RefereeTests) -> dict[str, Any
             break
         else:
             prepared = trace
-    return result
+        constants.names -= step.binds
+    return result | {"altered": referee.altered, "diverged": referee.is_diverged}
 
 
 def is_equal_or_says(referee: RefereePeer, left: Any, right_side: Callable[[], Any]) -> bool:
@@ -370,13 +386,14 @@ def run_step(
     if referee.stdout.tell():
         referee.stdout.seek(0)
         referee.stdout.truncate()
-    referee.stopped = False
+    referee.stopped = ""
+    referee.caught.clear()
     began = time.perf_counter()
     try:
         wrong = step.run(known, candidate, referee)
-        if referee.stopped and not wrong.text and not speaks_of_stopping(step, known):
+        if referee.stopped and not wrong.text and not speaks_of_stopping(referee.stopped, step, known):
             # `all(map(answer, ...))` took it for the end of what there is to test
-            wrong = TestFailure("StopIteration: raised by the answer", "computation")
+            wrong = TestFailure(f"{referee.stopped}: raised by the answer", "computation")
     except ImportError as error:
         if (
             "said" not in error.__dict__ and error.name not in ANSWER_MODULE_NAMES
@@ -388,12 +405,22 @@ def run_step(
     return wrong, time.perf_counter() - began
 
 
-def speaks_of_stopping(step: RefereeStep, known: dict[str, Any]) -> bool:
-    """Whether a step expects StopIteration, itself, in a function that it calls, or as the end of an example."""
-    if (step.spec.get("raises") or "").startswith("StopIteration"):
+def caught_failure(referee: RefereePeer, may_catch: bool) -> TestFailure:
+    """An assertion that failed and that the answer caught, as what is wrong with a test that seems to pass."""
+    if not referee.caught:
+        return TestFailure()
+    if may_catch:
+        referee.own_word = True
+        return TestFailure()
+    return TestFailure(f"{next(iter(referee.caught.values()))} (the answer caught this)", "comparison")
+
+
+def speaks_of_stopping(stopped: str, step: RefereeStep, known: dict[str, Any]) -> bool:
+    """Whether a step expects such an exception, itself, in a function that it calls, or as the end of an example."""
+    if (step.spec.get("raises") or "").startswith(stopped):
         return True
     called = [known[name].__code__ for name in step.names if isinstance(known.get(name), types.FunctionType)]
-    return "StopIteration" in step.names or "StopIteration" in set(looked_up_names(called))
+    return not WORDS_OF_ENDING[stopped].isdisjoint({*step.names, *looked_up_names(called)})
 
 
 def forked() -> int:
@@ -449,7 +476,8 @@ def main(fds: list[int]) -> None:
     channel = forked_for_answer(engine, fds[0], tests.cpu_limit)
     try:
         referee.connect(channel)
-        report = judge(referee, engine.receive()[0], tests)
+        code, referee.withholds = engine.receive()
+        report = judge(referee, code, tests)
     except BaseException as error:
         report = {"unable": f"the referee failed: {exception_text(error)}"}
     engine.send([report])

@@ -8,8 +8,9 @@ import types
 import weakref
 
 from steelyard.verifiers.python.guest.objects import ObjectPeer, is_twin
+from steelyard.verifiers.python.guest.sharing import IS_CHANGED, IS_KEPT, KeptContainers
 from steelyard.verifiers.python.guest.values import NARROWED_TYPES, ValueEncoder, snapshot, standard_module
-from steelyard.verifiers.python.guest.wire import OversizedValueError
+from steelyard.verifiers.python.guest.wire import OversizedValueError, exception_text, is_failed_assertion
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +31,12 @@ ARITHMETIC = frozenset(
 )
 """Operations whose plain results are refused where plain data went in: beside the answer they are judged again."""
 ITERATION = frozenset({"anext", "aiter", "await", "iter", "next"})
+WORDS_OF_ENDING = {
+    "StopIteration": frozenset({"StopIteration"}),
+    "StopAsyncIteration": frozenset({"StopAsyncIteration"}),
+    "CancelledError": frozenset({"CancelledError", "cancel", "return_exceptions"}),
+}
+"""Exceptions that end a loop or a task without failing it, and the words of tests that expect one."""
 FUNCTION_KINDS = frozenset({"builtin_function_or_method", "function", "type"})
 PLAIN_TYPES = (bool, bytes, complex, float, int, str, type(None))
 
@@ -50,8 +57,8 @@ class RefereePeer(ObjectPeer):
         """Whether an object of the answer's had a say."""
         self.crossed = True
         """Whether every value so far crossed as plain data, and no other object was asked for anything."""
-        self.stopped = False
-        """Whether a function of the answer's raised StopIteration, which looks as if there were no more to test."""
+        self.stopped = ""
+        """An exception of the answer's that looks as if there were no more to test, if one was raised."""
         self.has_met_objects = False
         """Whether an object of the answer's, other than a function or a class, was ever in the tests' hands."""
         self.keeps_arguments = False
@@ -63,6 +70,16 @@ class RefereePeer(ObjectPeer):
         """Names of the answer's constants that do not fit into a message."""
         self.changed: dict[int, tuple[Any, Any]] = {}
         """What the answer changed in place, by address, with what it held before."""
+        self._shared = KeptContainers()
+        self.is_diverged = False
+        """Whether a list or the like that both sides hold is not the same on both any more."""
+        self.catches_assertions = False
+        """Whether the answer gave the tests a class of exceptions that their own failed assertions belong to."""
+        self.caught: dict[int, str] = {}
+        """Assertions of the tests that failed where the answer could catch that, by the number of what it had called."""
+        self._changes = 0
+        self.altered = False
+        """Whether a function that returned a value, or raised, changed what it was given."""
 
     def new_thread(self, number: int) -> int:
         return number
@@ -77,6 +94,7 @@ class RefereePeer(ObjectPeer):
         for container, content in changed:
             before = snapshot(container)
             if not is_same_content(before, content):
+                self._changes += 1
                 self.changed.setdefault(id(container), (container, before))
 
     def show(self, text: str) -> None:
@@ -91,6 +109,13 @@ class RefereePeer(ObjectPeer):
     def sent(self, encoder: ValueEncoder) -> None:
         if encoder.narrowed:
             self.crossed = False
+
+    def note_sharing(self, sharing: list[Any], containers: list[Any]) -> None:
+        said = sharing[0] if sharing and type(sharing[0]) is int else 0
+        if said & IS_CHANGED:
+            self.is_diverged |= self._shared.is_any_held()
+        if said & IS_KEPT:
+            self._shared.add(containers)
 
     def lend(self, thing: Any, encoder: ValueEncoder, depth: int) -> Any:
         if isinstance(thing, RemoteObject):
@@ -134,7 +159,9 @@ class RefereePeer(ObjectPeer):
         if mark == "x":
             return self.borrowed_exception(held, decoder)
         if mark in ("K", "X", "kx"):
-            return self.borrowed_exception_class(mark, held)
+            kind = self.borrowed_exception_class(mark, held)
+            self.catches_assertions |= issubclass(AssertionError, kind)
+            return kind
         if mark in ("N", "E"):
             return self.borrowed_record(mark, held, decoder)
         if mark == "kr":
@@ -165,10 +192,25 @@ class RefereePeer(ObjectPeer):
         """Do what an answer asks with something that a test handed over."""
         deed, given, by_name, number = request
         if deed == "next" and number in self._iterators:
-            return self.serve(lambda: next(self._kept[number]), [], [])
+            return self.serve(self._watched(number, lambda: next(self._kept[number])), [], [])
         if deed == "call" and number in self._callable:
-            return self.serve(self._kept[number], given, by_name)
+            return self.serve(self._watched(number, self._kept[number]), given, by_name)
         raise self.gone("asked for something that it was not given")
+
+    def _watched(self, number: int, function: Any) -> Any:
+        """A function of the tests; we remember an assertion that fails in it until it is called again without that."""
+
+        def call(*positional: Any, **named: Any) -> Any:
+            try:
+                value = function(*positional, **named)
+            except BaseException as error:
+                if is_failed_assertion(error):
+                    self.caught[number] = exception_text(error)
+                raise
+            self.own_word |= self.caught.pop(number, None) is not None
+            return value
+
+        return call
 
     def refused(self, why: str) -> list[Any]:
         self.crossed = False
@@ -183,14 +225,23 @@ class RefereePeer(ObjectPeer):
         released = []
         if self._released and not self.always_describes:
             released, self._released = [list(self._released)], set()
+        if self._shared and self._shared.take_changes():
+            self.is_diverged = True
+        before = self._changes
+        if deed in ("exit", "aexit") and is_failed_assertion(operands[1]):
+            self.caught[-1] = exception_text(operands[1])
         try:
             value = self.request(deed, operands, named, *released)
         except OversizedValueError:
             self.crossed = False
             raise
-        except StopIteration:
-            self.stopped |= deed not in ITERATION and not about(operands[0], "_helps")
+        except BaseException as error:
+            self.altered |= self._changes != before
+            ending = next((above.__name__ for above in type(error).__mro__ if above.__name__ in WORDS_OF_ENDING), "")
+            if ending == "CancelledError" or (deed not in ITERATION and not about(operands[0], "_helps")):
+                self.stopped = self.stopped or ending
             raise
+        self.altered |= self._changes != before and value is not None
         if deed == "call":
             self._weigh_call(operands, named, value)
         else:

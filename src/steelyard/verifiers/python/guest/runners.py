@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import contextlib
 import copy
@@ -16,8 +17,9 @@ import unittest.mock  # loaded before the answer is, so that its classes are kno
 from importlib import metadata
 from typing import NamedTuple, Protocol
 
-from steelyard.verifiers.python.guest.fairness import ComparisonJudge
-from steelyard.verifiers.python.guest.test_rewriter import TESTS_FILE, fair_code
+from steelyard.verifiers.python.guest.fairness import SKIPPING_FILES, ComparisonJudge, codes_of
+from steelyard.verifiers.python.guest.test_names import bound_names
+from steelyard.verifiers.python.guest.test_rewriter import STAR_IMPORT, TESTS_FILE, fair_code
 from steelyard.verifiers.python.guest.wire import MessageSocket, TestFailure, exception_text, failure_cause, short_repr
 
 TYPE_CHECKING = False
@@ -46,6 +48,25 @@ try:
 except ImportError:  # only files in pytest's style need it
     HAS_PYTEST = False
 
+_part_of_test = unittest.case._Outcome.testPartExecutor  # type: ignore[attr-defined]
+_ShouldStop: Any = unittest.case._ShouldStop  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def _watched_part(self: Any, test_case: Any, subTest: bool = False) -> Iterator[None]:  # noqa: N803  the name is unittest's
+    """A part of a test of unittest's; what tells unittest to stop without failing counts only if it comes from there."""
+    with _part_of_test(self, test_case, subTest):
+        try:
+            yield
+        except _ShouldStop as error:
+            *_, code = codes_of(error.__traceback__)
+            if not code.co_filename.endswith(SKIPPING_FILES):
+                raise AssertionError("the answer raised an exception of unittest's own") from None
+            raise
+
+
+# before the first look at what an answer must not change
+unittest.case._Outcome.testPartExecutor = _watched_part  # type: ignore[attr-defined]
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has a dict there unless it is the first
 """The builtins of our functions, safe from temporary changes by an answer."""
 TESTS_MODULE = "test_answer"
@@ -436,7 +457,8 @@ class StepRunner:
     def __init__(self, steps: list[dict[str, Any]], entry_point: str, judge: ComparisonJudge) -> None:
         self._entry_point = entry_point
         self._judge = judge
-        functions = judge.functions()
+        # the names of the answer that tests use are there from the beginning
+        functions = {**judge.functions(), STAR_IMPORT: lambda *_: None}
         # before the answer is loaded, which may give other meanings to them
         self._builtins = dict(vars(builtins))
         self._steps = []
@@ -445,7 +467,8 @@ class StepRunner:
             mode = "eval" if "left" in step else "single" if "want" in step else "exec"
             sources = [step[key] for key in ("left", "right", "source") if key in step]
             codes = [fair_code(source, functions, mode) for source in sources]
-            self._steps.append((step, codes))
+            binds = bound_names([ast.parse(source) for source in sources])
+            self._steps.append((step, codes, binds))
             self._names.update(name for code in codes for name in looked_up_names(code) if not hasattr(builtins, name))
         self._names -= {"__builtins__", "__name__"}
 
@@ -455,8 +478,9 @@ class StepRunner:
         given: dict[str, Any] = {}
         if self._entry_point and self._entry_point not in vars(answer):
             return f"the answer does not define {self._entry_point}"
-        for number, (step, codes) in enumerate(self._steps):
-            for name in self._names & vars(answer).keys():
+        own: set[str] = set()
+        for number, (step, codes, binds) in enumerate(self._steps):
+            for name in (self._names & vars(answer).keys()) - own:
                 # what the answer changes is seen, unless the tests have given the name to something of theirs
                 if name not in known or known[name] is given.get(name):
                     known[name] = given[name] = vars(answer)[name]
@@ -465,6 +489,7 @@ class StepRunner:
                 wrong = self._run_step(step, codes, known)
             except BaseException as error:
                 wrong = self._raised(error)
+            own |= binds
             self._judge.stay()
             if hidden := self._judge.hidden_failure():
                 wrong = TestFailure(hidden, "comparison")

@@ -9,6 +9,8 @@ import ast
 import types
 import warnings
 
+from steelyard.verifiers.python.guest.test_names import is_star_import
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -17,6 +19,7 @@ TESTS_FILE = "test_answer.py"
 """The file name in the code of tests; there is no such file."""
 COMPARE, ENTER, HOLDS, LEAVE, SAME, TRUTH = "\0compare", "\0enter", "\0holds", "\0leave", "\0same", "\0truth"
 CHAIN, LOOK_UP, MATCH, METHOD, SEEK = "\0chain", "\0look up", "\0match", "\0method", "\0seek"
+STAR_IMPORT = "\0star import"
 """Placeholders of our functions in the code of tests until it is compiled: a name could be redefined."""
 EQUALITY_ASSERTIONS = {
     *("assertEqual", "assertEquals", "assertAlmostEqual", "assertListEqual", "assertTupleEqual", "assertSetEqual"),
@@ -58,6 +61,12 @@ class _AssertionRewriter(ast.NodeTransformer):
             node.body.insert(int(has_docstring), ast.Expr(_call(ENTER, ast.Constant(node.name))))
             node.body.append(ast.Expr(_call(LEAVE)))
         return node
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
+        if not is_star_import(node):
+            return node
+        scope = ast.Call(ast.Name("globals", ast.Load()), [], [])
+        return ast.copy_location(ast.Expr(_call(STAR_IMPORT, ast.Constant(node.module), scope)), node)
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         test = node.test

@@ -185,6 +185,10 @@ class ValueDecoder:
             return self._known(held)
         if tag in _READERS:
             return _READERS[tag](self, held)
+        return self.borrow(tag, held)
+
+    def borrow(self, tag: str, held: Any) -> Any:
+        """What a reference of the other side stands for."""
         return self._borrow(tag, held, self)
 
     def container(self, made: Any, held: Any) -> Any:
@@ -458,6 +462,12 @@ def _numpy_array(decoder: ValueDecoder, held: Any) -> Any:
     return numpy.array(items, dtype=kind)
 
 
+def _read_type(decoder: ValueDecoder, held: Any) -> Any:
+    kind = data_type(held)
+    # which exceptions the other side names may matter to whoever reads this
+    return decoder.borrow("X", held) if issubclass(kind, BaseException) else kind
+
+
 CONTAINER_TAGS: dict[type, str] = {
     list: "l",
     dict: "d",
@@ -542,5 +552,5 @@ _READERS: dict[str, Callable[[ValueDecoder, Any], Any]] = {
     "tz": lambda decoder, held: datetime.timezone(*map(decoder.decode, held)),
     "T": _read_text,
     "n": _numpy_array,
-    "type": lambda _, held: data_type(held),
+    "type": _read_type,
 }

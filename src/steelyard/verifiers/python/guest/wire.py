@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
 import sys
 from _thread import _local, allocate_lock, get_ident
@@ -287,6 +288,23 @@ def class_failure_cause(kind: type) -> TestFailureCause:
     if issubclass(kind, MemoryError):
         return "memory"
     return "computation" if kind in COMPUTATION_ERRORS else "exception"
+
+
+CATCHING_TESTS_PATTERN = re.compile(
+    r"\bexcept\b|suppress\(|AssertionError|\braises\b.*\n\s*(?:async )?def |TypeEqualityFunc"
+)
+
+
+def may_catch(tests: str) -> bool:
+    """Whether an assertion may fail in these tests without failing one of them."""
+    return CATCHING_TESTS_PATTERN.search(tests) is not None
+
+
+def is_failed_assertion(error: object) -> bool:
+    """Whether an exception says that an assertion of the tests failed."""
+    if not isinstance(error, BaseException) or "said" in error.__dict__:
+        return False
+    return isinstance(error, AssertionError) or is_pytest_outcome(error)
 
 
 def is_pytest_outcome(error: BaseException) -> bool:
