@@ -1084,7 +1084,7 @@ add(
     "r = []\ndef f(x):\n    r.append(x)\n    return list(r)\n",
 )
 # nan, inf
-for n, t in {
+for n, (style, tests) in {
     "approx nan_ok": (
         "pytest",
         "import pytest\nfrom answer import f\ndef test_a():\n    assert f(1) == pytest.approx(2.0)\n",
@@ -1104,7 +1104,7 @@ for n, t in {
         "complex('nan')",
         "__import__('decimal').Decimal('nan')",
     ):
-        add("nan and infinity", f"{n} {v}", t[0], t[1], f"def f(x): return {v}\n")
+        add("nan and infinity", f"{n} {v}", style, tests, f"def f(x): return {v}\n")
 D = "_r = []\ndef f(): return _r\n"
 add("shared results", "default list", "asserts", "x = f()\nx.append(1)\nassert f() == []\n", D)
 add("shared results", "default list, pytest", "pytest", pytest_file(["x = f()\nx.append(1)\nassert f() == []"]), D)

@@ -27,7 +27,9 @@ def _closed() -> Iterator[None]:
     LOOP.close()
 
 
-def refereed(code: str, tests: str, *, entry_point: str = "", timeout_secs: float = 20) -> tuple[Finding, tuple[str, ...]]:
+def refereed(
+    code: str, tests: str, *, entry_point: str = "", timeout_secs: float = 20
+) -> tuple[Finding, tuple[str, ...]]:
     case = Case(
         id="one",
         prompt="one",
@@ -865,5 +867,7 @@ def test_a_set_is_read_in_the_order_that_it_has_at_home(made: str) -> None:
     # an answer that relies on that order is right or wrong with us as it is elsewhere
     expected = tuple(eval(made))
     for tests in (f"assert in_order({made}) == {expected}", f"assert tuple(given()) == {expected}"):
-        finding, _ = refereed(f"def in_order(items):\n    return tuple(items)\ndef given():\n    return {made}\n", tests)
+        finding, _ = refereed(
+            f"def in_order(items):\n    return tuple(items)\ndef given():\n    return {made}\n", tests
+        )
         assert not finding.label, finding.reason

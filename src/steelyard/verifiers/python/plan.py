@@ -155,7 +155,8 @@ def _sources(plan: PythonTestPlan) -> list[str]:
     """The text of the tests, in parts that can be parsed."""
     if plan.file:
         return [plan.source]
-    return [step[key] for step in plan.steps for key in ("source", "left", "right") if key in step]
+    comparisons = [f"({step['left']}) == ({step['right']})" for step in plan.steps if "left" in step]
+    return [*(step["source"] for step in plan.steps if "source" in step), *comparisons]
 
 
 def _makes_code(node: ast.AST) -> bool:
