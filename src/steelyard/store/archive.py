@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -25,7 +26,13 @@ from steelyard.store.database import (
     sql_string,
 )
 from steelyard.store.journal import COPY_MANIFEST_FILE, USUAL_JOURNAL_LINE_BYTES
-from steelyard.store.parquet import PARQUET_COPY_OPTIONS, CopiedRun, FactScorer, copied_runs, is_name_in_path
+from steelyard.store.parquet import (
+    PARQUET_COPY_OPTIONS,
+    CopiedRun,
+    FactScorer,
+    copied_runs,
+    is_name_in_path,
+)
 from steelyard.store.run_folders import no_runs_message, unknown_run_folders
 from steelyard.store.run_index import DESCRIPTION_FILES, current_runs, indexed_run, run_row, run_state, write_run_index
 
@@ -53,10 +60,12 @@ class RunDatabase:
     """Many runs as the tables of a read-only database."""
 
     def __init__(
-        self, database: duckdb.DuckDBPyConnection, warnings: Sequence[str], runs: Sequence[CopiedRun] = ()
+        self, database: duckdb.DuckDBPyConnection, warnings: Sequence[str], runs: Sequence[CopiedRun], scratch: Path
     ) -> None:
         self._database = database
         self._runs = runs
+        self.scratch = scratch
+        """A folder that the database may write to."""
         self.warnings = tuple(warnings)
         """Which runs are not in the tables, and why."""
 
@@ -75,11 +84,32 @@ class RunDatabase:
 
     def copy(self, sql: str, path: Path) -> None:
         """Write the answer to one SELECT as Parquet, to the file that the archive was opened for."""
-        # a file beside it would be another file
-        how = f"{PARQUET_COPY_OPTIONS}, USE_TMP_FILE false"
         question = self._question(sql)
         self._wait(lambda: self._database.execute(f"DESCRIBE {question}"))
-        copy = f"COPY ({question}) TO {sql_string(str(_resolved_output_path(path)))} ({how})"
+        # a file beside it would be another file
+        self._write(question, _resolved_output_path(path), f"{PARQUET_COPY_OPTIONS}, USE_TMP_FILE false")
+
+    def copy_attempts(self, path: Path, scratch: Path) -> None:
+        """Write all attempts as Parquet, to the file that the archive was opened for, through files in a folder of the archive.
+
+        The database cannot spill texts that it groups, so facts are split by attempts first, and then a part is grouped at a time.
+        """
+        size = sum(size for run in self._runs for _, size, _ in run.copy.files())
+        parts = min(MAX_ATTEMPT_PARTS, 1 + size // BYTES_PER_ATTEMPT_PART)
+        split, grouped = scratch / "split", list[Path]()
+        if parts > 1:
+            how = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROWS_PER_SPLIT}, PARTITION_BY (part), WRITE_PARTITION_COLUMNS false"
+            self._write(SPLIT_FACTS_SQL.replace("$parts", str(parts)), split, how)
+        for part in sorted(split.glob("*")):
+            grouped.append(scratch / f"{part.name}.parquet")
+            facts = f"read_parquet([{_quoted_paths(part.glob('*'))}], hive_partitioning = false)"
+            self._write(ATTEMPTS_SQL.replace("stored.facts", facts), grouped[-1], PARQUET_COPY_OPTIONS)
+            shutil.rmtree(part)
+        attempts = f"FROM read_parquet([{_quoted_paths(grouped)}])" if grouped else "FROM attempts"
+        self._write(attempts, _resolved_output_path(path), f"{PARQUET_COPY_OPTIONS}, USE_TMP_FILE false")
+
+    def _write(self, query: str, path: Path, how: str) -> None:
+        copy = f"COPY ({query}) TO {sql_string(str(path))} ({how})"
         self._execute(lambda: self._database.execute(copy))
 
     def _question(self, sql: str) -> str:
@@ -255,6 +285,10 @@ def _text_constant(node: dict[str, Any]) -> str | None:
 
 
 ZONED_TIMESTAMP_TYPE = "TIMESTAMP WITH TIME ZONE"
+BYTES_PER_ATTEMPT_PART, MAX_ATTEMPT_PARTS = 8 << 20, 64
+"""Bytes of copies for each part in which attempts are grouped, and the most of these parts."""
+ROWS_PER_SPLIT = 2048
+"""Rows of a part that are written together: those of all parts are in memory."""
 ROWS_PER_FETCH = 1000
 """Rows that are fetched together."""
 MAX_SMALL_ARCHIVE_BYTES = 256 << 20
@@ -305,7 +339,9 @@ def open_run_database(
                 for partitioned in (True, False)
                 if (files := _parquet_files(copied, partitioned=partitioned))
             ]
-            database.execute(FACT_VIEWS_SQL.replace("$facts", " UNION ALL BY NAME ".join(facts)))
+            database.execute(
+                FACT_VIEWS_SQL.replace("$attempts", ATTEMPTS_SQL).replace("$facts", " UNION ALL BY NAME ".join(facts))
+            )
         # a run may be a link to a folder elsewhere
         places = [root.resolve(), scratch, *([copies.resolve()] if copies else [])]
         linked = [run.folder for run in found if not run.folder.startswith(f"{places[0]}/")]
@@ -313,12 +349,12 @@ def open_run_database(
         database.execute(f"SET allowed_directories = [{folders}]")
         if writing:
             database.execute(f"SET allowed_paths = [{sql_string(str(_resolved_output_path(writing)))}]")
-        database.execute(f"SET memory_limit = '{memory}'")
+        database.execute(f"SET memory_limit = '{memory}'; SET partitioned_write_flush_threshold = {ROWS_PER_SPLIT}")
         # every timestamp in the tables is UTC, and now() must be UTC too, whatever the local time zone
         database.execute("SET TimeZone = 'UTC'")
         # what a model wrote may have been pasted into the question
         database.execute("SET enable_external_access = false; SET lock_configuration = true")
-        yield RunDatabase(database, warnings, copied)
+        yield RunDatabase(database, warnings, copied, scratch)
 
 
 def _create_runs_table(database: duckdb.DuckDBPyConnection, runs: Sequence[QueriedRun], scratch: Path) -> None:
@@ -455,9 +491,13 @@ CREATE VIEW cases AS
     critical: 'BOOLEAN', prompt: 'JSON', metadata: 'JSON'}) AS described
   JOIN stored.runs AS runs ON described.filename = runs.place
 """
-FACT_VIEWS_SQL = """
-CREATE VIEW stored.facts AS $facts;
-CREATE VIEW attempts AS
+SPLIT_FACTS_SQL = """
+SELECT * EXCLUDE (key, ask, verifier, tests, code, turns, passed, own_score),
+  hash("case", model, tier, number) % $parts AS part
+FROM stored.facts WHERE counts IS NOT NULL
+"""
+"""What attempts are made of, with a part for each attempt."""
+ATTEMPTS_SQL = """
   SELECT run, "case", suite, model, tier, number,
     coalesce(any_value("at") FILTER (counts AND kind = 'reply'), any_value("at") FILTER (counts)) AS "at",
     any_value(reply) FILTER (counts) AS reply,
@@ -484,7 +524,12 @@ CREATE VIEW attempts AS
     any_value(failure_stage) FILTER (counts) AS failure_stage,
     any_value(failure) FILTER (counts) AS failure
   FROM stored.facts WHERE counts IS NOT NULL
-  GROUP BY run, "case", suite, model, tier, number;
+  GROUP BY run, "case", suite, model, tier, number
+"""
+"""The attempts of some facts."""
+FACT_VIEWS_SQL = """
+CREATE VIEW stored.facts AS $facts;
+CREATE VIEW attempts AS $attempts;
 CREATE VIEW turns AS
   SELECT run, "case", suite, model, tier, number, turn, said.role IS NOT DISTINCT FROM 'user' AS is_user,
     coalesce(said.text, '') AS text, coalesce(said.tool_calls, []) AS tool_calls, coalesce(said.results, []) AS results,

@@ -26,7 +26,7 @@ from steelyard.analysis.attempt_texts import AttemptText, attempt_texts
 from steelyard.engine.results import query
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Case, Cost, EvalSetFile, Fact, Failure, Finding, Reply, RunInfo, Verdict
-from steelyard.store import parquet
+from steelyard.store import archive, parquet
 from steelyard.store.archive import ARCHIVE_MEMORY_LIMITS, open_run_database, question_scope
 from steelyard.store.database import import_duckdb
 from steelyard.store.journal import Journal, StoredRun, create_run
@@ -633,6 +633,28 @@ def test_a_question_about_one_run_copies_no_other(tmp_path: Path) -> None:
     # the columns of a question about a run that is not there come from another
     assert asked("SELECT count(*) FROM attempts WHERE run = 'run-7'", tmp_path) == [(0,)]
     assert asked("SELECT count(DISTINCT run) FROM attempts", tmp_path) == [(3,)]
+
+
+@pytest.mark.parametrize("facts", ["many", "none"])
+def test_attempts_that_are_grouped_in_parts_are_the_same_attempts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: str
+) -> None:
+    found = [
+        fact
+        for number in range(1, 30)
+        for fact in (
+            reply(number=number, key=str(number)),
+            verdict(RIGHT, ask=str(number), number=number),
+        )
+    ]
+    run(tmp_path / "runs" / "one", found if facts == "many" else [])
+    expected = asked("FROM attempts ORDER BY ALL", tmp_path / "runs")
+    assert len(expected) == (29 if facts == "many" else 0)
+    monkeypatch.setattr(archive, "BYTES_PER_ATTEMPT_PART", 1)
+    query.write_query_result(query.ALL_ATTEMPTS, tmp_path / "out.parquet", tmp_path / "runs")
+    path = str(tmp_path / "out.parquet")
+    assert database().execute("FROM read_parquet(?) ORDER BY ALL", [path]).fetchall() == expected
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["out.parquet", "runs"]
 
 
 def test_every_column_of_every_table_is_on_the_page(tmp_path: Path) -> None:

@@ -36,6 +36,10 @@ MAX_SHOWN_QUERY_ROWS = 1000
 """Rows of an answer that a person is shown."""
 
 
+ALL_ATTEMPTS = "SELECT * FROM attempts"
+"""The question whose answer may be as large as all runs; as Parquet, it is written in little memory."""
+
+
 class QueryResult(NamedTuple):
     """The result of a query; its rows are read once, on demand."""
 
@@ -175,7 +179,10 @@ def _write_result_within(
 ) -> tuple[str, ...]:
     writing = path if kind == "parquet" else None
     with open_run_database(root, fact_scores, question=sql, writing=writing, copies=copies, memory=memory) as archive:
-        if kind == "parquet":
+        if sql == ALL_ATTEMPTS and kind == "parquet":
+            with tempfile.TemporaryDirectory(dir=archive.scratch) as scratch:
+                archive.copy_attempts(path, Path(scratch))
+        elif kind == "parquet":
             archive.copy(sql, path)
         else:
             with path.open("w", encoding="utf-8", newline="") as file:

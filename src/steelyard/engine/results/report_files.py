@@ -16,7 +16,7 @@ from steelyard.engine.gate.gate import gate_sides
 from steelyard.engine.gate.sides import side
 from steelyard.engine.results.attempt_tables import stored_attempt_table
 from steelyard.engine.results.labels import with_judged_rates
-from steelyard.engine.results.query import write_query_result
+from steelyard.engine.results.query import ALL_ATTEMPTS, write_query_result
 from steelyard.engine.results.stored_results import StoredResults, stored_attempts, stored_results
 from steelyard.engine.run import Run
 from steelyard.engine.tiers import tier_runs
@@ -202,7 +202,7 @@ def _write_attempts(path: Path, stored: StoredRun, scoring: ScoringOverrides) ->
     """Write the table of attempts that a query would see, a row each."""
     if scoring.rule:
         raise InputError(f"{path}: a table of attempts has the scores of the run's own rule; leave --rule out")
-    write_query_result("SELECT * FROM attempts", path, stored.folder)
+    write_query_result(ALL_ATTEMPTS, path, stored.folder)
 
 
 def _write_by_model(path: Path, name: str, results: RunResults) -> list[Path]:
