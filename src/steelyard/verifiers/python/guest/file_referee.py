@@ -29,7 +29,7 @@ from steelyard.verifiers.python.guest.referee import (
     looked_up_names,
 )
 from steelyard.verifiers.python.guest.remote import WORDS_OF_ENDING, RefereePeer, RemoteObject, put
-from steelyard.verifiers.python.guest.runners import TESTS_MODULE, received_job, run_pytest
+from steelyard.verifiers.python.guest.runners import TESTS_MODULE, received_job, run_pytest, tests_file
 from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES, is_star_import, take_names
 from steelyard.verifiers.python.guest.test_rewriter import EQUALITY_ASSERTIONS, TESTS_FILE
 from steelyard.verifiers.python.guest.values import ValueDecoder
@@ -213,7 +213,7 @@ class RefereedFile:
         self._shares_process |= handed
         peer.crossed, peer.own_word = True, False
         module = sys.modules[TESTS_MODULE] = types.ModuleType(TESTS_MODULE)
-        module.__file__ = os.path.join(os.getcwd(), TESTS_FILE)
+        module.__file__ = tests_file(self._job["source"])
         vars(module)[COMPARISON_NAME] = lambda left, right: is_equal_or_says(peer, left, right)
         vars(module)[BOTH_SIDES_NAME] = self._both_sides
         vars(module)[STAR_IMPORT_NAME] = functools.partial(take_names, answer, vars(answer)["__all__"])

@@ -257,7 +257,8 @@ class IntrospectionGuard:
         is_harness = _is_harness(caller.co_filename)
         if called.co_name in CALLED_UNNAMED or (is_harness and "/pluggy/" in caller.co_filename):
             return True
-        if is_harness and called.co_name.startswith(("<", "__")):
+        # unittest finds a test by the text of its name: `runTest` is that of an example in a docstring
+        if is_harness and (called.co_name.startswith(("<", "__")) or called.co_name == "runTest"):
             return True
         words = self._test_words if caller.co_filename == TESTS_FILE else caller.co_names
         return any(part in words for part in called.co_qualname.split("."))

@@ -74,6 +74,8 @@ NEEDS_TESTS_MODULE_PATTERN = re.compile(
     r"pickle|shelve|test_answer|sys\.modules|multiprocessing|ProcessPool|\{__name__\}|__name__ ?[+%]"
 )
 """Tests that must be found by the name of their module; the others are not found."""
+COMPARED_FILE_PATTERN = re.compile(r"(?:[=!]=|,)\s*__file__\b|\b__file__\s*[=!]=")
+"""Tests that compare the name of their file with that in a warning, a traceback or a frame."""
 PYTEST_OPTIONS = (
     *("-s", "--noconftest", "-c", "pytest.ini", "--assert=plain", "-p", "no:terminal"),
     *("-p", "no:legacypath", "-p", "no:faulthandler"),
@@ -204,10 +206,15 @@ def death(status: int, used: Any) -> TestFailure:
     return TestFailure(f"died before the verdict, {how}", "death")
 
 
+def tests_file(source: str) -> str:
+    """The `__file__` of the tests: as warnings and tracebacks name it, where tests compare the two, else a whole path."""
+    return TESTS_FILE if COMPARED_FILE_PATTERN.search(source) else os.path.join(os.getcwd(), TESTS_FILE)
+
+
 def empty_tests_module(source: str) -> types.ModuleType:
     """The tests as a module that no answer finds, with builtins that no answer changes."""
     module = types.ModuleType(TESTS_MODULE)
-    module.__file__ = os.path.join(os.getcwd(), TESTS_FILE)
+    module.__file__ = tests_file(source)
     module.__dict__["__builtins__"] = dict(vars(builtins))
     if NEEDS_TESTS_MODULE_PATTERN.search(source):
         sys.modules[TESTS_MODULE] = module
