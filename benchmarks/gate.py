@@ -2,8 +2,8 @@
 
     python benchmarks/gate.py [--cases 1000] [--attempts 10]
 
-The floor is a Python that imports numpy, msgspec and asyncio and does nothing. A run folder costs reading its journal;
-a report or a baseline costs its counts alone.
+The floor is a Python that imports numpy and msgspec and does nothing; beside it are a Python that does nothing at all, and numpy alone. A run folder
+costs reading its journal; a report or a baseline costs its counts alone. Compiled modules are kept between commands, as after an installation.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Test, TestOutcome, Verdict, digest
 from steelyard.store.journal import create_run
 
-BAR = 1.0
+BAR = 0.5
 """CPU seconds that a decision may take."""
-REPEATS = 5
+REPEATS = 7
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 class Cost(NamedTuple):
@@ -42,15 +43,18 @@ def main() -> int:
         baseline(options.cases, 3 * options.attempts)
         stored_run(options.cases, options.attempts)
         steelyard = [sys.executable, "-m", "steelyard.cli", "gate", "--baseline", "main", "--current"]
-        floor = measured([sys.executable, "-c", "import numpy, msgspec, asyncio"])
+        bare, numpy, floor = (
+            measured([sys.executable, "-c", code]) for code in ("pass", "import numpy", "import numpy, msgspec")
+        )
         counts = measured([*steelyard, "steelyard-baselines/now.json"])
         journal = measured([*steelyard, "run"])
     print(f"gate of {options.cases:,} cases, {options.attempts} attempts each, against {3 * options.attempts}")
-    print(f"floor (imports)      {floor.seconds:6.2f} CPU s  {floor.megabytes:5.0f} MB")
+    for name, cost in (("bare Python", bare), ("numpy", numpy), ("floor: with msgspec", floor)):
+        print(f"{name:20} {cost.seconds:6.2f} CPU s  {cost.megabytes:5.0f} MB")
     for name, cost in (("counts of a baseline", counts), ("journal of a run", journal)):
         ratio = cost.seconds / floor.seconds
         print(f"{name:20} {cost.seconds:6.2f} CPU s  {cost.megabytes:5.0f} MB  {ratio:.1f} times the floor")
-    print(f"bar of {BAR:g} CPU s: {'met' if max(counts.seconds, journal.seconds) < BAR else 'missed'}")
+    print(f"bar of {BAR:g} CPU s: {'met' if max(counts.seconds, journal.seconds) <= BAR else 'missed'}")
     return 0
 
 
@@ -58,7 +62,7 @@ def measured(command: list[str]) -> Cost:
     """The least of several runs, by the CPU time of the process and its children."""
     costs = []
     for _ in range(REPEATS):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
         _, status, usage = os.wait4(process.pid, 0)
         if os.waitstatus_to_exitcode(status) not in (0, 1):
             raise SystemExit(f"{' '.join(command)} failed")

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from itertools import product, starmap
 from statistics import NormalDist
 from typing import NamedTuple
@@ -430,7 +431,7 @@ def row(cell: Cell, *, repeats: int, seed: int) -> list[str]:
     return shown
 
 
-def main() -> None:
+def main() -> int:
     asked = argparse.ArgumentParser()
     asked.add_argument("--repeats", type=int, default=2000)
     asked.add_argument("--cases", default="20,50,150")
@@ -454,10 +455,18 @@ def main() -> None:
         heads += [f"{way.label}: regressed / not / cannot tell", "attempts: mean, median, 90%"]
         heads += ["saved"] if place else []
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
+    failed = 0
     with ProcessPoolExecutor(options.jobs) as pool:
-        for shown in pool.map(partial(row, repeats=options.repeats, seed=options.seed), cells):
-            print(f"| {' | '.join(shown)} |", flush=True)
+        rows = [pool.submit(row, cell, repeats=options.repeats, seed=options.seed) for cell in cells]
+        for cell, found in zip(cells, rows, strict=True):
+            if error := found.exception():
+                # the other cells took minutes, and are not lost for this one
+                failed += 1
+                print(f"{cell.suite}, {cell.cases}, {cell.baseline}, {cell.change}: {error!r}", file=sys.stderr)
+                continue
+            print(f"| {' | '.join(found.result())} |", flush=True)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

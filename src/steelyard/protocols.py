@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from steelyard.errors import Problem
 from steelyard.records import (
@@ -25,6 +24,9 @@ from steelyard.records import (
     WitnessResult,
     settings_as,
 )
+
+if TYPE_CHECKING:
+    import socket
 
 StreamMode = Literal["auto", "on", "off"]
 """Whether answers are streamed: always, never, or where a long answer could meet a time-out of something between."""

@@ -8,7 +8,7 @@ import random
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from steelyard.stats.multiplicity import holm
+from steelyard.stats.multiplicity import boundary_levels, holm
 
 WORKED = [0.001, 0.008, 0.039, 0.041, 0.042, 0.06, 0.074, 0.205, 0.212, 0.216]
 
@@ -44,3 +44,9 @@ def test_adjusting_never_makes_a_p_value_smaller_or_more_than_one() -> None:
 def test_what_is_no_probability_is_refused(value: float) -> None:
     with pytest.raises(ValueError, match="p-value"):
         holm([0.5, value])
+
+
+def test_a_look_that_knows_nothing_new_is_made_at_what_it_spends() -> None:
+    alone = boundary_levels((1.0, 2.0), (0.01, 0.02))
+    with_repeated = boundary_levels((1.0, 1.0, 2.0, 2.0 + 1e-12), (0.01, 0.005, 0.02, 0.003))
+    assert with_repeated == (alone[0], 0.005, alone[1], 0.003)

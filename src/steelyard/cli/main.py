@@ -63,8 +63,8 @@ class _VersionAction(argparse.Action):
         parser.exit()
 
 
-def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
-    """The parser of all commands; each is explained by its docstring."""
+def command_parser(commands: Mapping[str, Command], asked: str = "") -> argparse.ArgumentParser:
+    """The parser of all commands; each is explained by its docstring. If one is asked for, only that one has its options."""
     parser = _OneLineErrorParser(
         prog="steelyard",
         description="Measure how good the output of language models is, and whether a difference between two of them is real.",
@@ -81,7 +81,8 @@ def command_parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
             name, help=about, description=about, epilog=command.epilog, formatter_class=_HelpFormatter
         )
         sub.set_defaults(command=command.function)
-        command.add_options(sub)
+        if asked not in commands or asked == name:
+            command.add_options(sub)
     return parser
 
 
@@ -144,6 +145,9 @@ def apply_configured_defaults(parser: argparse.ArgumentParser, arguments: list[s
         # otherwise a file could allow itself
         print_to_stderr(f"warning: {config or 'steelyard.toml'}: allow_code is for the command line alone")
     known = {action.dest for sub in _subparsers(parser) for action in sub._actions}
+    if set(in_file) - known:
+        # a setting may be one of another command
+        known = {action.dest for sub in _subparsers(command_parser(COMMANDS)) for action in sub._actions}
     for name in sorted(set(in_file) - known):
         from steelyard.errors import did_you_mean
 
@@ -328,7 +332,7 @@ def _concluded(arguments: list[str], is_stopped: Callable[[], bool]) -> int:
     try:
         check_memory_limits()
         _check_arguments(arguments)
-        commands = command_parser(COMMANDS)
+        commands = command_parser(COMMANDS, next(iter(arguments), ""))
         if {"-h", "--help"}.isdisjoint(arguments):
             apply_configured_defaults(commands, arguments)
         options = parse_options(commands, arguments)

@@ -40,6 +40,8 @@ NODES_PER_PANEL, PANEL_STEPS = 12, 4.0
 """Where the chance of no decision so far is computed: so many places in a panel, whose width is so many standard deviations of a step."""
 INTEGRATION_RANGE_DEVIATIONS = 10
 """Standard deviations beyond which it counts as 0."""
+MIN_INFORMATION_GROWTH = 0.0005
+"""A look that knows more than the one before by a smaller share than this has no step of its own."""
 BOUNDARY_PRECISION_DEVIATIONS = 1e-9
 """How well a boundary is known, in standard deviations."""
 
@@ -131,7 +133,8 @@ def boundary_levels(information: tuple[float, ...], spends: tuple[float, ...]) -
 
     `information` is the inverse of the variance of the estimate at each look, ascending. The chance of having come to a
     look without rejecting is integrated numerically, one look after the other, as Armitage, McPherson and Rowe 1969 do in
-    "Repeated significance tests on accumulating data", Journal of the Royal Statistical Society A 132, 235-244.
+    "Repeated significance tests on accumulating data", Journal of the Royal Statistical Society A 132, 235-244. A look that
+    knows hardly more than the one before is made at the level that it spends, and the others do without it.
 
     >>> [f"{level:.6f}" for level in boundary_levels((1.0, 2.0), (0.025, 0.025))]
     ['0.025000', '0.035376']
@@ -142,6 +145,10 @@ def boundary_levels(information: tuple[float, ...], spends: tuple[float, ...]) -
     # where a sum of steps can be, with the weight of each place: everything begins at 0
     places, weights, reached = np.zeros(1), np.ones(1), 0.0
     for number, (known, spend) in enumerate(zip(information, spends, strict=True), 1):
+        if known - reached < MIN_INFORMATION_GROWTH * known:
+            # the union bound holds whatever the dependence
+            levels.append(spend)
+            continue
         spread, step = math.sqrt(known), math.sqrt(known - reached)
         low, high = -INTEGRATION_RANGE_DEVIATIONS * spread, INTEGRATION_RANGE_DEVIATIONS * spread
         middle = high / 2
@@ -161,7 +168,8 @@ def boundary_levels(information: tuple[float, ...], spends: tuple[float, ...]) -
         if number == len(information):
             break
         # as fine as the narrower of both steps that are integrated over it
-        narrow = min(step, math.sqrt(information[number] - known))
+        later = (each - known for each in information[number:] if each - known >= MIN_INFORMATION_GROWTH * each)
+        narrow = min(step, math.sqrt(next(later, known)))
         further, widths = _quadrature(-INTEGRATION_RANGE_DEVIATIONS * spread, high, PANEL_STEPS * narrow)
         moves = np.exp(-(((further[:, None] - places) / step) ** 2) / 2) / (step * math.sqrt(2 * math.pi))
         places, weights, reached = further, widths * (moves @ weights), known

@@ -8,7 +8,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import inspect
 
-from steelyard.errors import DiskError, DiskFullError, InputError
+from steelyard.errors import DiskError, DiskFullError, InputError, did_you_mean
 from steelyard.store.locks import lock_file
 from steelyard.text import printable
 
@@ -90,6 +90,30 @@ def check_writable(path: Path) -> None:
         fresh.write(path.resolve(), ())
 
 
+def check_text_paths(paths: Iterable[str | Path], suffixes: Iterable[str]) -> None:
+    """Refuse files of a suffix that has no format, and those that cannot be written."""
+    for path in map(Path, paths):
+        if path.suffix not in suffixes:
+            raise InputError(f'{path}: unknown kind of report "{path.suffix}" ({did_you_mean(path.suffix, suffixes)})')
+        check_folder(path)
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a file that cannot be written."""
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
+    check_writable(path)
+
+
+def write_texts(paths: Iterable[str | Path], texts: Mapping[str, str]) -> list[Path]:
+    """Write to each file the text of its suffix; returns what was written."""
+    check_text_paths(paths, texts)
+    written = [Path(path) for path in paths]
+    for path in written:
+        write_file(path, texts[path.suffix])
+    return written
+
+
 @contextmanager
 def explain_write_errors(folder: Path) -> Iterator[None]:
     """Say in one sentence why a folder cannot be written."""
@@ -137,7 +161,11 @@ class TolerantDecoder(Generic[Content]):
 
     def __init__(self, type_: Any) -> None:
         self._type = type_
-        self._strict: msgspec.json.Decoder[Content] = msgspec.json.Decoder(type_)
+
+    @cached_property
+    def _strict(self) -> msgspec.json.Decoder[Content]:
+        # the facts of a journal take 10 ms to prepare for, and most commands read none
+        return msgspec.json.Decoder(self._type)
 
     @cached_property
     def _info(self) -> inspect.Type:

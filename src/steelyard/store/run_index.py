@@ -13,7 +13,6 @@ import struct
 import time
 from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -99,6 +98,8 @@ _decoder = msgspec.msgpack.Decoder(RunIndexFile)
 @functools.cache
 def steelyard_version() -> str:
     """Who has opinions: another version may have others."""
+    from importlib.metadata import version
+
     return version("steelyard")
 
 

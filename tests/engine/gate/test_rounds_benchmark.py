@@ -20,6 +20,8 @@ def assert_same(cell: Cell, repeats: int) -> None:
         Cell("settled", 20, 10, "nothing", WAYS),
         Cell("noisy", 20, 5, "5 points, few", WAYS),
         Cell("weak", 50, 30, "equal model", WAYS[1:], most=10, least=3),
+        # so few cases that a round may ask for nothing new
+        Cell("weak", 2, 5, "nothing", WAYS[2:]),
     ],
     ids=str,
 )

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.engine.gate.gate import GateResult
-from steelyard.engine.results.report_files import check_text_paths, write_texts
 from steelyard.reports.comparison import DECISION_FORMATS, JUDGED_DECISION_FORMATS
 from steelyard.reports.exports.decision import decision_junit, decision_sarif
+from steelyard.store.files import check_text_paths, write_texts
 
 if TYPE_CHECKING:
     # what judges decide needs all that is known of judges, and most gates have none

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from steelyard.comparison.history import HistoryWatch
-from steelyard.engine.results.report_files import check_text_paths, write_texts
 from steelyard.reports.exports.history import HISTORY_FORMATS
+from steelyard.store.files import check_text_paths, write_texts
 
 HISTORY_FORMAT_BY_SUFFIX = {".json": "json", ".md": "markdown", ".txt": "text", ".html": "html"}
 

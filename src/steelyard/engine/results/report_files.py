@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -20,38 +20,21 @@ from steelyard.engine.results.query import ALL_ATTEMPTS, write_query_result
 from steelyard.engine.results.stored_results import StoredResults, stored_attempts, stored_results
 from steelyard.engine.run import Run
 from steelyard.engine.tiers import tier_runs
-from steelyard.errors import InputError, did_you_mean
+from steelyard.errors import InputError
 from steelyard.evalsets.jsonl import case_json_lines
 from steelyard.records import Case, SuiteRule
 from steelyard.reports.html import BaselineReport, HtmlReportData, page
 from steelyard.reports.page import shown_attempts, truncated_text
-from steelyard.store.files import AtomicFiles, check_writable, explain_write_errors, write_file, write_pieces
+from steelyard.store.files import (
+    AtomicFiles,
+    check_folder,
+    check_writable,
+    explain_write_errors,
+    write_file,
+    write_pieces,
+)
 from steelyard.store.journal import StoredRun
 from steelyard.tiers.results import ExperimentAnalysis
-
-
-def check_text_paths(paths: Iterable[str | Path], suffixes: Iterable[str]) -> None:
-    """Refuse files of a suffix that has no format, and those that cannot be written."""
-    for path in map(Path, paths):
-        if path.suffix not in suffixes:
-            raise InputError(f'{path}: unknown kind of report "{path.suffix}" ({did_you_mean(path.suffix, suffixes)})')
-        check_folder(path)
-
-
-def check_folder(path: Path) -> None:
-    """Refuse a file that cannot be written."""
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: the folder {path.parent} does not exist; create it first")
-    check_writable(path)
-
-
-def write_texts(paths: Iterable[str | Path], texts: Mapping[str, str]) -> list[Path]:
-    """Write to each file the text of its suffix; returns what was written."""
-    check_text_paths(paths, texts)
-    written = [Path(path) for path in paths]
-    for path in written:
-        write_file(path, texts[path.suffix])
-    return written
 
 
 def write_cases(path: str | Path, cases: Iterable[Case]) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from steelyard.engine.results.report_files import check_text_paths, write_texts
 from steelyard.reports.charts.svg import chart_files
 from steelyard.reports.charts.tier_details import detail_charts
 from steelyard.reports.charts.tiers import charts
 from steelyard.reports.exports.tier_documents import TIER_DOCUMENT_FORMATS
 from steelyard.reports.tiers import TIER_ANALYSIS_FORMATS
-from steelyard.store.files import AtomicFiles, check_writable, explain_write_errors
+from steelyard.store.files import AtomicFiles, check_text_paths, check_writable, explain_write_errors, write_texts
 from steelyard.tiers.results import ExperimentAnalysis
 
 ANALYSIS_FORMATS = {**TIER_ANALYSIS_FORMATS, **TIER_DOCUMENT_FORMATS}
