@@ -7,21 +7,21 @@ from collections.abc import Sequence
 
 
 def expected_variance(attempts: int, passes: int) -> float:
-    """The variance of one attempt at a case that earlier attempts let one expect, as it is or once it passes half as often.
+    """The most that one attempt at a case may vary by, as it is or once it got worse, given earlier attempts at it.
 
-    The larger of both counts: cases that always pass are where a drop shows first, and only those that seldom pass can tell
-    little of one. At a rate below one half it is the mean of p * (1 - p) over the posterior Beta(passes + 1/2, failures +
-    1/2), so that a case that never passed so far may still vary a little; without any attempts it is that of an even case.
+    A case that passed at all may vary as much as any: one that always passes is where a drop shows first. For one that never
+    passed it is the mean of p * (1 - p) over the posterior Beta(1/2, attempts + 1/2), which falls with the attempts.
 
-    >>> [round(expected_variance(10, passes), 4) for passes in (10, 5, 3, 1, 0)], expected_variance(0, 0)
-    ([0.25, 0.25, 0.1989, 0.108, 0.0398], 0.25)
+    >>> expected_variance(10, 10), expected_variance(10, 1), expected_variance(0, 0)
+    (0.25, 0.25, 0.25)
+    >>> [round(expected_variance(attempts, 0), 4) for attempts in (1, 5, 10, 30)]
+    [0.125, 0.0655, 0.0398, 0.0154]
     """
     if not 0 <= passes <= attempts:
         raise ValueError(f"passes must lie between 0 and the attempts, got {passes}/{attempts}")
-    total = attempts + 1
-    if 2 * passes >= attempts:
+    if passes or not attempts:
         return 0.25
-    return (passes + 0.5) * (attempts - passes + 0.5) / (total * (total + 1))
+    return 0.5 * (attempts + 0.5) / ((attempts + 1) * (attempts + 2))
 
 
 def neyman_attempts(variances: Sequence[float], attempts: int, *, least: int) -> list[int]:
