@@ -18,6 +18,7 @@ SteelyardError
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import ClassVar, Literal, NamedTuple
@@ -213,10 +214,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     >>> did_you_mean("pyton", ["python", "rust"])
     'known: python, rust; did you mean "python"?'
     """
-    from difflib import get_close_matches
-
     words = sorted(known)
-    close = get_close_matches(word[:200], words, n=1)
+    close = difflib.get_close_matches(word[:200], words, n=1)
     listed = f"known: {', '.join(words)}"
     return f'{listed}; did you mean "{close[0]}"?' if close else listed
 
