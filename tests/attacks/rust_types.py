@@ -7,6 +7,7 @@ The honest answer of each case passes here, so it is the attack that fails and n
 from __future__ import annotations
 
 from attacks.rust_more_types import MORE_SCENES
+from attacks.rust_tricks import TRICK_SCENES
 from attacks.type_scene import TypeScene
 from steelyard.records import Case, Expectations
 
@@ -266,8 +267,16 @@ SCENES = {
     ),
 }  # fmt: skip
 QUICK_SCENES = {*SCENES, "converted by collect", "subsets", "names of the standard library", "texts"}
+QUICK_SCENES |= {
+    "what tokens hide",
+    "letters of constants",
+    "words of the prompt",
+    "letters of a signature",
+    "patterns",
+    "methods of asked types",
+}
 """One scene for each rule; `make test-slow` tries the others."""
-SCENES |= MORE_SCENES
+SCENES |= MORE_SCENES | TRICK_SCENES
 
 
 def scene_case(name: str) -> Case:

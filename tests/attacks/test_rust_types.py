@@ -9,6 +9,7 @@ from itertools import islice
 import pytest
 
 from attacks.rust_more_types import READS_MEMORY
+from attacks.rust_tricks import TRICK_SCENES
 from attacks.rust_types import QUICK_SCENES, SCENES, scene_case
 from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Finding
@@ -20,7 +21,7 @@ from support.toolchains import needs
 
 pytestmark = needs("rustc")
 Findings = dict[tuple[str, str], Finding]
-QUICK_ATTACKS = 8
+QUICK_ATTACKS = 4
 """How many attacks of a scene are tried in every run of the tests; `make test-slow` tries all."""
 
 
@@ -51,7 +52,10 @@ def only_the_honest_answer_passes(findings: Findings, name: str) -> None:
     for (scene, attack), finding in findings.items():
         if scene == name and attack != "reads memory":
             passed = is_correct(scene_case(name), finding)
-            assert passed == (attack == "honest"), (attack, finding.label, finding.reason)
+            assert passed or attack != "honest", (name, finding.label, finding.reason)
+            # of what may be honest as well, a pass is at most unproved
+            is_proved = finding.trust != "unproved" or name not in TRICK_SCENES
+            assert (passed and is_proved) == (attack == "honest"), (name, attack, finding.label, finding.reason)
 
 
 @pytest.mark.parametrize("name", sorted(QUICK_SCENES))

@@ -96,6 +96,53 @@ MEANS_PATTERNS = {
     ),
 }  # fmt: skip
 """By language: what in an answer reaches the process that its tests run in, or their files."""
+SHELL_INDIRECTION_PATTERN = re.compile(
+    r"(?:^|[;&|({]|\b(?:then|do|else))[ \t]*(?:[\"']?\$\{?[A-Za-z_@*]|\.[ \t]|\w*[\"'\\]\w)", re.MULTILINE
+)
+"""A command of a shell whose name is in a variable or in quotes, and a file that is read as a script."""
+SHELL_FUNCTION_PATTERN = re.compile(
+    r"(?:^|[;&|{}(])\s*(?:function\s+([^\s(){};]+)|[\"']?([^\s(){};\"'$]+)[\"']?\s*\(\s*\))", re.MULTILINE
+)
+OWN_METHOD_PATTERN = re.compile(
+    r"(?:^|[{,;}])\s*(?:static\s+|async\s+|get\s+)*([A-Za-z_$][\w$]*)\s*(?:\([^()]*\)\s*\{|[:=]\s*(?:async\s*)?(?:function\b|\w+\s*=>|\([^()]*\)\s*=>))"
+)
+"""A method of an object or a class in JavaScript."""
+JUDGING_METHODS = frozenset(
+    (
+        *(
+            "includes",
+            "has",
+            "every",
+            "some",
+            "equals",
+            "isEqual",
+            "indexOf",
+            "find",
+            "findIndex",
+            "filter",
+            "startsWith",
+            "endsWith",
+        ),
+        *(
+            "test",
+            "match",
+            "forEach",
+            "entries",
+            "keys",
+            "values",
+            "slice",
+            "map",
+            "reduce",
+            "localeCompare",
+            "toEqual",
+        ),
+    )
+)
+"""Methods by which tests ask a result of the language's own types whether it is right."""
+CODE_FROM_TEXT_PATTERN = re.compile(
+    r"\b(?:eval|Function|vm|prototype|globalThis|mock|spyOn|setPrototypeOf|defineProperty)\b"
+)
+"""What in tests may change the language itself, or make code out of text."""
 COMPILED_LANGUAGES = ("c", "cpp")
 """Languages whose programs are looked into once they are built."""
 OTHER_MEANS_PATTERN = re.compile(
@@ -110,7 +157,28 @@ def has_means_to_end_tests(case: Case, code: str) -> bool:
         return False
     pattern = MEANS_PATTERNS.get("javascript" if language == "typescript" else language, OTHER_MEANS_PATTERN)
     is_naming_tests = any(name in code for name in CommandSettings.of(case).files)
-    return is_naming_tests or bool(pattern.search(code))
+    return is_naming_tests or bool(pattern.search(code)) or _answers_for_tests(case, code, language)
+
+
+def _answers_for_tests(case: Case, code: str, language: str) -> bool:
+    """Whether an answer defines, unasked, what its tests call to judge it: a command of the shell, or a method of a result."""
+    asked = set(re.findall(r"\w+", " ".join([*(message.text for message in case.messages), case.reference])))
+    tests = "\n".join(CommandSettings.of(case).files.values())
+    if language == "shell":
+        defined = {name for names in SHELL_FUNCTION_PATTERN.findall(code) for name in names if name}
+        called = set(re.findall(r"[^\s;&|(){}]+", tests))
+        return bool(defined & called - asked) or bool(SHELL_INDIRECTION_PATTERN.search(code))
+    if language in ("javascript", "typescript"):
+        named = {*OWN_METHOD_PATTERN.findall(code), *re.findall(r"[\"'`](\w+)[\"'`]", code)}
+        defined = named & JUDGING_METHODS - asked
+        is_proxy = bool(re.search(r"\bProxy\b", code)) and "Proxy" not in asked
+        return is_proxy or bool(defined & set(re.findall(r"\.\s*(\w+)\s*\(", tests)))
+    return False
+
+
+def is_language_left_alone(case: Case) -> bool:
+    """Whether the tests of a case in JavaScript neither change the language's own objects nor make code out of text."""
+    return not any(CODE_FROM_TEXT_PATTERN.search(text) for text in CommandSettings.of(case).files.values())
 
 
 def needs_descriptor_paths(case: Case, code: str) -> bool:

@@ -22,6 +22,7 @@ from steelyard.verifiers.code.extract import canonical_language, extract
 from steelyard.verifiers.code.pairs import check_pairs, finding_by_pairs
 from steelyard.verifiers.code.patches import added_lines, patch_in
 from steelyard.verifiers.command.native import inspect_program, redefined_by_macro
+from steelyard.verifiers.command.node import node_guard
 from steelyard.verifiers.command.output import (
     MAX_COMMAND_OUTPUT_CHARS,
     bad_end_text,
@@ -55,15 +56,6 @@ GIT_APPLY_COMMAND = ("git", "apply", "--whitespace=nowarn", "-")
 GIT_APPLY_ENVIRONMENT = {**workspaces.GIT_ENVIRONMENT, "GIT_DIR": "/nonexistent"}
 """The environment in which a patch is applied: no repository, and none of the settings in the workspace."""
 
-NODE_GUARD_FILE = ".steelyard-guard.cjs"
-NODE_GUARD_COMMAND = f'export NODE_OPTIONS="--require=$PWD/{NODE_GUARD_FILE}"; '
-NODE_GUARD_SOURCE = """
-const assert = require("node:assert");
-const test = require("node:test");
-for (const held of [assert, assert.strict, assert.AssertionError, assert.AssertionError.prototype, test, ...Object.values(test)])
-    if (held && (typeof held === "object" || typeof held === "function")) Object.freeze(held);
-"""
-"""What node loads before an answer, which can then no longer change what assertions and tests do."""
 MISSING_TOOLS_SCRIPT = 'for tool; do command -v "$tool" >/dev/null || echo "$tool"; done'
 """Prints the tools that are not there."""
 
@@ -449,10 +441,12 @@ async def _tested(place: Workspace, case: Case, finding: Finding, code: str, pro
         obstacle = await _rewrite_files(place, {report: ""}, "the build")
         if obstacle:
             return replace(finding, tests=_failed_test(verify.test, obstacle), label=FailureLabel.DIED, reason=obstacle)
-    guard = NODE_GUARD_COMMAND if "node" in _tools(verify.test) else ""
+    guard = node_guard(case, code) if "node" in _tools(verify.test) else None
     if guard:
-        await place.write({NODE_GUARD_FILE: NODE_GUARD_SOURCE})
-    outcome = await _run(place, f"{guard}{verify.test}", case)
+        await place.write(guard.files)
+    outcome = await _run(place, f"{guard.command if guard else ''}{verify.test}", case)
+    if guard and (changed := await guard.changed(place)):
+        return _forged_finding(finding, case, f"changes {changed}, by which the tests judge it")
     printed = await place.read(report, MAX_RESULTS_BYTES + 1) if report else outcome.stdout
     output = proof.without(combined_output(outcome)) if proof else combined_output(outcome)
     finding = replace(finding, output=output[:MAX_COMMAND_OUTPUT_CHARS], test_seconds=outcome.seconds)

@@ -34,6 +34,10 @@ ASKED_TYPE_PATTERN = re.compile(
     r"|`?\b(?P<kind>[A-Z]\w*)(?:<[^`\n]*>)?`?\s+(?:type|struct|enum|class|trait|implementation)\b"
 )
 """How a prompt asks for a type without a word of Rust."""
+IMPORTED_MODULE_NAMES = word_set(
+    "cmp mem iter fmt collections thread time io str char hash ops rc sync cell env fs path process"
+)
+"""Modules of the standard library that tests may take from what the answer imports."""
 OPERATORS_ASKED_PATTERN = re.compile(
     r"PartialEq|PartialOrd|compar(?:e|able|ison)|equal to|operator|arithmetic|scal(?:e|ing|ar)\b|==|!=|[<>]=|`[-+*/%<>!]`"
     r"|\b(?:Add|Sub|Mul|Div|Rem|Neg|Not)\b|(?:\b(?:with|by|and|or|for|supports?|overloads?|implements?)|,) [-+*/%<>]=?[ ,.;)]"
@@ -55,6 +59,8 @@ class AuthorNames(NamedTuple):
 
     words: frozenset[str]
     """Every word of the prompt, the reference and the expected names."""
+    code_words: frozenset[str]
+    """Those that are written as code."""
     types: frozenset[str]
     """The types and traits that an answer is asked to define, by the prompt or by the tests."""
     annotated: frozenset[tuple[str, str]]
@@ -63,8 +69,12 @@ class AuthorNames(NamedTuple):
     """The types of which the prompt or the reference says that they work with others by operators or comparisons."""
     imported: frozenset[str]
     """The names of the standard library that the tests use, take from the answer, and that nobody asks the answer to define."""
+    imported_modules: frozenset[str]
+    """The modules of the standard library that they take from it."""
     signatures: dict[str, StatedSignature]
     """The functions whose signature the prompt states, by their names."""
+    methods: dict[str, str]
+    """The methods whose result the prompt states: its type by their names."""
 
 
 @lru_cache(maxsize=1000)
@@ -76,17 +86,39 @@ def author_names(prompt: str, known: str, tested: str) -> AuthorNames:
     written = {token.text for text in (*spans, known) for token in rust_tokens(text) if token.kind == "word"}
     tests = rust_tokens(tested)
     used = _types_of_tests(tests)
-    types = {name for name in (written | used) - STANDARD_TYPE_NAMES if _is_type_name(name)}
+    codes = (tests, *map(rust_tokens, spans))
+    parameters = {name for code in codes for name in _type_parameters(code)}
+    types = {name for name in written - STANDARD_TYPE_NAMES - parameters if _is_type_name(name) and len(name) > 1}
+    types |= {name for name in used - STANDARD_TYPE_NAMES - parameters if _is_type_name(name)}
     types |= {name for name in declared if name[:1].isupper()}
     return AuthorNames(
         words=frozenset(token.text for token in rust_tokens(asked)),
+        code_words=frozenset(written),
         types=frozenset(types),
         annotated=frozenset(_annotated(tests)),
         operators=frozenset(_types_with_operators(asked, types)),
         imported=frozenset(used & IMPORTED_TYPE_NAMES) - declared - _asked_types(prompt),
+        imported_modules=frozenset(_modules_of_tests(tests) & used) - written,
         # in a sentence a signature needs no marks of code
         signatures=_stated_signatures([*spans, CODE_IN_PROMPT_PATTERN.sub(" ", prompt)]),
+        methods=_stated_methods(spans),
     )
+
+
+def _type_parameters(code: Sequence[RustToken]) -> Iterator[str]:
+    """The names that a function, a type or an implementation in a piece of code gives to types that it does not know."""
+    for number, token in enumerate(code):
+        if token.kind != "word" or token.text not in TYPE_KEYWORDS | {"fn", "impl"}:
+            continue
+        opening = number + (1 if token.text == "impl" else 2)
+        end = after_generics(code, opening)
+        for before, name in pairwise(code[opening:end]):
+            if before.text in ("<", ",") and name.kind == "word":
+                yield name.text
+
+
+def _modules_of_tests(tests: Sequence[RustToken]) -> set[str]:
+    return {name.text for name, mark in pairwise(tests) if mark.text == "::" and name.text in IMPORTED_MODULE_NAMES}
 
 
 def _asked_types(prompt: str) -> set[str]:
@@ -142,15 +174,26 @@ def _stated_signatures(spans: Sequence[str]) -> dict[str, StatedSignature]:
     """The functions that the prompt states once, with what they return."""
     stated: dict[str, set[StatedSignature]] = {}
     for text in spans:
-        for name, signature in _signatures(text):
-            stated.setdefault(name, set()).add(signature)
+        for name, signature, is_method in _signatures(text):
+            if not is_method:
+                stated.setdefault(name, set()).add(signature)
     # a prompt that shows a function before and after a change states neither
     single = {name: next(iter(each)) for name, each in stated.items() if len({found.returns for found in each}) == 1}
     return {name: signature for name, signature in single.items() if signature.returns}
 
 
-def _signatures(text: str) -> Iterator[tuple[str, StatedSignature]]:
-    """The free functions of a piece of code, each with its signature."""
+def _stated_methods(spans: Sequence[str]) -> dict[str, str]:
+    """What methods return, of those for which the prompt says it once."""
+    stated: dict[str, set[str]] = {}
+    for text in spans:
+        for name, signature, is_method in _signatures(text):
+            if is_method:
+                stated.setdefault(name, set()).add(signature.returns)
+    return {name: next(iter(each)) for name, each in stated.items() if len(each) == 1 and any(each)}
+
+
+def _signatures(text: str) -> Iterator[tuple[str, StatedSignature, bool]]:
+    """The functions of a piece of code, each with its signature, and whether it is a method."""
     code = rust_tokens(text)
     for number, (word, name) in enumerate(pairwise(code)):
         if word.text != "fn" or word.kind != "word" or name.kind != "word":
@@ -159,11 +202,13 @@ def _signatures(text: str) -> Iterator[tuple[str, StatedSignature]]:
         if opening >= len(code) or code[opening].text != "(":
             continue
         closing = closing_token(code, opening)
-        if code[closing].text != ")" or "self" in {token.text for token in code[opening : opening + 5]}:
+        if code[closing].text != ")":
             continue
+        is_method = "self" in {token.text for token in code[opening : opening + 5]}
         end = closing + 1
         while end < len(code) and code[end].text not in ("{", ";", "where"):
             end += 1
         has_result = end > closing + 2 and code[closing + 1].text == "->"
         returns = type_prefix(text[code[closing + 2].start : code[end - 1].end]) if has_result else ""
-        yield name.text, StatedSignature(f"{text[word.start : code[closing].end]} -> {returns}", returns)
+        stated = StatedSignature(f"{text[word.start : code[closing].end]} -> {returns}", returns)
+        yield name.text, stated, is_method

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from steelyard.text import word_set
 from steelyard.verifiers.rust.source import (
     BRACKET_PAIRS,
     ITEM_QUALIFIERS,
@@ -60,6 +61,9 @@ class RustTests(NamedTuple):
 
 END_OF_TEST = "; ::steelyard_harness::tell_end();"
 """What a test says last."""
+END_BEFORE_RESULT = "::steelyard_harness::tell_end(); "
+"""What a test says before `Ok(())`, with which it ends."""
+RETURNED_OK = ["Ok", "(", "(", ")", ")", "}"]
 CALL_PLACEHOLDER = "__the_call__"
 ASYNC_TEST_RUNTIMES = {
     "tokio::test": f"::tokio::runtime::Builder::__flavor__.enable_all().build().unwrap().block_on({CALL_PLACEHOLDER})",
@@ -103,8 +107,16 @@ PRELUDE_PATHS = {
     "PartialOrd": "cmp::PartialOrd",
     "Ord": "cmp::Ord",
     "drop": "mem::drop",
+    "size_of": "mem::size_of",
+    "size_of_val": "mem::size_of_val",
+    "align_of": "mem::align_of",
+    "align_of_val": "mem::align_of_val",
 }
 """Names that tests assume and that `use super::*` could redefine."""
+KEYWORDS = word_set(
+    "as async await become box break const continue crate do dyn else enum extern false final fn for gen if impl in let loop macro match "
+    "mod move mut override priv pub ref return self static struct super trait true try type typeof unsafe unsized use virtual where while yield"
+)
 COLLECTION_NAMES = ("HashMap", "HashSet", "BTreeMap", "BTreeSet", "BinaryHeap", "VecDeque")
 
 
@@ -114,8 +126,11 @@ def parse_rust_tests(source: str, expected: Collection[str]) -> RustTests:
     texts = [token.text for token in code]
     called = frozenset(word for word, mark in pairwise(texts) if mark == "!")
     bound = _names_bound_by_tests(code)
+    # a function or a test that is called like a macro of the library leaves that alone
+    bound_macros = _names_bound_by_tests(code, ())
     # macros reach modules that import nothing
-    meant = f"{MACROS_PLACEHOLDER} {_standard_imports(texts, called, bound | set(expected))}"
+    meant = f"{MACROS_PLACEHOLDER} {_standard_imports(texts, called - bound_macros, bound | set(expected))}"
+    meant += _pinned_variables(code, bound)
     insertions: list[tuple[int, str]] = [
         (after_inner_attributes(source, code, 0), f"use super::*; {STUB_PLACEHOLDER} {meant} ")
     ]
@@ -165,7 +180,9 @@ def parse_rust_tests(source: str, expected: Collection[str]) -> RustTests:
                 path = "::".join([*(module for module, _ in modules), _written(source, code[item + 1])])
                 panics = _expected_panic(code, marked.get("should_panic"))
                 end = _end_after_foreign_macros(code, item, bound)
-                insertions += [(code[end].start, END_OF_TEST)] if end else []
+                insertions += (
+                    [(code[end].start, END_OF_TEST if texts[end] == "}" else END_BEFORE_RESULT)] if end else []
+                )
                 found.append(RustTest(path, panics, "ignore" in marked, bool(end), runtime))
         number = _after_item(code, item)
     insertions += [
@@ -173,7 +190,7 @@ def parse_rust_tests(source: str, expected: Collection[str]) -> RustTests:
         for number, (word, mark) in enumerate(pairwise(code))
         if word.text == "crate" and word.kind == "word" and mark.text == "::"
     ]
-    insertions += [(code[number].start, "::std::") for number in _standard_macro_calls(code, bound | set(expected))]
+    insertions += [(code[number].start, "::std::") for number in _standard_macro_calls(code, bound_macros)]
     edited = edited_source(source, insertions, blanks).text
     called -= _macros_of_tests(texts)
     return RustTests(tuple(found), unsupported, called, edited, tuple(sorted(runtimes)))
@@ -190,18 +207,72 @@ def _standard_macro_calls(code: Sequence[RustToken], taken: Collection[str]) -> 
 
 
 def _end_after_foreign_macros(code: Sequence[RustToken], item: int, bound: Collection[str]) -> int:
-    """The token that closes a test that returns nothing and calls macros which are not its own; 0 for all other tests."""
-    opening = closing_token(code, item + 2) + 1
-    if opening >= len(code) or code[opening].text != "{":
+    """The token before which a test that calls macros which are not its own is at its end; 0 for all other tests.
+
+    That is the token that closes it, or its last `Ok(())`.
+    """
+    parameters_end = closing_token(code, item + 2)
+    opening = next((place for place in range(parameters_end, len(code)) if code[place].text == "{"), len(code))
+    if opening >= len(code):
         return 0
     end = closing_token(code, opening)
-    body = [token.text for token in code[opening:end]]
+    body = [token.text for token in code[opening : end + 1]]
+    is_plain = opening == parameters_end + 1
     calls = {
         word
         for word, mark, next_ in zip(body, body[1:], body[2:], strict=False)
         if mark == "!" and next_ in BRACKET_PAIRS
     }
-    return end if calls - set(bound) - set(STD_MACROS) and "return" not in body else 0
+    returned = {after for word, after in pairwise(body) if word == "return"}
+    if not calls - set(bound) - set(STD_MACROS) or (is_plain and returned) or not returned <= {"Err"}:
+        return 0
+    if is_plain:
+        return end
+    return end - 5 if body[-6:] == RETURNED_OK and body[-7] in (";", "}", "{") else 0
+
+
+def _pinned_variables(code: Sequence[RustToken], bound: Collection[str]) -> str:
+    """A function that does not compile if a variable of the tests is a constant of the answer's.
+
+    In a pattern such as `if let Some(n) = ...` a constant called `n` would be compared instead of bound, and what follows left out.
+    """
+    names = sorted(_names_in_patterns(code) - set(bound))
+    return (
+        f" #[allow(unused)] fn __variables() {{ {' '.join(f'let {name} @ _ = ();' for name in names)} }}"
+        if names
+        else ""
+    )
+
+
+def _names_in_patterns(code: Sequence[RustToken]) -> set[str]:
+    """The variables in the patterns of `let`, of `match` and of `matches!`."""
+    names: set[str] = set()
+    for number, token in enumerate(code):
+        if token.text == "let" and token.kind == "word":
+            names |= _variables(code, number + 1, 1, ("=", ";", ":"))
+        elif token.text == "=>":
+            names |= _variables(code, number - 1, -1, ("{", "}", ",", ";", "=>"))
+        elif token.text == "matches" and code[number + 1 : number + 2] and code[number + 1].text == "!":
+            closing = closing_token(code, number + 2)
+            names |= _variables(code, closing - 1, -1, (",", ";", "{", "}"))
+    return names
+
+
+def _variables(code: Sequence[RustToken], place: int, step: int, ends: Collection[str]) -> set[str]:
+    """The words from a token on, up to one of the ends outside of brackets, that could be variables."""
+    names: set[str] = set()
+    depth = 0
+    while 0 <= place < len(code):
+        text = code[place].text
+        depth += step * ((text in BRACKET_PAIRS) - (text in BRACKET_PAIRS.values()))
+        if depth < 0 or (not depth and text in ends and not (step < 0 and text in BRACKET_PAIRS.values())):
+            break
+        before, after = (code[other].text if 0 <= other < len(code) else "" for other in (place - 1, place + 1))
+        is_variable = code[place].kind == "word" and (text[0].islower() or text[0] == "_") and text not in KEYWORDS
+        if is_variable and after not in ("::", "(", "!", ":", ".", "{") and before not in ("::", "."):
+            names.add(text)
+        place += step
+    return names - {"_"}
 
 
 def with_standard_paths(signature: str) -> str:
@@ -279,8 +350,10 @@ def _expected_panic(code: Sequence[RustToken], attribute: tuple[int, int] | None
     return literals[0] if literals else '""'
 
 
-def _names_bound_by_tests(code: Sequence[RustToken]) -> set[str]:
-    """The names that the tests import or define themselves."""
+def _names_bound_by_tests(
+    code: Sequence[RustToken], keywords: Collection[str] = frozenset(TYPE_KEYWORDS | {"fn", "mod", "const", "static"})
+) -> set[str]:
+    """The names that the tests import, or define themselves by a macro or one of these keywords."""
     names: set[str] = set()
     bringing_in = False
     for number, token in enumerate(code):
@@ -291,7 +364,7 @@ def _names_bound_by_tests(code: Sequence[RustToken]) -> set[str]:
             bringing_in = False
         elif token.kind == "word" and (
             bringing_in
-            or before in TYPE_KEYWORDS | {"fn", "mod", "const", "static"}
+            or before in keywords
             or (before == "!" and number > 1 and code[number - 2].text == "macro_rules")
         ):
             names.add(token.text)

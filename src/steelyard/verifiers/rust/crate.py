@@ -54,8 +54,9 @@ UNCOUNTED_LINTS = {
     "unused_features",
     "unused_visibilities",
     "unfulfilled_lint_expectations",
+    "unsafe_code",
 }
-"""Lints about who uses an answer, which here are the tests, and about attributes of a crate that it does not have."""
+"""Lints about who uses an answer, which here are the tests, about attributes of a crate that it does not have, and ours."""
 VALUE_LINTS = ("overflowing_literals", "arithmetic_overflow", "unconditional_panic")
 """Lints about values that the compiler takes for errors unless configured otherwise, in the tests as well."""
 SHARED_CONFIGURATION = ("--crate-name=attempt", "--cfg", "clippy", "-Ztrim-diagnostic-paths=no")
@@ -63,8 +64,14 @@ SHARED_CONFIGURATION = ("--crate-name=attempt", "--cfg", "clippy", "-Ztrim-diagn
 MAX_MIR_BYTES = 256 << 20
 TESTS_FILE = "tests.rs"
 """What the file of the tests is called in messages."""
+METHOD_PROBE_IMPORTS = (
+    "#![allow(unused)]\nuse std::{fmt::Write as _, io::{BufRead as _, Read as _, Write as _}, hash::{Hash as _, Hasher as _}, borrow::Borrow as _};\n"
+    "#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)] pub struct Own;\n"
+)
+"""What tests often import, and a type that stands for those of an answer."""
 NOT_A_METHOD_CODE = "E0615"
 """The compiler's code for a method that is used like a field, which proves that the method exists."""
+UNSAFE_LINT = "unsafe_code"
 FORCED_LINT_ARGUMENTS = ("--force-warn", "clippy::all", "--force-warn", "unused", "--force-warn", "nonstandard-style")
 """Lints that no attribute of an answer can silence or turn into errors."""
 
@@ -131,6 +138,8 @@ class CompilerMessages(NamedTuple):
 
     errors: tuple[Diagnostic, ...] = ()
     lints: tuple[Diagnostic, ...] = ()
+    is_unsafe: bool = False
+    """Whether the compiler found code that can read and write any memory, or that replaces what others define."""
 
 
 class CompilationResult(NamedTuple):
@@ -188,7 +197,7 @@ class RustCompiler(NamedTuple):
         # clippy would go on looking for its settings in the folders above
         await place.write({"check.rs": root, "clippy.toml": "", **files})
         texts = {each.module: (each, each.checked) for each in pieces}
-        wanted = ("--crate-type", "lib", "--emit", "metadata=check.rmeta", "check.rs")
+        wanted = ("--crate-type", "lib", "--emit", "metadata=check.rmeta", "--force-warn", UNSAFE_LINT, "check.rs")
         if self.tools.clippy:
             compiled = await self._compile(place, texts, (self.tools.clippy, *FORCED_LINT_ARGUMENTS, *wanted), seconds)
             if compiled.outcome.limit or not compiled.broke:
@@ -227,7 +236,12 @@ class RustCompiler(NamedTuple):
         """Whether a type has a method of this name without any answer."""
         # a closure has no name that could be written
         written = re.sub(r"\{closure@[^}]*\}", "fn()", type_name)
-        await place.write({"method.rs": f"pub fn method(value: &{written}) {{ let _ = value.r#{method}; }}\n"})
+        written = re.sub(r"'(?!static\b)\w+", "'_", written)
+        # the parameters of a function of the tests
+        names = dict.fromkeys(re.findall(r"(?<![\w:'])[A-Z]\w*\b(?!::)", written))
+        parameters = ", ".join(f"{name}: Clone + Ord" for name in names if name != "Own")
+        text = f"{METHOD_PROBE_IMPORTS}pub fn method<{parameters}>(value: &{written}) {{ let _ = value.r#{method}; }}\n"
+        await place.write({"method.rs": text})
         wanted = ("--crate-type", "lib", "--emit", "metadata=method.rmeta", "method.rs")
         compiled = await self._compile(place, {}, (self.tools.rustc, *wanted), seconds)
         return f'"code":"{NOT_A_METHOD_CODE}"'.encode() in compiled.outcome.stdout
@@ -321,6 +335,7 @@ def _messages_by_module(printed: bytes, texts: Texts) -> tuple[dict[str, Compile
     errors: dict[str, set[Diagnostic]] = {}
     lints: dict[str, set[Diagnostic]] = {}
     elsewhere: list[str] = []
+    unsafe: set[str] = set()
     for line in printed.splitlines():
         message = _message(line)
         if message is None or message["level"] not in ("error", "warning", "error: internal compiler error"):
@@ -328,6 +343,8 @@ def _messages_by_module(printed: bytes, texts: Texts) -> tuple[dict[str, Compile
         code = (message.get("code") or {}).get("code")
         homes = {home[0] for span in message["spans"] if span["is_primary"] and (home := _owning_module(span, texts))}
         is_error = message["level"] != "warning"
+        if code == UNSAFE_LINT:
+            unsafe |= homes
         if not is_error and (code is None or code in UNCOUNTED_LINTS):
             continue
         if not homes:
@@ -340,8 +357,8 @@ def _messages_by_module(printed: bytes, texts: Texts) -> tuple[dict[str, Compile
             is_lint = not is_error or (code or "").startswith("clippy::")
             (lints if is_lint else errors).setdefault(module, set()).add(diagnostic)
     messages = {
-        module: CompilerMessages(_sorted(errors.get(module, ())), _sorted(lints.get(module, ())))
-        for module in {*errors, *lints}
+        module: CompilerMessages(_sorted(errors.get(module, ())), _sorted(lints.get(module, ())), module in unsafe)
+        for module in {*errors, *lints, *unsafe}
     }
     return messages, tuple(elsewhere)
 

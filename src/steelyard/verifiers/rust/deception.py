@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from steelyard.text import word_set
 from steelyard.verifiers.rust.author import AuthorNames, StatedSignature
-from steelyard.verifiers.rust.mir import MirCall, MirFunction, path_names
+from steelyard.verifiers.rust.mir import MirCall, MirFunction, closing_bracket, path_names
 from steelyard.verifiers.rust.type_names import agrees, type_tree
 
 OPERATOR_TRAIT_NAMES = word_set(
@@ -34,6 +34,11 @@ DECIDING_METHODS = COMPARING_METHODS | word_set(
 """Methods of standard types that say whether a test passes; a type that was not asked for does not need them."""
 CONVERSION_METHODS = word_set("collect into try_into parse sum product from_iter")
 """Methods by which tests make a value of whatever type a result has."""
+REQUIRED_METHODS = word_set(
+    "next next_back fmt index index_mut deref deref_mut from into_iter from_iter from_str try_from clone default hash drop as_ref as_mut "
+    "borrow borrow_mut poll read write flush source description size_hint neg not call call_mut call_once extend finish to_owned cmp partial_cmp eq"
+)
+"""Methods of the library's traits that an implementation has to have; the others it overrides."""
 STANDARD_ROOTS = ("std::", "core::", "alloc::")
 
 
@@ -41,7 +46,12 @@ class LentMethod(NamedTuple):
     """A method of the answer that the tests call on a foreign type."""
 
     type: str
+    """With `Own` for each of the answer's own types in it."""
     method: str
+    is_named: bool = False
+    """Whether the prompt has a word like the method, so that it may have been asked for."""
+    is_of_tests: bool = False
+    """Whether it is a type that the tests define, which nobody but them can ask."""
 
     @property
     def deception(self) -> str:
@@ -65,6 +75,8 @@ class TypesSeen(NamedTuple):
     """Methods that deceive if the type has one of that name already."""
     broken: tuple[BrokenSignature, ...]
     """Functions that deceive the prompt's readers, if the tests fit what the prompt states."""
+    doubt: str = ""
+    """What may deceive as well as be honest, so that a pass proves little; empty when nothing does."""
 
 
 class AnswerTypes:
@@ -75,6 +87,7 @@ class AnswerTypes:
         self._author = author
         self._own_path = re.compile(rf"\b{module}::(?!{tests_module}\b)((?:(?:\w+|{{[^}}]*}})::)*\w+)")
         self._tests_path = f"{module}::{tests_module}::"
+        self._doubts: list[str] = []
         self._tests = [function for function in functions if function.path.startswith(self._tests_path)]
         self._answer = [function for function in functions if not function.path.startswith(self._tests_path)]
 
@@ -83,16 +96,71 @@ class AnswerTypes:
         deception = next(
             (lie for test in self._tests for call in test.calls if (lie := self._deception(test, call))), ""
         )
+        deception = deception or self._made_by_tests()
         lent = dict.fromkeys(lent for test in self._tests for call in test.calls for lent in self._lent(call))
         broken = dict.fromkeys(wrong for test in self._tests for call in test.calls for wrong in self._broken(call))
-        return TypesSeen(deception, tuple(lent), tuple(broken))
+        for test in self._tests:
+            for call in test.calls:
+                self._doubt_method(call)
+        return TypesSeen(deception, tuple(lent), tuple(broken), self._doubts[0] if self._doubts else "")
 
     def _own(self, text: str) -> frozenset[str]:
         """The names of the answer's own types in a type; a trait object that compares hides one."""
-        names = {path.rpartition("::")[2] for path in self._own_path.findall(text)}
+        # of two types with one name, the tests can only mean the one at the top
+        names = {
+            path if "::" in path and path.rpartition("::")[2] in self._top_names else path.rpartition("::")[2]
+            for path in self._own_path.findall(text)
+        }
         if re.search(r"\bdyn (?:std|core)::(?:cmp|ops)::(?!Fn)", text):
             names.add("dyn")
         return frozenset(names)
+
+    @cached_property
+    def _top_names(self) -> set[str]:
+        """The answer's own types at its top level that the tests see."""
+        calls = (call for test in self._tests for call in test.calls)
+        texts = (f"{call.receiver} {call.operand} {call.result} {call.arguments}" for call in calls)
+        return {path for text in texts for path in self._own_path.findall(text) if "::" not in path}
+
+    def _made_by_tests(self) -> str:
+        """How a type that nobody asked for is compared, of which the library makes values out of those of the tests."""
+        calls = [call for test in self._tests for call in test.calls]
+        compared: set[str] = set()
+        for call in calls:
+            is_operator = (
+                call.trait.startswith(STANDARD_ROOTS) and call.trait.rpartition("::")[2] in OPERATOR_TRAIT_NAMES
+            )
+            if is_operator or self._is_of_tests(call):
+                compared |= self._own(f"{call.receiver} {call.path}") - self._author.types
+        for call in calls if compared else ():
+            is_standard = (call.trait or call.path).startswith(STANDARD_ROOTS)
+            is_given = bool(self._own(call.arguments)) or "{closure" in call.arguments or "fn(" in call.arguments
+            if not is_standard or is_given or not (made := self._own(call.result) & compared):
+                continue
+            told = f"has a type of its own, {max(made)}, which the tests make with {call.name}"
+            if call.name in CONVERSION_METHODS:
+                return told
+            self._doubts.append(told)
+        return ""
+
+    def _doubt_method(self, call: MirCall) -> None:
+        """Doubt a test that calls a method of a type that nobody asked for, or one that does not give what the prompt says."""
+        names = path_names(call.path)
+        if call.receiver:
+            is_own = call.trait.startswith(f"{self._module}::") and not call.trait.startswith(self._tests_path)
+            overrides = (
+                not is_own and call.name not in REQUIRED_METHODS and call.name in self._overridden(call.receiver)
+            )
+            owners = self._own(call.receiver) if is_own or overrides else frozenset()
+        else:
+            is_method = names[0] == self._module and not self._is_of_tests(call) and len(names) > 2
+            owners = self._owners(call.path) if is_method else frozenset()
+            stated = self._author.methods.get(names[-1], "") if is_method else ""
+            actual = self._own_path.sub(r"its_own_\1", call.result)
+            if stated and self._own(call.result) and not agrees(type_tree(stated), type_tree(actual)):
+                self._doubts.append(f"{names[-1]} gives {self._plain(call.result)}, and the prompt says {stated}")
+        if owners and not owners & self._author.types and call.name not in self._author.words:
+            self._doubts.append(f"has a type of its own, {max(owners)}, whose {call.name} the tests call")
 
     def _deception(self, test: MirFunction, call: MirCall) -> str:
         trait = call.trait.rpartition("::")[2]
@@ -130,11 +198,11 @@ class AnswerTypes:
         return ""
 
     def _is_of_tests(self, call: MirCall) -> bool:
-        return call.path.startswith(self._tests_path)
+        return call.path.startswith(self._tests_path) or call.trait.startswith(self._tests_path)
 
     def _method_deception(self, call: MirCall) -> str:
         """How a method of the answer decides a test on a type that was not asked for."""
-        if call.name not in DECIDING_METHODS or call.name in self._author.words:
+        if call.name not in DECIDING_METHODS or call.name in self._author.code_words:
             return ""
         names = path_names(call.path)
         if call.receiver:
@@ -142,10 +210,23 @@ class AnswerTypes:
             owners = self._own(call.receiver) if is_own else frozenset()
         else:
             is_own = names[0] == self._module and not self._is_of_tests(call)
-            owners = frozenset(names[1:-1]) if is_own else frozenset()
-        if owners and not owners & self._author.types:
-            return f"has its own type, {max(owners)}, whose {call.name} the tests take for another"
+            owners = self._owners(call.path) if is_own else frozenset()
+        if not owners or owners & self._author.types:
+            return ""
+        told = f"has its own type, {max(owners)}, whose {call.name} the tests take for another"
+        if call.name not in self._author.words:
+            return told
+        self._doubts.append(told)
         return ""
+
+    def _owners(self, path: str) -> frozenset[str]:
+        """The type whose method is at a path; empty for a plain function."""
+        if found := re.search(r"::<impl ([^>]*)", path):
+            return self._own(found[1])
+        names = [name for name in path_names(path)[1:-1] if name]
+        if not names or not names[-1][:1].isupper():
+            return frozenset()
+        return self._own(f"{self._module}::{'::'.join(names)}")
 
     def _overridden(self, receiver: str) -> set[str]:
         """The methods that the answer writes for this type."""
@@ -184,13 +265,30 @@ class AnswerTypes:
                 and not (stated and own & set(re.findall(r"\w+", stated.returns)))
             ):
                 return f"{names[-1]} returns {self._plain(call.result)}, and it {deception}"
+        if not any((name, function) in self._author.annotated for name in own for function in self._called(test)):
+            self._doubts.append(deception)
         return ""
+
+    def _called(self, test: MirFunction) -> set[str]:
+        """The names of the answer's functions that a test calls, and whose result the prompt or the test declares."""
+        return {path_names(call.path)[-1] for call in test.calls if call.path.startswith(f"{self._module}::")}
 
     def _lent(self, call: MirCall) -> Iterator[LentMethod]:
         is_lent = call.trait.startswith(f"{self._module}::") and not call.trait.startswith(self._tests_path)
-        is_foreign = not self._own(call.receiver) and self._tests_path not in call.receiver
-        if is_lent and is_foreign and call.name not in self._author.words:
-            yield LentMethod(call.receiver, call.name)
+        receiver = re.sub(r"^(?:&(?:'\w+ )?(?:mut )?)*", "", call.receiver)
+        is_own = receiver.startswith(f"{self._module}::") and not receiver.startswith(self._tests_path)
+        if is_lent and not is_own and path_names(call.trait)[-1] not in self._author.types:
+            is_of_tests = receiver.startswith(self._tests_path)
+            yield LentMethod(self._foreign(call.receiver), call.name, call.name in self._author.words, is_of_tests)
+
+    def _foreign(self, text: str) -> str:
+        """A type in which the answer's own types, and those of the tests, are called `Own`."""
+        before, _, rest = text.partition(f"{self._module}::")
+        if not rest:
+            return text
+        named = re.match(r"(?:\w+|{[^}]*}|::)*", rest)
+        after = rest[named.end() :] if named else rest
+        return f"{before}Own{self._foreign(after[closing_bracket(after) + 1 :] if after.startswith('<') else after)}"
 
     def _broken(self, call: MirCall) -> Iterator[BrokenSignature]:
         names = path_names(call.path)

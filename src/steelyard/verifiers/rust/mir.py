@@ -16,7 +16,10 @@ from steelyard.errors import VerifierError
 FUNCTION_PATTERN = re.compile(r"^fn (?P<path>.+?)\((?P<parameters>_1: .*)?\) -> (?P<returns>.*) \{$")
 LOCAL_PATTERN = re.compile(r"^ +let (?:mut )?(?P<name>_\d+): (?P<type>.+);$")
 CALL_PATTERN = re.compile(r"^ +(?P<result>\S.*?) = (?P<call>\S.*\)) -> (?:\[|bb|unwind)")
+VARIABLE_PATTERN = re.compile(r"\b_\d+\b")
 PARAMETER_PATTERN = re.compile(r"(?:^|, )(_\d+): ")
+CHARACTER_PATTERN = re.compile(r"'(?:\\[^']+|\\'|[^'\\])'")
+"""A character, such as the parameter of a type; a bracket would be taken for one of the type's."""
 BRACKET_DEPTHS = {"<": 1, "[": 1, "{": 1, "(": 1, ">": -1, "]": -1, "}": -1, ")": -1}
 PROBE_MODULE = "types_probe"
 PROBE_SOURCE = (
@@ -41,6 +44,8 @@ class MirCall(NamedTuple):
     """The path of the function, or the name of the trait's method; with its parameters."""
     result: str
     """The type of what it gives."""
+    arguments: str = ""
+    """What it is given: the types of variables, and constants as they are printed."""
 
     @property
     def name(self) -> str:
@@ -61,7 +66,7 @@ def mir_functions(text: str, tests_modules: Mapping[str, str]) -> dict[str, list
     """By module, each given with that of its tests: its functions; calls are read of those in tests alone."""
     tests_paths = {module: f"{module}::{tests}::" for module, tests in tests_modules.items()} | {PROBE_MODULE: ""}
     found: dict[str, list[MirFunction]] = {module: [] for module in tests_paths}
-    lines = iter(text.splitlines())
+    lines = iter(CHARACTER_PATTERN.sub("'_'", text).splitlines())
     for line in lines:
         if not line.startswith(("fn ", "const ", "static ")):
             continue
@@ -97,19 +102,21 @@ def _calls(lines: Iterator[str], parameters: dict[str, str]) -> Iterator[MirCall
         elif ") -> " in line and (found := CALL_PATTERN.match(line)):
             call = found["call"]
             callee = call[: _top_level(call, "(")]
-            yield _call(callee, types.get(found["result"], ""))
+            given = VARIABLE_PATTERN.sub(lambda name: types.get(name[0], ""), call[len(callee) :])
+            yield _call(callee, types.get(found["result"], ""), given)
 
 
-def _call(callee: str, result: str) -> MirCall:
+def _call(callee: str, result: str, arguments: str) -> MirCall:
     if not callee.startswith("<"):
-        return MirCall("", "", "", callee, result)
-    inner = callee[1 : _closing(callee)]
+        return MirCall("", "", "", callee, result, arguments)
+    inner = callee[1 : closing_bracket(callee)]
     receiver_end = _top_level(inner, " as ")
     receiver, trait = inner[:receiver_end], inner[receiver_end + 4 :]
     trait_end = _top_level(trait, "<")
     operand = trait[trait_end + 1 : -1]
     operand = operand[: _top_level(operand, ", ")]
-    return MirCall(receiver, trait[:trait_end], operand, callee[len(inner) + 2 :].removeprefix("::"), result)
+    method = callee[len(inner) + 2 :].removeprefix("::")
+    return MirCall(receiver, trait[:trait_end], operand, method, result, arguments)
 
 
 def _top_level(text: str, mark: str) -> int:
@@ -123,7 +130,7 @@ def _top_level(text: str, mark: str) -> int:
     return len(text)
 
 
-def _closing(text: str) -> int:
+def closing_bracket(text: str) -> int:
     """Where the bracket that begins a text is closed."""
     depth = 0
     for place, character in enumerate(text):

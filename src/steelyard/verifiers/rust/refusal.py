@@ -9,7 +9,7 @@ from typing import NamedTuple
 from steelyard.text import word_set
 from steelyard.verifiers.rust.author import IMPORTED_TYPE_NAMES
 from steelyard.verifiers.rust.harness import HARNESS_CRATE
-from steelyard.verifiers.rust.source import RustToken, in_attribute
+from steelyard.verifiers.rust.source import RustToken, closing_token, in_attribute
 
 
 class RustRefusal(NamedTuple):
@@ -26,6 +26,7 @@ FORBIDDEN_WORDS = {
     "global_allocator": "would run code of the answer inside the tests' harness",
     "panic_handler": "belongs to programs without a standard library",
     "no_main": "belongs to programs without an entry point",
+    "no_implicit_prelude": "would take from the tests what every module has",
     "include_str": "reads files while it is compiled",
     "include_bytes": "reads files while it is compiled",
     "asm": "is machine code",
@@ -56,12 +57,34 @@ def uses_unsafe(code: Sequence[RustToken]) -> bool:
     return any(token.text == "unsafe" and token.kind == "word" for token in code)
 
 
-def replaced_standard_name(code: Sequence[RustToken], imported: Collection[str]) -> str:
+def grows_lifetimes(code: Sequence[RustToken]) -> bool:
+    """Whether an answer has a reference to a reference with two lifetimes, by which safe code can reach any memory.
+
+    The compiler accepts it although it should not (rust-lang/rust#25860); honest code hardly ever writes it.
+    """
+    marks = ["lifetime" if token.kind == "lifetime" else token.text for token in code]
+    return any(marks[place : place + 4] == ["&", "lifetime", "&", "lifetime"] for place in range(len(marks)))
+
+
+def leaving_macro(code: Sequence[RustToken]) -> str:
+    """A macro of the answer with a word in it by which it could leave a loop or a test that calls it."""
+    for number, token in enumerate(code):
+        if token.text != "macro_rules" or number + 3 >= len(code):
+            continue
+        body = code[number + 3 : closing_token(code, number + 3)]
+        if any(word.text in ("break", "continue", "return") and word.kind == "word" for word in body):
+            return code[number + 2].text
+    return ""
+
+
+def replaced_standard_name(code: Sequence[RustToken], imported: Collection[str], modules: Collection[str]) -> str:
     """A name that tests take for the standard library's, and that the answer gives to something else; empty if none is.
 
     A struct or an enum of such a name is found by the types that the tests see.
     """
     for number, token in enumerate(code):
+        if number and token.text in modules and code[number - 1].text in ("mod", "as"):
+            return token.text
         if token.text not in imported or token.kind != "word" or not number:
             continue
         before = code[number - 1].text

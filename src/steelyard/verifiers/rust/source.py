@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 RUST_TOKEN_PATTERN = re.compile(
     r"""
-      (?P<space> \s+ )
+      (?P<space> [\s\u200e\u200f]+ )
     | (?P<inner> //! [^\n]* )
     | (?P<comment> // [^\n]* )
     | (?P<nested> /\* )
     | (?P<raw> [bc]? r (?P<hashes>\#*) " )
     | (?P<text> [bc]? " [^"\\]* (?: \\. [^"\\]* )* (?P<closed>")? )
-    | (?P<character> b? ' (?: \\ (?: u\{ [^}'\n]{0,12} \} | x[0-9a-fA-F]{2} | . ) | [^\\'\n] ) ' )
+    | (?P<character> b? ' (?: \\ (?: u\{ [0-9a-fA-F_]* \} | x[0-9a-fA-F]{2} | . ) | [^\\'\n] ) ' )
     | (?P<lifetime> ' \w+ )
     | (?P<word> (?:r\#)? [^\W\d] \w* )
     | (?P<number> \d \w* )
@@ -30,6 +30,9 @@ RUST_TOKEN_PATTERN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+LITERAL_SUFFIX_PATTERN = re.compile(r"[^\W\d]\w*")
+SHEBANG_PATTERN = re.compile(r"\ufeff?#!(?!(?:\s|//[^\n]*\n|/\*.*?\*/)*\[)[^\n]*", re.DOTALL)
+"""A first line for a shell, which the compiler skips; `#![` begins an attribute instead."""
 COMMENT_EDGE_PATTERN = re.compile(r"/\*|\*/")
 BRACKET_PAIRS = {"(": ")", "[": "]", "{": "}"}
 TYPE_KEYWORDS = {"struct", "enum", "trait", "type", "union"}
@@ -50,7 +53,8 @@ class RustToken(NamedTuple):
 def rust_tokens(source: str) -> list[RustToken]:
     """The tokens of a source, comments left out; what is never closed is one token to the end."""
     found: list[RustToken] = []
-    position = 0
+    shebang = SHEBANG_PATTERN.match(source)
+    position = shebang.end() if shebang else 0
     while position < len(source):
         match = RUST_TOKEN_PATTERN.match(source, position)
         if match is None:
@@ -66,6 +70,9 @@ def rust_tokens(source: str) -> list[RustToken]:
             kind = "text"
         elif match["text"] is not None or kind == "character":
             kind = "text"
+        if kind == "text" and (suffix := LITERAL_SUFFIX_PATTERN.match(source, position)):
+            # the compiler takes a word behind a literal for a part of it, even one that could begin the next literal
+            position = suffix.end()
         if kind in ("space", "comment"):
             continue
         text = source[start:position]
@@ -285,7 +292,7 @@ def module_source(source: str, code: Sequence[RustToken], module: str, head_text
 def after_inner_attributes(source: str, code: Sequence[RustToken], number: int) -> int:
     """Where the first item of a module may stand whose first token is the one at `number`."""
     end = code[number - 1].end if number else 0
-    if not number and source.startswith("#!") and not source[2:].lstrip().startswith("["):
+    if not number and SHEBANG_PATTERN.match(source):
         end = source.find("\n") + 1 or len(source)
         number = next((place for place, token in enumerate(code) if token.start >= end), len(code))
     while number < len(code):

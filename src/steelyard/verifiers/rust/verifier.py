@@ -43,7 +43,14 @@ from steelyard.verifiers.rust.crate import RustCompiler
 from steelyard.verifiers.rust.deception import AnswerTypes, LentMethod
 from steelyard.verifiers.rust.harness import HarnessOutcome, HarnessReport, HarnessTestResult, harness_report
 from steelyard.verifiers.rust.linker import LinkerFinder
-from steelyard.verifiers.rust.refusal import RustRefusal, replaced_standard_name, rust_refusal, uses_unsafe
+from steelyard.verifiers.rust.refusal import (
+    RustRefusal,
+    grows_lifetimes,
+    leaving_macro,
+    replaced_standard_name,
+    rust_refusal,
+    uses_unsafe,
+)
 from steelyard.verifiers.rust.syntax import rust_syntax_problem
 from steelyard.verifiers.rust.toolchain import toolchain
 from steelyard.verifiers.trouble import trouble_sign
@@ -101,7 +108,7 @@ class RustVerifier:
 
     @cached_property
     def version(self) -> str:
-        return f"rust 6, {toolchain().version}"
+        return f"rust 7, {toolchain().version}"
 
     def check(self, case: Case) -> None:
         toolchain()
@@ -148,7 +155,7 @@ class RustVerifier:
             return Finding(label=FailureLabel.NO_CODE, reason=f"no code in the reply ({extracted.how})")
         read = rust_source.rust_tokens(extracted.code)
         refused = rust_refusal(read)
-        if replaced := replaced_standard_name(read, _author(case).imported):
+        if replaced := replaced_standard_name(read, _author(case).imported, _author(case).imported_modules):
             reason = f"defines its own {replaced}, which the tests take for the standard library's"
             refused = RustRefusal(tampered=True, reason=reason)
         if refused:
@@ -163,6 +170,7 @@ class RustVerifier:
             job = RustJob(case, crate.crate_module(extracted.code, read, tests))
             alone = job.piece.module if rust_source.affects_whole_crate(read) else ""
             finding = await self._batches.done((case.dependencies, alone), job)
+            finding = _doubted(finding, job, read)
         if silenced := rust_source.silenced_lints(read):
             note = Diagnostic(
                 level=DiagnosticLevel.NOTE, message=f"silences {silenced}; warnings are counted as if it did not"
@@ -172,7 +180,7 @@ class RustVerifier:
             finding,
             code=extracted.code,
             missing=_missing(case, rust_source.defined_names(read)),
-            trust="unproved" if uses_unsafe(read) else "in-process",
+            trust=finding.trust or "in-process",
             isolation=self._sandbox.level,
         )
 
@@ -232,9 +240,9 @@ class RustVerifier:
                 share += built.outcome.seconds / len(fitting)
                 finding = msgspec.structs.replace(finding, compile_seconds=share)
                 number = fitting.index(piece)
-                unfair = await self._unfair(finding, each.item, compiler, built)
-                tested = self._tested(finding, each.item, compiler, built.program, number) if unfair is None else None
-                finding, is_complete = await tested if tested else (unfair or finding, True)
+                finding, is_complete = await self._fairly_seen(finding, each.item, compiler, built)
+                if not is_complete:
+                    finding, is_complete = await self._tested(finding, each.item, compiler, built.program, number)
                 if is_complete:
                     each.tell(finding)
 
@@ -266,37 +274,38 @@ class RustVerifier:
             return msgspec.structs.replace(finding, passed=False, label=FailureLabel.NOT_ALLOWED, reason=reason)
         if not built.program or built.failed:
             return _test_build_failure(finding, piece, built)
-        unfair = await self._unfair(finding, job, compiler, built)
-        if unfair is not None:
-            return unfair
-        finding, _ = await self._tested(finding, job, compiler, built.program, 0)
+        finding, is_complete = await self._fairly_seen(finding, job, compiler, built)
+        if not is_complete:
+            finding, _ = await self._tested(finding, job, compiler, built.program, 0)
         return finding
 
-    async def _unfair(
+    async def _fairly_seen(
         self, finding: Finding, job: RustJob, compiler: RustCompiler, built: CompilationResult
-    ) -> Finding | None:
-        """What is true of an answer whose types give its tests another meaning, if it is one."""
+    ) -> tuple[Finding, bool]:
+        """What the types in the tests of an answer say about it, and whether that settles it: they have another meaning then."""
         case, piece = job
         author = _author(case)
         types = AnswerTypes(piece.module, piece.tests_module, built.functions[piece.module], author).seen()
-        deception = types.deception
+        deception, doubt = types.deception, types.doubt
         for lent in types.lent:
-            if not deception and await self._has_method(compiler, lent, case.timeout_secs):
-                deception = lent.deception
+            if not deception and (lent.is_of_tests or await self._has_method(compiler, lent, case.timeout_secs)):
+                deception, doubt = ("", doubt or lent.deception) if lent.is_named else (lent.deception, doubt)
         if deception:
-            return msgspec.structs.replace(
+            tampered = msgspec.structs.replace(
                 finding, passed=False, label=FailureLabel.TAMPERED, reason=deception, tampered=deception
             )
+            return tampered, True
         for broken in types.broken:
             async with self._sandbox.workspace({}, readable=compiler.readable) as place:
                 is_pinned = await compiler.fits_tests(place, piece, broken.stated.text, case.timeout_secs)
             if is_pinned:
                 reason = f"the prompt says `{broken.stated.text}`, and {broken.name} returns {broken.returns}"
                 failed = tuple(Test(name=test.name, outcome="failed", message=reason) for test in piece.tests.found)
-                return msgspec.structs.replace(
+                finding = msgspec.structs.replace(
                     finding, tests=failed, label=FailureLabel.DOES_NOT_FIT_THE_TESTS, reason=reason
                 )
-        return None
+                return finding, True
+        return (_unproved(finding, doubt) if doubt else finding), False
 
     async def _has_method(self, compiler: RustCompiler, lent: LentMethod, seconds: float) -> bool:
         if lent not in self._methods:
@@ -403,9 +412,38 @@ def _last_path_segment(name: str) -> str:
     return name.rpartition("::")[2].removeprefix("r#")
 
 
+def _unproved(finding: Finding, doubt: str) -> Finding:
+    """A finding whose pass proves little, with the reason."""
+    note = Diagnostic(level=DiagnosticLevel.NOTE, message=f"a pass is unproved: it {doubt}")
+    return msgspec.structs.replace(finding, trust="unproved", diagnostics=(*finding.diagnostics, note))
+
+
+def _is_explained(finding: Finding) -> bool:
+    return any(note.message.startswith("a pass is unproved") for note in finding.diagnostics)
+
+
+def _doubted(finding: Finding, job: RustJob, read: Sequence[rust_source.RustToken]) -> Finding:
+    """A finding that is unproved if the answer can reach memory that is not its own, or can leave its tests."""
+    if uses_unsafe(read):
+        return msgspec.structs.replace(finding, trust="unproved")
+    if finding.trust == "unproved" and not _is_explained(finding) and not job.case.dependencies:
+        hidden = "hides from us what the compiler calls unsafe code"
+        return msgspec.structs.replace(
+            finding, passed=False, label=FailureLabel.TAMPERED, reason=hidden, tampered=hidden
+        )
+    if grows_lifetimes(read):
+        return _unproved(
+            finding, "has a reference to a reference with two lifetimes, by which it could reach any memory"
+        )
+    if job.piece.macros_module and (name := leaving_macro(read)):
+        return _unproved(finding, f"could leave a test by {name}!")
+    return finding
+
+
 def _lint_finding(checked: CompilationResult, messages: CompilerMessages) -> Finding:
     return Finding(
         compiled=True,
+        trust="unproved" if messages.is_unsafe else "",
         warnings=len(messages.lints) if checked.linted else None,
         diagnostics=messages.lints[: crate.MAX_DIAGNOSTICS_PER_ANSWER],
         compile_seconds=checked.outcome.seconds,

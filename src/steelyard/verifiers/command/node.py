@@ -1,0 +1,75 @@
+"""What node loads before an answer, so that tests keep the assertions and the language that they know."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from steelyard.protocols import Workspace
+from steelyard.records import Case
+from steelyard.text import printable
+from steelyard.verifiers.command.proof import CODE_FROM_TEXT_PATTERN, has_means_to_end_tests, is_language_left_alone
+
+GUARD_FILE = ".steelyard-guard.cjs"
+CHANGES_FILE = ".steelyard-changes"
+GUARD_COMMAND = f'export NODE_OPTIONS="--require=$PWD/{GUARD_FILE}'
+FREEZING_SOURCE = """
+const assert = require("node:assert");
+const test = require("node:test");
+for (const held of [assert, assert.strict, assert.AssertionError, assert.AssertionError.prototype, test, ...Object.values(test)])
+    if (held && (typeof held === "object" || typeof held === "function")) Object.freeze(held);
+"""
+WATCHING_SOURCE = """
+{
+    const fs = require("node:fs");
+    const { writeFileSync } = fs;
+    const { cwd } = process;
+    const path = cwd() + "/@CHANGES@";
+    const describe = Object.getOwnPropertyDescriptor, keys = Reflect.ownKeys, text = String;
+    const held = [];
+    for (const name of ["Object", "Function", "Array", "Number", "String", "Boolean", "Map", "Set", "Promise", "RegExp", "Date", "Math",
+                        "JSON", "Symbol", "Error", "BigInt", "Reflect"]) {
+        const object = globalThis[name];
+        for (const [label, owner] of [[name, object], [name + ".prototype", object.prototype]]) {
+            if (!owner) continue;
+            for (const key of keys(owner)) {
+                const was = describe(owner, key);
+                if (typeof was.value === "function" || was.get) held.push([label, owner, key, was.value, was.get]);
+            }
+        }
+    }
+    process.on("exit", () => {
+        for (let place = 0; place < held.length; place++) {
+            const [label, owner, key, value, get] = held[place];
+            const is = describe(owner, key);
+            if (!is || is.value !== value || is.get !== get) { writeFileSync(path, label + "." + text(key)); return; }
+        }
+    });
+}
+""".replace("@CHANGES@", CHANGES_FILE)
+
+
+class NodeGuard(NamedTuple):
+    """What is added to a command that runs node."""
+
+    command: str
+    """What stands before it."""
+    files: dict[str, str]
+    is_watching: bool
+
+    async def changed(self, place: Workspace) -> str:
+        """What of the language the answer had changed when node ended; empty when nothing."""
+        if not self.is_watching:
+            return ""
+        return printable((await place.read(CHANGES_FILE) or b"").decode("utf-8", "replace"))[:100]
+
+
+def node_guard(case: Case, code: str) -> NodeGuard:
+    """The guard for an answer; where neither it nor its tests say that they change the language, nothing may change it.
+
+    An answer that says so openly may be honest, and its pass is `unproved` anyway.
+    """
+    is_watching = is_language_left_alone(case) and not has_means_to_end_tests(case, code)
+    makes_no_code = is_watching and not CODE_FROM_TEXT_PATTERN.search(code)
+    options = " --disallow-code-generation-from-strings" if makes_no_code else ""
+    source = FREEZING_SOURCE + (WATCHING_SOURCE if is_watching else "")
+    return NodeGuard(f'{GUARD_COMMAND}{options}"; ', {GUARD_FILE: source}, is_watching)
