@@ -21,7 +21,9 @@ os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="steelyard-state-")
 atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-RECORDED = "replay:examples/recordings/python-basics.jsonl.gz"
+RECORDINGS = Path(__file__).parent / "data" / "recordings"
+"""Replies of two models that fail in many ways, some so badly that nothing compiles."""
+RECORDED = "replay:recordings/python-basics.jsonl.gz"
 SUITES = (
     "suite:contradictions",
     "suite:injection",
@@ -71,6 +73,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _make(place: Path) -> None:
     shutil.copytree(EXAMPLES, place / "examples")
+    shutil.copytree(RECORDINGS, place / "recordings")
     experiment = place / "examples" / "tiers" / "experiment.toml"
     experiment.write_text(experiment.read_text("utf-8").replace("runs = 4", "runs = 1"), "utf-8")
     for name, command in COMMANDS.items():

@@ -178,7 +178,7 @@ def test_other_tools_find_in_the_copies_what_a_question_finds(place: Path) -> No
     page = ROOT / "docs" / "archive.md"
     for command, _ in steps(blocks(page, "console")[0]):
         printed(command, place)
-    sql = "SELECT model, avg(correct::INT) AS rate FROM attempts WHERE model LIKE 'qwen%' GROUP BY model"
+    sql = "SELECT model, avg(correct::INT) AS rate FROM attempts WHERE model LIKE '%1.5b' GROUP BY model"
     (row,) = json.loads(printed(f'steelyard query "{sql}" --format json', place))
     snippets = blocks(page, "py")
     assert len(snippets) == 3

@@ -354,7 +354,7 @@ def test_a_real_run_can_be_read_to_the_last_test(tmp_path: Path) -> None:
         "-m",
         f"replay:{recording}",
         "--case",
-        "count-*",
+        "clamp-*",
         "-n",
         "2",
         "--output",
@@ -363,10 +363,10 @@ def test_a_real_run_can_be_read_to_the_last_test(tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
     with Viewer(tmp_path / "runs") as viewer:
         page = viewer.get("/runs/demo")
-        assert cells(page) == ["2/2", "0/2"]
-        attempt = viewer.get("/runs/demo/attempt?case=count-even&model=qwen%2Fqwen2.5-coder-0.5b&number=1")
-        assert "Count the even numbers" in attempt.told
-        assert "def count_even" in attempt.told
+        assert cells(page) == ["0/2", "2/2"]
+        attempt = viewer.get("/runs/demo/attempt?case=clamp-all&model=qwen%2Fqwen2.5-coder-1.5b&number=1")
+        assert "Clamp every number into a range" in attempt.told
+        assert "def clamp_all" in attempt.told
         assert "full" in attempt.text
 
 
