@@ -119,8 +119,8 @@ pins: .venv/ready
 		--requirement tools/schemathesis.txt; } || { echo "some tests need schemathesis, which could not be installed" >&2; [ -z "$$CI" ]; }
 	@touch $@
 
-# Wheel and source distribution of HEAD, built twice and tried on every Python here; SUITES="bookworm trixie" tries them in Debian, too.
-SUITES ?=
+# Wheel and source distribution of HEAD, built twice and tried on every Python here and, as root with debootstrap, in these releases of Debian.
+SUITES ?= $(shell [ "$$(id -u)" = 0 ] && command -v debootstrap >/dev/null && echo bookworm trixie forky)
 release: .venv/release/ready
 	.venv/release/bin/python tools/release --keep .venv/chroots $(addprefix --suite ,$(SUITES))
 
