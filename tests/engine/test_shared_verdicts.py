@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from steelyard import run, verify
+from steelyard import resume, run, verify
 from steelyard.engine.options import RunOptions
+from steelyard.engine.steps import failure
 from steelyard.engine.verifier_processes import shared_verdicts
 from steelyard.engine.verifier_processes.shared_verdicts import SharedVerdicts
+from steelyard.errors import VerifierError
 from steelyard.protocols import VerdictCallback
-from steelyard.records import Answer, Case, Expectations, Failure, Finding, Reply, Verdict
+from steelyard.records import Answer, Case, Expectations, Failure, Finding, Reply, Verdict, digest
 from steelyard.store.journal import StoredRun
 
 RIGHT = "```python\ndef double(x):\n    return 2 * x\n```"
@@ -77,6 +80,11 @@ class CountingPool:
 
 class OneVerifier:
     """A verifier set of one verifier, which says of every text that it is repeatable."""
+
+    version = "p 1"
+
+    def __init__(self, level: str = "full") -> None:
+        self.level = level
 
     def of(self, case: Case) -> Any:
         return self
@@ -173,3 +181,62 @@ def test_a_run_says_what_it_shared_and_verifying_it_again_keeps_that(tmp_path: P
         asked = {fact.key: fact.number for fact in facts if isinstance(fact, Reply)}
         sources = {fact.number: asked.get(fact.shared_from) for fact in facts if isinstance(fact, Verdict)}
         assert sources == {1: None, 2: None, 3: 1, 4: 1, 5: 2, 6: None, 7: None}
+
+
+def test_what_an_earlier_session_verified_is_not_verified_again(tmp_path: Path) -> None:
+    def record(texts: list[str]) -> None:
+        lines = [json.dumps({"case_id": "double", "raw_response": text}) for text in texts]
+        (tmp_path / "samples.jsonl").write_text("\n".join(lines) + "\n")
+
+    def verdicts() -> dict[int, Verdict]:
+        return {fact.number: fact for fact in StoredRun(tmp_path / "run").facts() if isinstance(fact, Verdict)}
+
+    record([RIGHT, CHANCE, WRONG, RIGHT, CHANCE])
+    run([PLAIN], models=f"replay:{tmp_path}/samples.jsonl", output=tmp_path / "run")
+    first = verdicts()
+    # as if the session had ended before the last two verdicts, and before that on the wrong answer
+    journal = tmp_path / "run" / "attempts.jsonl"
+    facts = StoredRun(tmp_path / "run").facts()
+    kept = [
+        line
+        for line, fact in zip(journal.read_bytes().splitlines(keepends=True), facts, strict=True)
+        if isinstance(fact, Reply) or fact.number in (1, 2)
+    ]
+    journal.write_bytes(b"".join(kept))
+    (model,) = resume(tmp_path / "run").summary.models
+    again = verdicts()
+    assert (model.correct, model.attempts, model.shared) == (4, 5, 1)
+    # the same text has the verdict of the earlier session; what chance may decide and what is new is verified
+    assert {number: fact.shared_from for number, fact in again.items()} == {
+        **dict.fromkeys((1, 2, 3, 5), ""),
+        4: first[1].ask,
+    }
+    assert [again[number].found.passed for number in (3, 4)] == [first[number].found.passed for number in (3, 4)]
+
+
+def recalled(verdict: Verdict, *, level: str = "full", is_withdrawn: bool = False) -> list[int]:
+    """The replies that are verified where one with the same text has this verdict from an earlier session."""
+
+    async def carry_out() -> None:
+        sharing = SharedVerdicts(pool, OneVerifier(level), RunOptions())  # type: ignore[arg-type]
+        sharing.recall(reply(1, "a"), PLAIN)
+        sharing.recall(verdict, PLAIN)
+        if is_withdrawn:
+            sharing.recall(failure(verdict, VerifierError("the witness failed")), PLAIN)
+        async with sharing.at_work(lambda *_: None):
+            await sharing.put(reply(2, "a"), PLAIN)
+
+    pool = CountingPool({"a": PASSED})
+    asyncio.run(asyncio.wait_for(carry_out(), 20))
+    return pool.verified
+
+
+def test_a_verdict_of_an_earlier_session_counts_only_if_it_would_be_the_same_today() -> None:
+    current = CountingPool({"a": PASSED})._fact(reply(1, "a"), PLAIN)
+    assert isinstance(current, Verdict)
+    current = replace(current, key=digest("k1", PLAIN.tests_digest, OneVerifier.version))
+    assert recalled(current) == []
+    assert recalled(current, level="landlock") == [2]
+    assert recalled(current, is_withdrawn=True) == [2]
+    assert recalled(replace(current, key=digest("k1", PLAIN.tests_digest, "p 0"))) == [2]
+    assert recalled(replace(current, found=replace(PASSED, label="time limit"))) == [2]

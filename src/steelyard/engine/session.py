@@ -109,7 +109,11 @@ class Session:
         """How many of the replies are for a verifier."""
         spent = 0.0
         self._tier_budgets = TierBudgets(self._info.experiment.tiers if self._info.experiment else ())
+        # who verifies again wants new verdicts; a pool of others may share none
+        recall = None if self._verifies_all else getattr(self._pool, "recall", None)
         for fact in self._journal.facts():
+            if recall is not None and self._is_verified(fact.case):
+                recall(fact, self._by_id[fact.case])
             if isinstance(fact, Reply):
                 self._replied.add(fact.key)
                 self._spending.count(fact)

@@ -13,10 +13,12 @@ import msgspec
 from steelyard.engine.options import RunOptions
 from steelyard.engine.steps import is_verified_again_alone
 from steelyard.engine.verifiers import VerifierSet
+from steelyard.errors import VerifierError
 from steelyard.plugins import explain_plugin_errors
 from steelyard.protocols import LIMIT_LABELS, FailureLabel, Pool, VerdictCallback
 from steelyard.records import Case, Failure, Reply, Verdict, WitnessResult, digest
 from steelyard.store.files import now
+from steelyard.store.journal import JournalFact
 from steelyard.verifiers.checks.rubric import rubric_tables
 
 MAX_KEPT_BYTES = 16 << 20
@@ -55,6 +57,8 @@ class SharedVerdicts:
         self._kept: dict[str, bytes] = {}
         """Verdicts as JSON by identity, the least recently used first; empty for one that must not be shared."""
         self._kept_bytes = 0
+        self._recalled: dict[str, str] = {}
+        """The identities of texts of earlier sessions whose verdicts were not read yet, by the ask keys of replies."""
         self._changed = asyncio.Event()
 
     @property
@@ -91,6 +95,22 @@ class SharedVerdicts:
                 # a pool that gives up reports nothing more
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._changed.wait(), 1 if self._waiting else 0)
+
+    def recall(self, fact: JournalFact, case: Case) -> None:
+        """Learn from the facts of earlier sessions, in their order, which texts need not be verified again."""
+        verifier: Any = self._verifying.of(case)
+        if isinstance(fact, Reply) and self._shares and hasattr(verifier, "is_repeatable"):
+            self._recalled[fact.key] = digest(case.id, fact.answer.text)
+        elif isinstance(fact, Failure) and fact.stage == VerifierError.stage:
+            # it may have taken a verdict back
+            self._kept.clear()
+            self._kept_bytes = 0
+        elif isinstance(fact, Verdict) and (identity := self._recalled.pop(fact.ask, None)) not in self._kept:
+            # what another version, other tests or another sandbox found is not what would be found now
+            is_current = fact.key == digest(fact.ask, case.tests_digest, verifier.version)
+            is_current = is_current and fact.found.isolation == self._verifying.level
+            if identity is not None and is_current and not fact.shared_from and _is_reached_again(fact, case):
+                self._keep(identity, _encoder.encode(fact))
 
     async def put(self, reply: Reply, case: Case) -> None:
         await self._put_returned()

@@ -11,7 +11,7 @@ import socket
 from contextlib import asynccontextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -79,10 +79,11 @@ class PythonVerifier:
     version = f"python 18, CPython {platform.python_version()}"
     at_once = processor_count()
     runs_code = True
+    _plans: ClassVar[dict[str, PythonTestPlan]] = {}
+    """By the digest of tests, for all verifiers of this process: a run checks its cases with one and verifies with another."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
-        self._plans: dict[str, PythonTestPlan] = {}
         self._referees: list[RefereeProcess] = []
         self._in_process = InProcessJudge(sandbox)
 
