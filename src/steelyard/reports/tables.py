@@ -7,6 +7,7 @@ import html
 import io
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -54,14 +55,23 @@ def csv_text(head: Iterable[str], rows: Iterable[Iterable[CsvValue]]) -> str:
 
 def cell(value: CsvValue) -> str | int | float:
     """A value that is safe in a spreadsheet: text that is not a formula, and an empty cell for an unknown value."""
+    if isinstance(value, str):
+        return _short_text_cell(value) if len(value) <= MAX_SHORT_CELL_CHARACTERS else _text_cell(value)
     if value is None:
         return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if not isinstance(value, str):
-        return value
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+MAX_SHORT_CELL_CHARACTERS = 64
+"""Characters of a text that is probably in many rows, such as the name of a model."""
+
+
+def _text_cell(value: str) -> str:
     text = line(value)
     return f"'{text}" if value.startswith(("\t", "\r")) or text.startswith(_FORMULA_PREFIXES) else text
+
+
+_short_text_cell = lru_cache(maxsize=1 << 12)(_text_cell)
 
 
 def aligned_lines(rows: Sequence[Sequence[str]], *, to_the_right: bool = False) -> list[str]:

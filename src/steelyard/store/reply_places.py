@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, NamedTuple
 
@@ -116,17 +117,20 @@ class FactReader:
         number, byte = divmod(place, fact_offset(1, 0))
         if number >= len(self._journals):
             raise StoreError(f"{self._stored.folder}: has no journal {number + 1}; it has changed, so read it again")
-        path = self._stored.folder / self._journals[number]
         try:
             file = self._files.get(number)
             if file is None:
-                file = self._files[number] = self._open.enter_context(self._stored.open(path))
+                file = self._files[number] = self._open.enter_context(self._stored.open(self._path(number)))
             file.seek(byte)
             return _facts.decode(file.readline(self._stored.largest))
         except OSError as error:
-            raise StoreError(f"{path}: cannot be read: {error.strerror}") from None
+            raise StoreError(f"{self._path(number)}: cannot be read: {error.strerror}") from None
         except DECODE_ERRORS:
-            raise StoreError(f"{path}: no fact at byte {byte}; it has changed, so read it again") from None
+            where = self._path(number)
+            raise StoreError(f"{where}: no fact at byte {byte}; it has changed, so read it again") from None
+
+    def _path(self, number: int) -> Path:
+        return self._stored.folder / self._journals[number]
 
     def __enter__(self) -> FactReader:
         return self
