@@ -6,10 +6,11 @@ Run as a program of its own, so that it can be run as another user:  python sets
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -118,7 +119,7 @@ async def told(level: str, names: list[str]) -> dict[str, Any]:
     sandbox = ZygoteSandbox(ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(level)])
     verifier, judge = PythonVerifier(sandbox), InProcessJudge(sandbox)
     # a Python of the system's, which an ordinary user runs, may lack it
-    has_pytest = importlib.util.find_spec("pytest") is not None
+    has_pytest = Path(sysconfig.get_paths()["purelib"], "pytest").is_dir()
     tried, failures, passed, harmed = 0, [], {}, []
 
     async def judged(case: Case, code: str, *, is_beside: bool = False) -> Finding:

@@ -60,8 +60,12 @@ def test_the_right_answer_passes_beside_its_tests_and_a_wrong_one_does_not(style
 @pytest.mark.parametrize(
     ("name", "style"),
     # classes are looked at in the same way in every style
-    [*((name, "unittest") for name in FORGERIES), *((name, "asserts") for name in FORGERIES if name not in CLASS_FORGERIES)],
-)  # fmt: skip
+    [
+        *((name, "unittest") for name in FORGERIES),
+        # every second one, because what is attacked is mostly the same; the sets at every level have them all
+        *((name, "asserts") for name in list(FORGERIES)[::2] if name not in CLASS_FORGERIES),
+    ],
+)
 def test_no_forgery_passes(name: str, style: str) -> None:
     case = CASES[style]
     finding = judged(case, FORGERIES[name])
@@ -72,9 +76,9 @@ def test_no_forgery_passes(name: str, style: str) -> None:
         assert is_correct(case, judged(case, RIGHT)), "the next honest answer"
 
 
-@pytest.mark.parametrize("name", [name for number, name in enumerate(FORGERIES) if number % 4 == 0])
+@pytest.mark.parametrize("name", list(FORGERIES)[::6])
 def test_no_forgery_passes_by_pytest(name: str) -> None:
-    """One in four: pytest takes its time, and what is attacked is mostly the same."""
+    """One in six: pytest takes its time, and what is attacked is mostly the same."""
     assert not is_correct(CASES["pytest"], judged(CASES["pytest"], FORGERIES[name]))
 
 

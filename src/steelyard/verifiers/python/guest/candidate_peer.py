@@ -16,7 +16,7 @@ import types
 from _thread import start_new_thread
 
 from steelyard.verifiers.python.guest.objects import ObjectPeer, is_plain_enum, is_plain_named_tuple
-from steelyard.verifiers.python.guest.sharing import IS_CHANGED, IS_KEPT, KeptContainers, is_kept_by_others
+from steelyard.verifiers.python.guest.sharing import IS_CHANGED, IS_KEPT, KeptContainers, ReferrerSearch
 from steelyard.verifiers.python.guest.values import (
     NARROWED_TYPES,
     FlatEncoder,
@@ -169,12 +169,14 @@ class CandidatePeer(ObjectPeer):
         self._homes: dict[int, int] = {}
         """The test functions that are represented by functions here."""
         self._shared = KeptContainers()
+        self._search = ReferrerSearch()
         self._thrown: dict[int, tuple[BaseException, int]] = {}
         """Exceptions of the tests, by address."""
 
     def begin(self, fd: int) -> None:
         """Take over the connection, and what is printed."""
         self.connect(fd)
+        self._search = ReferrerSearch()
         sys.stdout = self._stdout
 
     def new_thread(self, number: int) -> int:
@@ -266,10 +268,9 @@ class CandidatePeer(ObjectPeer):
 
     def sharing(self, values: list[Any], ours: list[Any]) -> int:
         is_changed = self._shared.take_changes()
-        is_kept, containers = is_kept_by_others(values, [*ours, values])
-        if is_kept:
-            self._shared.add(containers)
-        return IS_KEPT * is_kept | IS_CHANGED * is_changed
+        kept = self._search.kept(values, [*ours, values])
+        self._shared.add(kept)
+        return IS_KEPT * bool(kept) | IS_CHANGED * is_changed
 
     def perform(self, request: list[Any]) -> list[Any]:
         deed, given, by_name, *released = request

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 IS_KEPT, IS_CHANGED = 1, 2
 """What the answer's side says with a reply: it keeps something that crossed, and it changed something that it had kept."""
 MAX_WALKED_CONTAINERS = 200
-MAX_KEPT_CONTAINERS = 2000
+MAX_KEPT_CONTAINERS = 200
+MAX_SEARCHED_BLOCKS = 20_000_000
+"""Blocks of memory that are searched for references in one attempt: about half a second of CPU time, the same in every run."""
 
 
 class KeptContainers:
@@ -64,13 +66,22 @@ _UNHELD = _unheld_count()
 """The references to a container that only we hold."""
 
 
-def is_kept_by_others(values: Iterable[Any], ours: Iterable[Any]) -> tuple[bool, list[Any]]:
-    """Whether a container in these values is in an object that is neither one of them nor ours; and the containers."""
-    containers, passed = _containers_in(values)
-    if not containers:
-        return False, []
-    known = {id(containers), id(passed), *map(id, containers), *map(id, passed), *map(id, ours)}
-    return any(id(one) not in known for one in gc.get_referrers(*containers)), containers
+class ReferrerSearch:
+    """Finds out whether an answer keeps what has crossed, as long as that does not take too long."""
+
+    def __init__(self) -> None:
+        self._blocks_before = sys.getallocatedblocks()
+        self._blocks_left = MAX_SEARCHED_BLOCKS
+
+    def kept(self, values: Iterable[Any], ours: Iterable[Any]) -> list[Any]:
+        """The containers in these values, if one of them is in an object that is neither one of them nor ours."""
+        containers, passed = _containers_in(values)
+        if not containers or self._blocks_left < 0:
+            return []
+        self._blocks_left -= max(sys.getallocatedblocks() - self._blocks_before, 0)
+        known = {id(containers), id(passed), *map(id, containers), *map(id, passed), *map(id, ours)}
+        is_kept = any(id(one) not in known for one in gc.get_referrers(*containers))
+        return containers if is_kept else []
 
 
 def _containers_in(values: Iterable[Any]) -> tuple[list[Any], list[Any]]:
