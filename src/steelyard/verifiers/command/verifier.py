@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -36,7 +37,7 @@ from steelyard.verifiers.command.output import (
     short_command,
     subtract_baseline,
 )
-from steelyard.verifiers.command.own_places import own_places
+from steelyard.verifiers.command.own_places import OwnPlaces, own_places
 from steelyard.verifiers.command.proof import EndProof, end_proof, has_means_to_end_tests, needs_descriptor_paths
 from steelyard.verifiers.command.results import RESULT_PARSERS, parse_results
 from steelyard.verifiers.command.settings import CommandSettings
@@ -133,7 +134,7 @@ class CommandVerifier:
         own = {said.answer: extracted.code}
         needs_paths = needs_descriptor_paths(case, extracted.code)
         built = {**(proof.built if proof else said.files), **own}
-        readable = own_places(_required_tools(case)).readable
+        readable = _places_of(tuple(_commands(case))).readable
         async with self._sandbox.workspace(built, readable=readable, descriptor_paths=needs_paths) as place:
             files = {**(proof.tested if proof else said.files), **own}
             finding = await _build_lint_and_test(place, case, files, extracted.code, proof)
@@ -162,7 +163,7 @@ class CommandVerifier:
         await self._need(_required_tools(case))
         packed, before = await self._untouched(case)
         proof = _end_proof(case)
-        async with self._sandbox.workspace({}, readable=own_places(_required_tools(case)).readable) as place:
+        async with self._sandbox.workspace({}, readable=_places_of(tuple(_commands(case))).readable) as place:
             finding = await _finding_after_patch(place, case, packed, patch, proof)
         if finding.label != FailureLabel.DOES_NOT_APPLY:
             finding = subtract_baseline(before, finding, CommandSettings.of(case).fixes, replaced=packed.is_replaced)
@@ -184,7 +185,7 @@ class CommandVerifier:
             while len(self._packed) > MAX_CACHED_WORKSPACES:
                 del self._packed[next(iter(self._packed))]
             if key not in self._before:
-                readable = own_places(_required_tools(case)).readable
+                readable = _places_of(tuple(_commands(case))).readable
                 async with self._sandbox.workspace({}, readable=readable) as place:
                     self._before[key] = await _baseline_finding(place, case, packed)
             return packed, self._before[key]
@@ -311,6 +312,12 @@ def _required_tools(case: Case) -> list[str]:
     """The programs that must be there."""
     own = ["git", "tar"] if case.workspace else []
     return [*own, *(tool for command in _commands(case) for tool in _tools(command))]
+
+
+@lru_cache(maxsize=256)
+def _places_of(commands: tuple[str, ...]) -> OwnPlaces:
+    """What the programs that commands name need to find themselves."""
+    return own_places(tool for command in commands for tool in _tools(command))
 
 
 def _tools(command: str) -> Iterator[str]:
@@ -492,7 +499,7 @@ async def _run(place: Workspace, command: str, case: Case, stdin: bytes = b"") -
         wall_seconds=2 * case.timeout_secs + 10,
         memory_bytes=COMMAND_MEMORY_BYTES,
     )
-    needed = own_places(_required_tools(case))
+    needed = _places_of(tuple(_commands(case)))
     script = ["/bin/sh", "-c", needed.setup + command]
     return await place.run(script, stdin=stdin, limits=limits, environment=dict(needed.environment))
 
