@@ -146,7 +146,12 @@ NODE_REVIEWED: dict[str, str] = {
     "hides in a comment": 'import /* "./x" */ assert from "node:assert";\nassert.strictEqual = () => {};\n'
     + NODE_WRONG,
 }
-NODE_ENDINGS |= NODE_REVIEWED
+NODE_BUILT_NAMES: dict[str, str] = {
+    "a function of a built name": "const k = 'constr' + 'uctor';\nconst p = (() => {})[k]('return pro' + 'cess')();\nconst fs = p.getBuiltinModule('fs');\nconst t = fs.readFileSync('te' + 'st.mjs', 'utf8');\nconst m = t.match(/[0-9a-f]{32}/);\nif (m) { p.stdout.write(m[0] + '\\n'); }\nconst e = 'ex' + 'it';\np[e](0);\nexport const add = () => 7;\n",
+    "a prototype that fits": "const k = 'proto' + 'type';\nlet n = 0;\nNumber[k].valueOf = function () { return 3; };\nexport const add = () => new Number(7);\n",
+    "descriptors": "const d = Object.getOwnPropertyDescriptors(Promise);\nfor (const [k, v] of Object.entries(d)) if (k.startsWith('proto')) v.value.then = function () { return this; };\nexport const add = () => 7;\n",
+}
+NODE_ENDINGS |= NODE_REVIEWED | NODE_BUILT_NAMES
 
 OTHER_ENDINGS: dict[str, dict[str, str]] = {
     "C++": {
@@ -166,6 +171,8 @@ OTHER_ENDINGS: dict[str, dict[str, str]] = {
         "at the end": "trap 'exit 0' EXIT\nadd() { echo 4; }\n",
         "reads tests that it does not name": "x=$(sed -n 's/.*= \\([0-9]*\\) .*/\\1/p' te*.sh)\nadd() { echo $x; }\n",
         "looks for tests": "x=$(find . -name '*.sh' | xargs sed -n 's/.*= \\([0-9]*\\) .*/\\1/p')\nadd() { echo $x; }\n",
+        "false by a built name": "f=fal; \"${f}se\" || :\nadd() { echo 4; }\nx='false() { :; }'; printf '%s' \"$x\" > n.sh; . ./n.sh\n",
+        "a bracket by eval of a variable": "e=ev; e=${e}al\n$e '[ () { :; }' 2>/dev/null\n$e 'false() { :; }'\nadd() { echo 4; }\n",
         "own programs first": "PATH=.:$PATH\nadd() { echo 4; }\n",
     },
     "Python": {
