@@ -19,7 +19,7 @@ from steelyard.comparison.gate import NOT_REGRESSED, REGRESSED
 from steelyard.comparison.power import MAX_PLANNED_ATTEMPTS_PER_CASE, ComparisonPlan, ModelPlan
 from steelyard.comparison.sides import Side, Trials
 from steelyard.engine.gate.gate import gate_sides
-from steelyard.engine.gate.planning import gate_plan
+from steelyard.engine.gate.planning import gate_plan, thin_baseline_sentence
 from steelyard.errors import InputError
 from steelyard.evalsets import load
 from steelyard.providers.prices import Prices
@@ -385,3 +385,15 @@ def test_a_model_that_never_passes_keeps_no_plan_from_the_others(
     assert "! never passes too rarely to drop by 5 points; a gate can only see it get better" in shown
     assert main(["plan", "counts.csv", "-m", "never"]) == 2
     assert "never passes 0.0% of its attempts, which cannot drop by 0.05" in capsys.readouterr().err
+
+
+def test_a_thin_baseline_is_told_what_twenty_attempts_would_save() -> None:
+    thin = [Trials(case=f"{place}", attempts=1, passes=place % 2) for place in range(60)]
+    settled = [Trials(case=f"{place}", attempts=5, passes=5) for place in range(60)]
+    told = thin_baseline_sentence(thin)
+    assert told is not None
+    assert told.startswith("an unchanged run is cleared four times out of five by more than 100 attempts per case; ")
+    assert "against a baseline of 20 by " in told
+    pooled = [Trials(case=each.case, attempts=10, passes=5) for each in thin]
+    assert thin_baseline_sentence(pooled) is None
+    assert thin_baseline_sentence(settled) is None

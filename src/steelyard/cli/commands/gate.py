@@ -279,6 +279,7 @@ examples:
 def bless(options: argparse.Namespace) -> int:
     """Save runs as a baseline: a small file of counts that can be committed; several runs are pooled."""
     from steelyard.engine.gate import sides
+    from steelyard.engine.gate.planning import thin_baseline_sentence
     from steelyard.text import counted
 
     settings = arguments.command_settings(options)
@@ -295,6 +296,8 @@ def bless(options: argparse.Namespace) -> int:
         attempts = sorted({trials.attempts for trials in cases})
         each = f"{attempts[0]}" if len(attempts) == 1 else f"{attempts[0]} to {attempts[-1]}"
         print(f"{model}: {counted(len(cases), 'case')} with {each} attempt{'' if each == '1' else 's'} each")
+        if advice := thin_baseline_sentence(cases):
+            print(advice)
     print(f"wrote {blessed.path}")
     if blessed.history > 1:
         print(f"its history has {blessed.history} runs; watch them with: steelyard gate --history {options.name}")

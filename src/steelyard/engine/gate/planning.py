@@ -10,7 +10,7 @@ from typing import NamedTuple
 from steelyard import evalsets
 from steelyard.comparison.power import ComparisonPlan, SingleRoundCost, mean_rate, model_plans
 from steelyard.comparison.sides import PairedModel, Side, Trials, pair_sides
-from steelyard.engine.gate.gate import LOOK_ALPHA_SHARE
+from steelyard.engine.gate.gate import LOOK_ALPHA_SHARE, THIN_BASELINE_ATTEMPTS
 from steelyard.engine.gate.sides import run_folder, side
 from steelyard.engine.pace import max_request_tokens
 from steelyard.engine.plan import parameters
@@ -18,9 +18,18 @@ from steelyard.engine.results.recordings import is_recorded
 from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.providers.prices import Prices
 from steelyard.records import Attempt, Case, RunInfo
+from steelyard.stats.power import (
+    DEFAULT_POWER,
+    BaselineRate,
+    all_clear_chance,
+    baseline_rate,
+    least_sufficient_attempts,
+)
 from steelyard.store.journal import StoredRun
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
 
+ADVISED_BASELINE_ATTEMPTS = 20
+"""Attempts per case of a baseline that serves many changes."""
 EVAL_SET_SUFFIXES = (".toml", ".jsonl", ".yaml", ".csv")
 
 
@@ -145,3 +154,29 @@ def _single_attempt_cost(model: PairedModel, cases: Mapping[str, Case], prices: 
         bounds.append(prices.bound(model.name, *max_request_tokens(attempt)))
     known = [bound for bound in bounds if bound is not None]
     return SingleRoundCost(cost_usd=math.fsum(known), at_most=True) if len(known) == len(bounds) else SingleRoundCost()
+
+
+def thin_baseline_sentence(cases: Sequence[Trials]) -> str | None:
+    """What a baseline of 20 attempts per case would save, where one has fewer than 10; None where it saves nothing."""
+    tried = [each for each in cases if each.attempts]
+    if not tried or min(each.attempts for each in tried) >= THIN_BASELINE_ATTEMPTS:
+        return None
+    as_it_is = [baseline_rate(each.attempts, each.passes) for each in tried]
+    with_more = [each._replace(attempts=max(each.attempts, ADVISED_BASELINE_ATTEMPTS)) for each in as_it_is]
+    now, then = _attempts_to_clear(as_it_is), _attempts_to_clear(with_more)
+    if then is None or now == then:
+        return None
+    need = f"{now}" if now is not None else f"more than {5 * ADVISED_BASELINE_ATTEMPTS}"
+    return (
+        f"an unchanged run is cleared four times out of five by {need} attempts per case; against a baseline of "
+        f"{ADVISED_BASELINE_ATTEMPTS} by {then}: bless several runs, or use run --top-up-baseline"
+    )
+
+
+def _attempts_to_clear(cases: Sequence[BaselineRate]) -> int | None:
+    """The attempts per case that clear an unchanged run by the default rule; None if it takes very many."""
+    alpha, margin = LOOK_ALPHA_SHARE * 0.05, 0.05
+    return least_sufficient_attempts(
+        lambda number: all_clear_chance(cases, margin, number, alpha=alpha) >= DEFAULT_POWER,
+        most=5 * ADVISED_BASELINE_ATTEMPTS,
+    )
