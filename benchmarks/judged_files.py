@@ -140,7 +140,7 @@ def held(replies: list[JudgedReply], count: int, repeats: int, package: Any) -> 
     return ours, theirs
 
 
-def told_files(repositories: Path, repeats: int) -> None:
+def print_comparison(repositories: Path, repeats: int) -> None:
     """Print a table with a row for each model, judge and number of labels."""
     try:
         package = importlib.import_module("truescore")
@@ -151,16 +151,21 @@ def told_files(repositories: Path, repeats: int) -> None:
     )
     print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
     for model, judge, replies in judged_replies(repositories):
-        truth = sum(each.person for each in replies) / len(replies)
-        raw = sum(each.judge for each in replies) / len(replies)
-        order = random.Random(model + judge).sample(range(len(replies)), len(replies))
-        with tempfile.TemporaryDirectory() as folder:
-            for count, ours, theirs in by_commands(Path(folder), replies, order):
-                counts = [f"{each / repeats:.1%}" for each in held(replies, count, repeats, package)]
-                spans = [f"{each.low:.1%} to {each.high:.1%}" for each in (ours, theirs)]
-                print(
-                    "|",
-                    " | ".join([model, judge, str(count), f"{truth:.1%}", f"{raw:.1%}", *spans, *counts]),
-                    "|",
-                    flush=True,
-                )
+        print_rows(model, judge, replies, repeats, package)
+
+
+def print_rows(model: str, judge: str, replies: list[JudgedReply], repeats: int, package: Any) -> None:
+    """Print the rows of one model and judge, one for each number of labels."""
+    truth = sum(each.person for each in replies) / len(replies)
+    raw = sum(each.judge for each in replies) / len(replies)
+    order = random.Random(model + judge).sample(range(len(replies)), len(replies))
+    with tempfile.TemporaryDirectory() as folder:
+        for count, ours, theirs in by_commands(Path(folder), replies, order):
+            counts = [f"{each / repeats:.1%}" for each in held(replies, count, repeats, package)]
+            spans = [f"{each.low:.1%} to {each.high:.1%}" for each in (ours, theirs)]
+            print(
+                "|",
+                " | ".join([model, judge, str(count), f"{truth:.1%}", f"{raw:.1%}", *spans, *counts]),
+                "|",
+                flush=True,
+            )

@@ -7,6 +7,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 
 from steelyard.errors import InputError
@@ -96,7 +97,6 @@ def test_the_same_rows_are_the_same_cases_in_every_format(tmp_path: Path) -> Non
 
 
 def test_an_arrow_file_of_the_library_datasets_is_read(tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
     table = pyarrow.table({"question": ["q"], "answer": ["a"]})
     with pyarrow.ipc.new_stream(tmp_path / "a.arrow", table.schema) as writer:
         writer.write_table(table)
@@ -105,7 +105,6 @@ def test_an_arrow_file_of_the_library_datasets_is_read(tmp_path: Path) -> None:
 
 
 def test_an_arrow_file_cannot_make_us_read_what_is_no_part_of_it(tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
     table = pyarrow.table({"question": ["q", "rst"], "answer": ["abc", "de"]})
     with pyarrow.ipc.new_stream(tmp_path / "a.arrow", table.schema) as writer:
         writer.write_table(table)

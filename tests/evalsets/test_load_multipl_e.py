@@ -14,6 +14,7 @@ from steelyard.engine.preflight.references import check_references
 from steelyard.errors import InputError
 from steelyard.evalsets import load
 from steelyard.records import Case
+from support.toolchains import unavailable
 
 PROMPTS = {
     "py": 'def strlen(string: str) -> int:\n    """ Length. """\n',
@@ -44,7 +45,7 @@ def loaded(folder: Path, language: str, **changed: Any) -> Case:
 @pytest.mark.parametrize("language", ["py", "js", "cpp"])
 def test_a_right_answer_passes_and_a_wrong_one_fails(tmp_path: Path, language: str) -> None:
     if shutil.which(PROGRAMS[language]) is None:
-        pytest.skip(f"no {PROGRAMS[language]} here")
+        unavailable(f"{PROGRAMS[language]} is not installed")
     case = loaded(tmp_path, language)
     fenced = f"```{language}\n{RIGHT[language]}```"
     wrong = fenced.replace("return ", "return 1 + ")

@@ -75,12 +75,10 @@ def not_right(cases: tuple[Case, ...], python: Path) -> dict[str, str]:
 
 
 def cases_of(file: Path) -> tuple[Case, ...]:
-    """The cases of an eval set, with the packages that they need."""
+    """The cases of an eval set, in an environment with the packages that they need."""
     cases = evalsets.load([file]).cases
     if file not in PACKAGES_FILES:
         return cases
-    for package in ("attrs", "numpy", "pandas"):
-        pytest.importorskip(package)
     return in_environment(cases, Path(sys.prefix))
 
 
