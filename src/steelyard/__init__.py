@@ -1,6 +1,6 @@
 """Measure how good the output of language models is, and whether a difference between two of them is real.
 
-In: cases, models and options, as Python values or as paths. Out: runs, summaries and gate decisions.
+Input: cases, models and options, as Python values or as paths. Output: runs, summaries and gate decisions.
 The names below are the public ones; each is imported when it is first used. ARCHITECTURE.md shows the rooms behind them.
 """
 

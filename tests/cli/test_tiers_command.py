@@ -237,8 +237,8 @@ def test_an_experiment_that_cannot_be_run_is_refused_before_anybody_is_asked(
     [
         (["nowhere.toml"], "nowhere.toml: not a file"),
         (["nowhere"], "nowhere"),
-        ([], "name an experiment (.toml), a run, or recorded runs with --runs-csv FILE; one of them"),
-        (["experiment.toml", "--runs-csv", "runs.csv"], "one of them"),
+        ([], "name one of these: an experiment (.toml), a run, or recorded runs with --runs-csv FILE"),
+        (["experiment.toml", "--runs-csv", "runs.csv"], "name one of these"),
         (["--runs-csv", "nowhere.csv"], "nowhere.csv"),
         (["experiment.toml", "--judges-csv", "judges.csv"], "belong to --runs-csv"),
         (["latest", "--dry-run"], "--dry-run is for an experiment (.toml)"),

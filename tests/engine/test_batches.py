@@ -208,7 +208,7 @@ def test_a_shard_that_waits_for_a_batch_is_not_merged(batches: BatchServer, url:
         ).folder
         for n in (1, 2)
     ]
-    with pytest.raises(InputError, match=r"shard 2 of 2 .* waits for a batch: first steelyard resume"):
+    with pytest.raises(InputError, match=r"shard 2 of 2 .* waits for a batch; first run: steelyard resume"):
         merge(shards, output=tmp_path / "whole")
 
 

@@ -378,7 +378,7 @@ def test_a_name_with_another_ending_is_not_guessed_at(tmp_path: Path) -> None:
     (tmp_path / "x.xlsx").write_bytes(b"PK")
     (problem,) = refusal(tmp_path / "x.xlsx")
     assert problem.what == (
-        "not known how to read it; a table's name ends in one of .csv, .tsv, .jsonl, .ndjson, .parquet"
+        "unknown kind of file; the name of a table ends in one of .csv, .tsv, .jsonl, .ndjson, .parquet"
     )
 
 

@@ -268,7 +268,7 @@ def test_when_we_are_killed_the_agent_and_its_copy_go_too(workspace: Path, tempo
 
 
 def test_an_agent_that_kills_its_keeper_is_no_answer_and_ends_as_well(workspace: Path, tmp_path: Path) -> None:
-    with pytest.raises(ProviderError, match="the process that kept the agent was killed"):
+    with pytest.raises(ProviderError, match="the process that supervised the agent was killed"):
         work(f"sleep 600 & echo $! > {tmp_path}/pid; kill -KILL $PPID; wait", workspace)
     assert ended(int((tmp_path / "pid").read_text()))
 

@@ -90,7 +90,7 @@ def test_a_name_that_leads_to_a_private_address_is_refused_unless_the_address_is
     (came,), refused = asked(["rebound.test:PORT"], request, rebinding=True)
     assert came.startswith(b"HTTP/1.1 403 ")
     assert refused == [
-        "refused rebound.test:PORT: it leads to 127.0.0.1, an address that is not public; declare that too if it is meant"
+        "refused rebound.test:PORT: it leads to 127.0.0.1, an address that is not public; declare that too if you mean it"
     ]
     (came,), refused = asked(
         ["rebound.test:PORT", "127.0.0.0/8:PORT"], f"{request}GET / HTTP/1.1\r\n\r\n", rebinding=True

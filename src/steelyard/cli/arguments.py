@@ -130,7 +130,7 @@ def _response_format(given: str | None) -> dict[str, Any] | None:
     try:
         schema = msgspec.json.decode(Path(given).read_bytes(), type=dict)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or f"no JSON Schema: {error}"
+        reason = getattr(error, "strerror", None) or f"not a JSON Schema: {error}"
         raise InputError(
             f"--response-format {given}: {reason}; write json, or the name of a file with a JSON Schema"
         ) from None

@@ -59,18 +59,18 @@ def _machine_trouble(error: BaseException) -> str:
     """What this machine lacks, where that explains the error; empty if it does not."""
     if isinstance(error, OSError) and error.errno in _RESOURCE_ADVICE:
         place = f"{error.filename}: " if error.filename else ""
-        return f"{place}{error.strerror}; {_RESOURCE_ADVICE[error.errno]}, then do it again"
+        return f"{place}{error.strerror}; {_RESOURCE_ADVICE[error.errno]}, then try again"
     try:
         Path.cwd()
     except OSError:
-        return "the current folder no longer exists; change to another one, then do it again"
+        return "the current folder no longer exists; change to another one, then try again"
     from steelyard.sandbox.process_room import SMALL_OPEN_FILES_LIMIT, process_shortage
 
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if 0 <= files < SMALL_OPEN_FILES_LIMIT and isinstance(error, OSError | EOFError | RuntimeError):
-        return f"{files} open files are too few; raise the limit with ulimit -n, then do it again"
+        return f"{files} open files are too few; raise the limit with ulimit -n, then try again"
     if isinstance(error, MemoryError):
-        return "out of memory; make memory available, then do it again"
+        return "out of memory; make memory available, then try again"
     # Python and libraries raise various exceptions if no thread can be started
     return process_shortage()
 

@@ -28,5 +28,5 @@ def check_memory_limits() -> None:
         if 0 <= limit < least:
             name, command = LIMIT_NAMES[kind]
             raise SmallLimitError(
-                f"{limit >> 20} MB of {name} are too few; raise the limit to {least >> 20} MB or more with {command}, then do it again"
+                f"{limit >> 20} MB of {name} is not enough; raise the limit to {least >> 20} MB or more with {command}, then try again"
             )

@@ -45,7 +45,7 @@ def add_decision_options(sub: Any) -> None:
         type=fraction,
         default=0.05,
         metavar="X",
-        help="the highest rate of false alarms (default: 0.05)",
+        help="the highest acceptable rate of false alarms (default: 0.05)",
     )
     add_cases_option(sub)
     sub.add_argument(
@@ -66,7 +66,7 @@ def add_cases_option(sub: Any) -> None:
     sub.add_argument(
         "--cases",
         choices=["fail", "warn", "off"],
-        help="what single cases that got worse mean (default: as blessed, otherwise fail if the model is the same, warn if it differs)",
+        help="how to treat single cases that got worse (default: as blessed, otherwise fail if the model is the same, warn if it differs)",
     )
 
 
@@ -76,7 +76,7 @@ def add_inconclusive_option(sub: Any) -> None:
         "--on-inconclusive",
         default="pass",
         choices=["pass", "fail"],
-        help="what too little evidence means (default: pass, with a warning)",
+        help="how to treat too little evidence (default: pass, with a warning)",
     )
 
 

@@ -1,4 +1,4 @@
-"""One go at what a run owes."""
+"""One session of a run: it asks for what the run still owes, and verifies it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Cases as people have them: TOML, JSONL, benchmarks, shipped suites, and the formats of plug-ins.
 
-Comes in: files and folders that users name, which may be wrong in any way. Goes out: cases, checked and complete, or one
+Input: files and folders that users name, which may be wrong in any way. Output: cases, checked and complete, or one
 InputError with every problem and its line; also rubrics, experiments and a starter file.
 """
 

@@ -180,7 +180,7 @@ def rendered_prompt(prompt: str | tuple[Message, ...], values: dict[str, Any]) -
     def render(text: str) -> str:
         try:
             if sum(1 for _ in islice(environment.lex(text), MAX_TEMPLATE_TOKENS)) == MAX_TEMPLATE_TOKENS:
-                raise InputError(f"too long a template; use fewer than {MAX_TEMPLATE_TOKENS} words in its tags")
+                raise InputError(f"the template is too long; use fewer than {MAX_TEMPLATE_TOKENS} words in its tags")
             tree = environment.parse(text)
             for node in tree.find_all(nodes.Node):
                 is_target = isinstance(node, nodes.Tuple) and node.ctx == "store"

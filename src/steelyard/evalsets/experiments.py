@@ -254,7 +254,7 @@ def _text(raw: bytes, path: Path) -> str:
 
 def _document(text: str, path: Path, lines: TomlLineIndex) -> dict[str, Any]:
     if lines.too_deep:
-        raise InputError([Problem(str(path), lines.too_deep, "a key of too many parts; nest less deeply")])
+        raise InputError([Problem(str(path), lines.too_deep, "a key has too many parts; nest less deeply")])
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:

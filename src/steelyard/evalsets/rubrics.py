@@ -302,7 +302,7 @@ class _RubricFileReader(NamedTuple):
             if found is None:
                 continue
             if found.items and found.na_condition:
-                what = "na_condition goes with the items, each has its own; move it there"
+                what = "na_condition belongs to the items, each of which has its own; move it there"
                 self._error((*keys, "na_condition"), f"{subject}: {what}")
             category = RubricCategory(
                 name=name,
@@ -327,7 +327,7 @@ class _RubricFileReader(NamedTuple):
             if not 0 <= least <= 1:
                 self._error(here, f"grading: grade {short_quote(letter)}: must begin at a number from 0 to 1")
             elif least in begins:
-                what = f"begins where {short_quote(begins[least])} does; give each its own least score"
+                what = f"begins where {short_quote(begins[least])} does; give each its own lowest score"
                 self._error(here, f"grading: grade {short_quote(letter)}: {what}")
             if not letter or len(letter) > 20 or not letter.isprintable():
                 what = "a grade must have 1 to 20 characters, and no control characters"
@@ -365,7 +365,7 @@ class _RubricFileReader(NamedTuple):
                     (*here, "evaluation"), f"{what}: unknown evaluation {short_quote(item.evaluation)} ({way_out})"
                 )
             if not item.check.strip():
-                self._error(here, f"{what}: says nothing of what to look at; write it as its check")
+                self._error(here, f"{what}: does not say what to look at; write that as its check")
             if not _is_name(item.id):
                 self._error(here, f"{what}: {RUBRIC_NAME_RULE_TEXT}")
             if item.id in names:

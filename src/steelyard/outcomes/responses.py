@@ -108,7 +108,7 @@ def _responses(file: OutcomeFile, complaints: OutcomeProblemCollector) -> Iterat
                 whole = JSON_ESCAPE_PATTERN.sub(lambda match: rb"\ufffd" if match[1] else match[0], text)
                 line = msgspec.json.decode(whole, type=_ResultLine)
             except msgspec.ValidationError as error:
-                complaints.add(file, "shape", f"no result of a suite: {error}", [number])
+                complaints.add(file, "shape", f"not a result of a suite: {error}", [number])
             except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
                 fault = json_error_location(text, error)
                 complaints.add(file, "json", f"column {fault.column}: {fault.what}", [number])

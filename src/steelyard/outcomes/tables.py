@@ -121,7 +121,7 @@ class OutcomeTableReader:
             blocks = self._parquet(file, stem)
         else:
             known = ", ".join((*CSV_SUFFIXES, *JSON_LINES_SUFFIXES, *PARQUET_SUFFIXES))
-            raise UnreadableOutcomesError(f"not known how to read it; a table's name ends in one of {known}")
+            raise UnreadableOutcomesError(f"unknown kind of file; the name of a table ends in one of {known}")
         count = 0
         for block in blocks:
             count += len(block.cases)

@@ -1,5 +1,5 @@
 """Providers: one module for each wire format, programs, functions, agents and recorded replies, and their prices.
 
-Comes in: an attempt, and the settings of a provider. Goes out: an Answer with what it cost, or Unavailable or Rejected.
+Input: an attempt, and the settings of a provider. Output: an Answer with what it cost, or Unavailable or Rejected.
 Retries, pace and budget are the engine's; keys never leave this room in a message.
 """

@@ -181,7 +181,7 @@ FINISH_REASONS = (
 RESPONSE_SHAPES = (
     (FaultKind.OUTAGE, "200 with an `error` beside the choices, in a choice or in its message, also inside a stream"),
     (FaultKind.OUTAGE, "200 without a choice, or with neither text, tool call nor finish reason"),
-    (FaultKind.OUTAGE, "a stream that ends without a finish reason; a body that is not whole, or no JSON"),
+    (FaultKind.OUTAGE, "a stream that ends without a finish reason; a body that is not whole, or not JSON"),
     (
         FaultKind.UNKNOWN,
         "200 with anything after a whole JSON value; with an `error` there, or with lines of a stream, an outage",

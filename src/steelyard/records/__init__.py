@@ -1,6 +1,6 @@
 """The nouns of the road from a case to its verdict: one class for memory, disk and wire.
 
-Comes in: nothing of ours; only msgspec. Goes out: frozen records that every room shares.
+Input: nothing of ours; only msgspec. Output: frozen records that every room shares.
 A hash of their content is their identity, so a field that has its default is not written.
 """
 

@@ -194,7 +194,7 @@ class Evidence(Record, frozen=True, kw_only=True):
     form: str = ""
     """The disguise in which a forbidden text was found, such as `base64`; `plain` when there was none."""
     mended: tuple[str, ...] = ()
-    """What would have to be mended to make the format right; empty if nothing simple would do."""
+    """What would have to be repaired to make the format right; empty if nothing simple would do."""
 
 
 class Finding(Record, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """Results as text: one pure function per format, found by name or by a file's suffix.
 
-Comes in: what analysis, comparison and tiers computed. Goes out: text; others print and write it.
+Input: what analysis, comparison and tiers computed. Output: text; others print and write it.
 Nothing here reads a file, a clock or the network.
 """
 

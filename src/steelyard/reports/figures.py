@@ -414,7 +414,7 @@ def evidence_text(evidence: Evidence) -> str:
         ("value", evidence.value_path),
         ("policy", evidence.policy),
         ("form", evidence.form),
-        ("would be right after mending", ", ".join(evidence.mended)),
+        ("would be right after a repair", ", ".join(evidence.mended)),
     ]
     lines += [f"{name}: {value}" for name, value in details if value]
     return "\n  ".join(lines)

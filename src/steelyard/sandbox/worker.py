@@ -387,7 +387,7 @@ class SandboxWorker:
                         given.close()
                 reply, _ = await self._reply()
         except TimeoutError:
-            raise VerifierError("the sandbox did not come back") from None
+            raise VerifierError("the sandbox did not respond") from None
         except OSError as error:
             self._is_out_of_memory = self._group is not None and self._group.is_out_of_memory()
             if not self._is_out_of_memory:
@@ -399,7 +399,7 @@ class SandboxWorker:
         self._busy = False
         if self._starved and reply["stopped"]:
             raise VerifierError(
-                f"this machine was too busy: in {clock.elapsed:.0f} s it gave the code {clock.counted:.1f} s; run less beside it"
+                f"this machine was too busy: in {clock.elapsed:.0f} s it gave the code {clock.counted:.1f} s; run less at the same time"
             )
         return reply
 

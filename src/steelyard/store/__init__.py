@@ -1,5 +1,5 @@
 """Runs on disk, the only room that knows the medium.
 
-Comes in: records and facts. Goes out: run folders (run.json, cases.jsonl, attempts*.jsonl, looks.jsonl, batches.jsonl) and their Parquet copies.
-A run folder that came from elsewhere is read through `untrusted`.
+Input: records and facts. Output: run folders (run.json, cases.jsonl, attempts*.jsonl, looks.jsonl, batches.jsonl) and their Parquet copies.
+A run folder that came from another place is read through `UntrustedRun`.
 """

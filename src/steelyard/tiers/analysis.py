@@ -172,7 +172,7 @@ def check_baseline(baseline: str | None, names: Sequence[str]) -> None:
     """Raises an InputError if the baseline is not one of these tiers."""
     if baseline is not None and baseline not in names:
         known = [printable(name[:MAX_NAME_CHARACTERS]) for name in names[:MAX_LISTED_TIERS]]
-        raise InputError(f"no tier {short_quote(baseline)} to be the baseline ({did_you_mean(baseline, known)})")
+        raise InputError(f"no tier {short_quote(baseline)} to use as the baseline ({did_you_mean(baseline, known)})")
 
 
 def _ordered_tiers(names: Iterable[str], baseline: str | None, order: Sequence[str] | None) -> list[str]:

@@ -49,7 +49,7 @@ async def verify_with_function(path: str, case: Case, text: str) -> Finding:
         async with asyncio.timeout(case.timeout_secs):
             returned = await check.call(text, case)
     except TimeoutError:
-        raise VerifierError(f"{path} came to no verdict within {case.timeout_secs:g} s") from None
+        raise VerifierError(f"{path} returned no verdict within {case.timeout_secs:g} s") from None
     if isinstance(returned, dict):
         score, passed, reason = returned.get("score"), returned.get("pass"), str(returned.get("reason", ""))
     elif isinstance(returned, bool):
@@ -59,13 +59,13 @@ async def verify_with_function(path: str, case: Case, text: str) -> Finding:
     if score is not None and (
         isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score)
     ):
-        raise VerifierError(f"{path} returned {returned!r:.200}; wanted: a bool, a number or {{pass, score, reason}}")
+        raise VerifierError(f"{path} returned {returned!r:.200}; expected a bool, a number or {{pass, score, reason}}")
     if score is not None and not 0 <= score <= 1:
         raise VerifierError(f"{path} returned the score {score}, which is not between 0 and 1")
     if passed is None:
         if score is None:
             raise VerifierError(
-                f"{path} returned {returned!r:.200}; wanted: a bool, a number or {{pass, score, reason}}"
+                f"{path} returned {returned!r:.200}; expected a bool, a number or {{pass, score, reason}}"
             )
         passed = score >= 1 - 1e-9
     label = "" if passed else "refused by the check"

@@ -380,7 +380,7 @@ def _attempt_of_row(opened: RunView, row: AttemptRow) -> AttemptText:
     column = opened.columns[row.column]
     tried = opened.attempt(opened.cases[row.case].id, column.model, column.tier, row.number)
     if tried is None:
-        raise ViewerRequestError(409, "an attempt of this run can no longer be read; ask again")
+        raise ViewerRequestError(409, "an attempt of this run can no longer be read; read it again")
     return tried
 
 

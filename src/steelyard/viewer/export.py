@@ -66,7 +66,7 @@ def export(root: Path, target: Path) -> ExportedPages:
             target.rmdir()
         beside.replace(target)
     except OSError as error:
-        raise InputError(f"{target}: cannot be written: {error.strerror}; name a folder that can be") from None
+        raise InputError(f"{target}: cannot be written: {error.strerror}; name a folder that can be written") from None
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return written

@@ -186,8 +186,8 @@ def test_passk_of_attempts_prints_what_passk_of_the_same_outcomes_prints(tmp_pat
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["rows.csv"], "--attempts counts who passed, and goes with no other outcomes"),
-        (["--cost", "usd"], "and with no --cost or --score"),
+        (["rows.csv"], "--attempts counts passes, and cannot be combined with other outcomes"),
+        (["--cost", "usd"], "other outcomes, --cost or --score"),
         (["--passed", "ok"], 'no column "ok"'),
         (["--backend", "ray", "--sample", "sample"], "--sample needs --backend local"),
         (["--backend", "ray", "--ray-address", "ray://x:1"], "Ray Client is not supported"),

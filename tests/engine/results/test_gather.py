@@ -82,7 +82,7 @@ def test_columns_that_are_named_make_a_table_of_anything(place: Path) -> None:
         (["nowhere.csv"], r"nowhere\.csv: no such file, and no run of that name under steelyard-runs"),
         (["dangling.jsonl"], r"dangling\.jsonl: no such file"),
         (["x" * 300], "xxx: cannot be read: File name too long"),
-        (["pipe"], "pipe: neither a file nor a run folder; write what it gives to a file first"),
+        (["pipe"], "pipe: neither a file nor a run folder; write its content to a file first"),
         (["empty.csv"], r"empty\.csv: empty; expected a header line"),
         (["wide.csv"], r"wide\.csv:1: a NUL byte; save the file as UTF-8 text"),
         (["latin.csv"], r"latin\.csv:1: not UTF-8 text"),

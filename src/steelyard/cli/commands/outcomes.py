@@ -161,7 +161,7 @@ def _repairs_options(sub: argparse.ArgumentParser) -> None:
         "--parallelism",
         type=positive_integer,
         metavar="N",
-        help="validations at once (default: one per processor)",
+        help="how many validations run at once (default: one per processor)",
     )
     add_backend_options(sub, "validate")
     add_isolation_options(sub)
@@ -222,7 +222,7 @@ def _count_attempts(options: argparse.Namespace, root: Path) -> int:
     from steelyard.errors import InputError
 
     if options.outcomes or options.problems_csv or options.fixes_csv or options.cost or options.score:
-        raise InputError("--attempts counts who passed, and goes with no other outcomes and with no --cost or --score")
+        raise InputError("--attempts counts passes, and cannot be combined with other outcomes, --cost or --score")
     found = parquet_outcomes(options.attempts, arguments.counting_options(options), root=root)
     warn(found.problems)
     return _print_standings(

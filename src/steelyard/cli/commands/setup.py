@@ -92,7 +92,7 @@ def _recorded_suites(options: argparse.Namespace) -> int:
     from steelyard.reports.tables import json_report
 
     if not options.results or options.evalset or options.report:
-        raise InputError("--cases goes with --results FILE..., and neither with an eval set nor with -o")
+        raise InputError("--cases needs --results FILE..., and cannot be combined with an eval set or -o")
     loaded = arguments.load_eval_sets(options.cases, options) if options.cases else None
     for problem in loaded.problems if loaded else ():
         print_to_stderr(f"warning: {problem}")

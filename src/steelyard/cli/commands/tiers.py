@@ -49,7 +49,7 @@ def tiers(options: argparse.Namespace) -> int:
     settings, means = settings_and_run_options(options)
     check_analysis_paths(options.report or (), options.charts)
     if bool(options.experiment) == bool(options.runs_csv):
-        raise InputError("name an experiment (.toml), a run, or recorded runs with --runs-csv FILE; one of them")
+        raise InputError("name one of these: an experiment (.toml), a run, or recorded runs with --runs-csv FILE")
     if not options.runs_csv and (options.judges_csv or options.criteria_csv):
         raise InputError("--judges-csv and --criteria-csv belong to --runs-csv FILE")
     is_run = (options.experiment or "").endswith(".toml")

@@ -328,7 +328,7 @@ def _check_no_open_batches(parts: Sequence[ShardRun]) -> None:
     waiting = [part for part in parts if any(not batch.is_settled for batch in stored_batches(part.stored))]
     if waiting:
         raise InputError(
-            f"{waiting[0].name} waits for a batch: first steelyard resume {shlex.quote(str(waiting[0].folder))}"
+            f"{waiting[0].name} waits for a batch; first run: steelyard resume {shlex.quote(str(waiting[0].folder))}"
         )
 
 

@@ -296,7 +296,7 @@ def _run_folder(source: str, root: Path) -> Path | None:
         if Path(source).is_file():
             return None
         if Path(source).exists() and not Path(source).is_dir():
-            raise InputError(f"{where}: neither a file nor a run folder; write what it gives to a file first")
+            raise InputError(f"{where}: neither a file nor a run folder; write its content to a file first")
         return find_run(source, root)
     except InputError:
         if Path(source).suffix.lower() in OUTCOME_FILE_SUFFIXES and not Path(source).exists():

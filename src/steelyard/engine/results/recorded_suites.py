@@ -31,7 +31,7 @@ def _our_classes(responses: Sequence[RecordedResponse], cases: Sequence[Case]) -
     known = {response.case for response in responses} & {case.id for case in cases}
     if not known:
         raise InputError(
-            f"none of the {counted(len(responses), 'response')} is to one of the {counted(len(cases), 'case')}, such as "
+            f"none of the {counted(len(responses), 'response')} belongs to one of the {counted(len(cases), 'case')}, such as "
             f"{short_quote(cases[0].id)}; are they the cases of these results?"
         )
     found = {}

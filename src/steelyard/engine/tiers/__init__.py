@@ -1,5 +1,5 @@
 """Experiments over tiers, and the judges of their replies.
 
 In come an experiment, a run folder or files of other tools; out come runs of tiers, judgments and the analysis of both.
-The formulas are in `tiers`; this room asks, and joins what it heard with the files.
+The formulas are in `tiers`; this room asks the models, and joins their answers with the files.
 """

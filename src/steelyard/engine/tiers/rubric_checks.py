@@ -94,7 +94,7 @@ class RubricJudging:
                 )
             yield (
                 f"the first judges alone decided about {effect.alone:,} of {counted(effect.answers, 'judged reply', 'judged replies')}; "
-                f"of {effect.checked:,} checked by chance all judges decide {effect.overruled:,} otherwise{rates}"
+                f"of {effect.checked:,} checked by chance all judges decide {effect.overruled:,} differently{rates}"
             )
 
     def _escalated_answers(self) -> Iterator[EscalatedAnswer]:

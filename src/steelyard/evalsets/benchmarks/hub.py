@@ -92,7 +92,9 @@ class Hub:
         self._address = (environment.get("HF_ENDPOINT") or DEFAULT_ENDPOINT).rstrip("/")
         parts = urllib.parse.urlsplit(self._address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InputError(f"HF_ENDPOINT {short_quote(self._address)}: no address such as https://hub.example.com")
+            raise InputError(
+                f"HF_ENDPOINT {short_quote(self._address)}: not an address such as https://hub.example.com"
+            )
         self._token = environment.get("HF_TOKEN") or environment.get("HUGGING_FACE_HUB_TOKEN") or ""
         self._folder = hub_home(environment) / "steelyard"
         self._opener = urllib.request.build_opener(_NoRedirect)

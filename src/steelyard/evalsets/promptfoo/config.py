@@ -148,7 +148,7 @@ class _ConfigReader:
             names = [str(given[key]) for key in ("id", "label") if given.get(key)]
             given = given.get("raw") or given.get("id") or given.get("prompt")
         if not isinstance(given, str):
-            raise InputError("no text, and no file either")
+            raise InputError("neither text nor a file")
         if not given.startswith(FILE_PREFIX) and not PROMPT_FILE.match(given.strip()):
             yield PromptTemplate(label or given[:60], given, (*names, given))
             return
@@ -534,7 +534,7 @@ def csv_rows(text: str) -> list[dict[str, str]]:
                 )
             found.append(dict(zip(names, row, strict=False)))
     except csv.Error as error:
-        raise InputError(f"line {rows.line_num}: no CSV: {error}") from None
+        raise InputError(f"line {rows.line_num}: not CSV: {error}") from None
     return found
 
 

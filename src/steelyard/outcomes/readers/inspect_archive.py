@@ -112,7 +112,7 @@ class InspectArchive:
         if member.compress_type == zipfile.ZIP_DEFLATED:
             return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, member.file_size)
         if member.compress_type != ZSTANDARD_METHOD:
-            raise UnreadableOutcomesError(f"packed by method {member.compress_type}, which is not known")
+            raise UnreadableOutcomesError(f"compressed by method {member.compress_type}, which is not supported")
         self._zstandard = self._zstandard or _zstandard_function()
         try:
             return self._zstandard(packed, member.file_size)

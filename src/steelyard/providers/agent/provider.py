@@ -164,7 +164,7 @@ class AgentProvider:
         keeper_output = keeper_output[keeper_output.find(b"{") :] if b"{" in keeper_output else b""
         if not keeper_output:
             last = complaints.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
-            raise ProviderError(f"{self._name}: the process that kept the agent was killed {last}".rstrip())
+            raise ProviderError(f"{self._name}: the process that supervised the agent was killed {last}".rstrip())
         result: dict[str, Any] = json.loads(keeper_output)
         return result
 
@@ -219,7 +219,7 @@ async def _run_keeper(order: bytes, home: Path, keeper_output: IO[bytes], compla
     )
     stdin = keeper.stdin
     if stdin is None:
-        raise ProviderError("no way to give the keeper its order")
+        raise ProviderError("the process that supervises the agent cannot be given its task")
     try:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # how it ended is reported below
             stdin.write(len(order).to_bytes(8, "big") + order)

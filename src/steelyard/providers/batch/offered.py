@@ -39,11 +39,20 @@ ANTHROPIC_BATCHES_PATH = "/v1/messages/batches"
 ANTHROPIC_COUNT_FIELDS = ("processing", "succeeded", "errored", "canceled", "expired")
 
 
-class OpenAIBatches:
-    """OpenAI's batches: at most 50,000 requests and 200 MB each."""
+class FileBatches:
+    """Batches whose requests and results are files of the provider's."""
 
     max_requests = 50_000
     max_bytes = 190_000_000
+
+    async def results(self, endpoint: HttpEndpoint, state: BatchState) -> AsyncIterator[BatchResult]:
+        for file in state.files:
+            for line in await result_lines(endpoint, f"/files/{file}/content"):
+                yield response_result(line)
+
+
+class OpenAIBatches(FileBatches):
+    """OpenAI's batches: at most 50,000 requests and 200 MB each."""
 
     async def submit(self, endpoint: HttpEndpoint, nonce: str, requests: Sequence[BatchRequest]) -> str:
         url = f"/v1{requests[0].path.partition('?')[0]}"
@@ -87,17 +96,9 @@ class OpenAIBatches:
             problem="; ".join(errors)[:300],
         )
 
-    async def results(self, endpoint: HttpEndpoint, state: BatchState) -> AsyncIterator[BatchResult]:
-        for file in state.files:
-            for line in await result_lines(endpoint, f"/files/{file}/content"):
-                yield response_result(line)
 
-
-class MistralBatches:
+class MistralBatches(FileBatches):
     """Mistral's batches; the model is named once, by the job."""
-
-    max_requests = 50_000
-    max_bytes = 190_000_000
 
     async def submit(self, endpoint: HttpEndpoint, nonce: str, requests: Sequence[BatchRequest]) -> str:
         lines = [
@@ -140,11 +141,6 @@ class MistralBatches:
             files=tuple(name for field in ("output_file", "error_file") if (name := found.get(field))),
             problem="; ".join(errors)[:300],
         )
-
-    async def results(self, endpoint: HttpEndpoint, state: BatchState) -> AsyncIterator[BatchResult]:
-        for file in state.files:
-            for line in await result_lines(endpoint, f"/files/{file}/content"):
-                yield response_result(line)
 
 
 class AnthropicBatches:

@@ -1,5 +1,5 @@
 """The wire formats: each module writes the requests of one format and reads its responses.
 
-Comes in: an attempt. Goes out: a request over `providers/wire.py`, and the Answer that its response is.
+Input: an attempt. Output: a request over `providers/wire.py`, and the Answer that its response is.
 What a finish reason or an error means is decided in `providers/faults.py`, for all formats alike.
 """

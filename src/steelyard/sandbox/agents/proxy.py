@@ -144,7 +144,7 @@ class AgentProxy:
                 open_ones = [each for each in addresses if self._hosts.permits_address(host, each, port)]
                 if addresses and not open_ones:
                     raise self._refusal(
-                        f"refused {where}: it leads to {addresses[0]}, an address that is not public; declare that too if it is meant"
+                        f"refused {where}: it leads to {addresses[0]}, an address that is not public; declare that too if you mean it"
                     )
                 return await _first_connection(open_ones, port)
         except (OSError, UnicodeError, TimeoutError) as error:

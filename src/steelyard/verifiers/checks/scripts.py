@@ -126,7 +126,7 @@ class ScriptCheck:
         is_number = isinstance(score, int | float) and math.isfinite(score)
         if not (isinstance(passed, bool) or is_number):
             raise VerifierError(
-                f"{self.name}: returned {short_quote(json.dumps(returned))}; wanted: a bool, a number or {{pass, score, reason}}"
+                f"{self.name}: returned {short_quote(json.dumps(returned))}; expected a bool, a number or {{pass, score, reason}}"
             )
         share = min(1.0, max(0.0, float(score))) if is_number and score is not None else float(bool(passed))
         is_met = (

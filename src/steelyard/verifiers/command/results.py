@@ -286,7 +286,7 @@ def junit(output: bytes) -> list[Test]:
     """The XML that JUnit began and most runners can write."""
 
     def refuse(*_: object) -> None:
-        raise UnreadableResultsError("XML with a document type, which results have no need of")
+        raise UnreadableResultsError("XML with a document type, which results do not need")
 
     found = _JUnitHandler()
     # the encoding is not the document's to choose: it could name one that hides the results

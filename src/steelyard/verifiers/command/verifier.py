@@ -218,7 +218,7 @@ def _check_names(case: Case) -> None:
     if not said.answer and not case.workspace:
         raise VerifierError('no file for the answer; write for example answer = "answer.c"')
     if said.answer and case.workspace:
-        raise VerifierError("with a workspace the answer is a patch, so no file for the answer is wanted; leave it out")
+        raise VerifierError("with a workspace the answer is a patch, so the answer has no file; leave it out")
     taken: dict[str, str] = {}
     for name in filter(None, (said.answer, *said.files, _report(case))):
         path = PurePosixPath(name)

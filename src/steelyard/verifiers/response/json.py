@@ -79,7 +79,7 @@ def _parse_integer(digits: str) -> int:
 def _parse_float(digits: str) -> float:
     value = float(digits) if len(digits) <= MAX_JSON_NUMBER_DIGITS else float("inf")
     if value in (float("inf"), float("-inf")):
-        raise _JsonNumberError("a number too long or too large to be read", digits)
+        raise _JsonNumberError("a number that is too long or too large to be read", digits)
     return value
 
 

@@ -41,7 +41,7 @@ def _read(path: str) -> dict[str, Any]:
         raise InputError(f"{where} is not TOML: {printable(str(error))[:200]}") from None
     unknown = sorted(set(tables) - set(KNOWN_TABLES))
     if unknown or not all(isinstance(table, dict) for table in tables.values()):
-        raise InputError(f"{where} may have the tables [leaks] and [refusals] alone; see docs/classifying.md")
+        raise InputError(f"{where} may have only the tables [leaks] and [refusals]; see docs/classifying.md")
     return tables
 
 

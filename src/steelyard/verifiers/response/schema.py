@@ -298,7 +298,7 @@ def _longest_schema_chain(edges: dict[int, list[Any]]) -> int:
             else:
                 under_way.add(node)
                 if any(other in under_way for other in inner):
-                    raise ValueError("a schema that refers to itself for the same value, without end")
+                    raise ValueError("a schema that refers to itself endlessly for the same value")
                 todo += inner
     longest = max(lengths.values())
     if longest > 20:

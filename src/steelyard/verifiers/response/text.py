@@ -135,7 +135,7 @@ def compile_re2(pattern: str, *, ignore_case: bool = False) -> Any:
     try:
         return re2.compile(pattern, options=options)
     except UnicodeEncodeError:
-        raise ValueError("it holds half of a surrogate pair") from None
+        raise ValueError("it contains half of a surrogate pair") from None
     except re2.error as error:
         message = error.args[0] if error.args else ""
         raise ValueError(message.decode(errors="replace") if isinstance(message, bytes) else str(message)) from None

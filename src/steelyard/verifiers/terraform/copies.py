@@ -123,7 +123,7 @@ class ModuleCopyPool:
                 raise VerifierError(f"the module needs providers that are not here: {reason}; {self._way_out}")
             if diagnosis.summary in MISSING_MODULE_SUMMARIES and absent:
                 listed = ", ".join(sorted(absent))
-                raise VerifierError(f"the module needs modules from elsewhere: {listed}; {self._way_out}")
+                raise VerifierError(f"the module needs modules from other places: {listed}; {self._way_out}")
             for path in self._tree.left_out if MISSING_FILE_DETAIL.search(diagnosis.detail) else ():
                 if posixpath.basename(path) in diagnosis.detail:
                     raise VerifierError(f"{path} was not copied: it is too large, or a link to elsewhere")
@@ -226,7 +226,7 @@ class _ModuleCopy:
         outcome = await self._place.run(["/bin/sh", "-c", script, "sh", *arguments])
         if outcome.exit_code or outcome.limit:
             output = outcome.stderr.decode("utf-8", "replace").strip()
-            raise VerifierError(f"the copy of the module could not be made ready: {output or outcome.limit}")
+            raise VerifierError(f"the copy of the module could not be prepared: {output or outcome.limit}")
 
     async def close(self) -> None:
         """Close it; its sandbox shows this module alone, so it is not used again."""

@@ -96,7 +96,7 @@ def parse_validate_output(stdout: bytes) -> ValidateOutput:
         raise UnreadableValidateOutput(f"not the output of terraform validate -json: {error}") from error
     if answer.format_version and answer.format_version.partition(".")[0] not in VALIDATE_FORMAT_MAJOR_VERSIONS:
         raise UnreadableValidateOutput(
-            f"the answer has the format {answer.format_version[:20]}; known are {', '.join(VALIDATE_FORMAT_MAJOR_VERSIONS)}"
+            f"the answer has the format {answer.format_version[:20]}; supported are {', '.join(VALIDATE_FORMAT_MAJOR_VERSIONS)}"
         )
     if len(answer.diagnostics) > MAX_VALIDATE_DIAGNOSTICS:
         raise UnreadableValidateOutput(f"more than {MAX_VALIDATE_DIAGNOSTICS} diagnostics")

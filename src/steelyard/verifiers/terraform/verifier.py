@@ -54,7 +54,7 @@ def check() -> None:
         import hcl2  # noqa: F401  whether it is there is the question
     except ImportError:
         raise MissingToolError(
-            "looking at syntax alone needs a library; install it with: pip install 'steelyard[hcl]'"
+            "checking the syntax alone needs a library; install it with: pip install 'steelyard[hcl]'"
         ) from None
 
 
@@ -65,7 +65,7 @@ def syntax_error(source: str) -> str:
 
     if len(source) > MAX_HCL_CHARACTERS:
         raise VerifierError(
-            f"more than {MAX_HCL_CHARACTERS:,} characters are not parsed; validate it with a Terraform instead"
+            f"more than {MAX_HCL_CHARACTERS:,} characters, too many to parse; validate it with Terraform instead"
         )
     try:
         hcl2.loads(source if source.endswith("\n") else f"{source}\n")
@@ -230,7 +230,7 @@ def _check_repair(case: Case) -> None:
             with_block_replaced(original, first, last, "")
         except ValueError as error:
             raise VerifierError(
-                f"lines must be the first and the last of some in {_answer_file(case)}: {error}"
+                f"lines must be the first and the last line of a part of {_answer_file(case)}: {error}"
             ) from None
     if said.target is not None and said.syntax_only:
         raise VerifierError("a target needs more than the syntax; leave out syntax_only")
