@@ -108,7 +108,7 @@ def main() -> None:
     parser.add_argument("--out", help="keep the run here (default: a temporary folder)")
     options = parser.parse_args()
     if options.repositories:
-        judged_files.told_files(options.repositories, options.repeats)
+        judged_files.print_comparison(options.repositories, options.repeats)
         return
     place = Path(options.out or tempfile.mkdtemp())
     place.mkdir(parents=True, exist_ok=True)

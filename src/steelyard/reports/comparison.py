@@ -391,7 +391,7 @@ def _lists(model: ModelDecision) -> Iterator[tuple[str, tuple[CaseDrop, ...]]]:
     if model.confirmed:
         yield "Cases that got worse", model.confirmed
     if model.suspects:
-        yield "Suspects, no further down than chance can take them", model.suspects
+        yield "Suspects, whose drops chance can explain", model.suspects
     if model.improved:
         yield "Cases that got better", model.improved
 
