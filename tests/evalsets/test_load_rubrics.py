@@ -169,7 +169,7 @@ WRONG = [
     ("items that are texts", "categories: {a: {items: [x]}}", "items[0]: expected a table"),
     ("an item without a check", "categories:\n  a:\n    items:\n    - id: x\n", ":4: "),
     ("an item without a check, in words", "categories: {a: {items: [{id: x}]}}", "items[0].check is missing"),
-    ("an item with an empty check", "categories: {a: {items: [{id: x, check: ' '}]}}", "says nothing of what to look"),
+    ("an item with an empty check", "categories: {a: {items: [{id: x, check: ' '}]}}", "does not say what to look"),
     ("an item twice", "categories: {a: {items: [{id: x, check: y}, {id: x, check: z}]}}", "appears twice in this cat"),
     ("both kinds of condition", "categories: {a: {na_condition: n, items: [{id: x, check: y}]}}", "move it there"),
     ("a category that is text", "categories: {a: b}", 'category "a": expected a table'),
