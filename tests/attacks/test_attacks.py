@@ -27,7 +27,8 @@ def survived(scene: Told, row: int) -> None:
         if "ESCAPED" in found["output"] and not scene.weak:
             wrong.append(f"{attack.key}: {found['output'][:1000]}")
         # a test that asks an object of the answer's whether it is true takes its word, and says so
-        trust = "in-process" if attack.case == "own" else "isolated"
+        # so is an exception that ends loops and that the tests name
+        trust = "in-process" if attack.case in ("own", "stops") else "isolated"
         # what failed with something in its hands that cannot cross was judged again beside its tests
         judged_again = (not found["passed"] or attack.decides) and found["trust"] == "in-process"
         if found["trust"] != trust and not judged_again:
