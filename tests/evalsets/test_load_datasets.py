@@ -124,7 +124,7 @@ def test_a_map_with_a_character_that_no_column_has_is_refused(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", b'question,answer\n"q', "no CSV"),
+        ("a.csv", b'question,answer\n"q', "not CSV"),
         ("a.csv", b"question\nq,r,s", "3 cells below 1 columns"),
         ("a.csv", b"\xff\xfe", "not UTF-8"),
         ("a.csv", b"question,answer,answer\nq,r,s", 'two columns are called "answer"'),

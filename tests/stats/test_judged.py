@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from benchmarks.judged_rates import JUDGES, LOOK, Setting, answers, coverage, drawn, false_alarms
 
 from steelyard.stats.intervals import wilson
 from steelyard.stats.judged import JudgedAnswer, corrected_difference, corrected_rate, transferred_rate
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from benchmarks.judged_rates import JUDGES, LOOK, Setting, answers, coverage, drawn, false_alarms
 
 LOWEST = {300: 0.90, 2000: 0.93}
 """The least coverage that as many repeats may show by chance, where 95% are promised and 93% are asked for."""

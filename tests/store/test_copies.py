@@ -165,7 +165,7 @@ def test_a_run_with_very_many_models_is_one_file(tmp_path: Path) -> None:
 
 def test_a_copied_run_needs_no_new_copy_of_its_facts(tmp_path: Path) -> None:
     folder = run(tmp_path / "runs" / "one")
-    asked("FROM runs", tmp_path / "runs")
+    asked("SELECT count(*) FROM attempts", tmp_path / "runs")
     elsewhere = tmp_path / "other" / "moved"
     elsewhere.parent.mkdir()
     # as an object store does it: other moments, other inodes
@@ -219,7 +219,7 @@ def test_runs_in_a_folder_that_cannot_be_written_are_asked_all_the_same(tmp_path
 def test_copies_of_another_version_are_used_with_a_warning_where_they_cannot_be_written_anew(tmp_path: Path) -> None:
     root = tmp_path / "runs"
     folder = run(root / "one")
-    asked("FROM runs", root)
+    asked("SELECT count(*) FROM attempts", root)
     aged(folder)
     with read_only(root):
         assert (

@@ -534,7 +534,7 @@ def test_an_order_can_be_given_and_must_name_every_tier() -> None:
     assert analyse_tiers(given, order=["T1", "T0"]).baseline == "T1"
     with pytest.raises(InputError, match='names each of them once: "T0", "T1"; got "T1"'):
         analyse_tiers(given, order=["T1"])
-    with pytest.raises(InputError, match=r'no tier "T7" to be the baseline \(known: T0, T1\)'):
+    with pytest.raises(InputError, match=r'no tier "T7" to use as the baseline \(known: T0, T1\)'):
         analyse_tiers(given, baseline="T7")
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-import sys
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.table import Row, record, text_of
 

@@ -268,8 +268,8 @@ def test_a_terraform_that_says_nothing_has_said_nothing_about_the_answer(silent:
         (changed(CALL, files={"net": "", "net/main.tf": NET}), '"net" is a file, so "net/main.tf" cannot be in it'),
         (changed(REPAIR, files={}), "lines without the file to be repaired; add it to files as main.tf"),
         (changed(REPAIR, files={}, lines=None), "target without the file to be repaired"),
-        (changed(REPAIR, lines=(5, 70)), "in main.tf: lines 5 to 70 cannot be replaced in a file of 11 lines"),
-        (changed(REPAIR, lines=(7, 5)), "in main.tf: lines 7 to 5 are not a range"),
+        (changed(REPAIR, lines=(5, 70)), "of main.tf: lines 5 to 70 cannot be replaced in a file of 11 lines"),
+        (changed(REPAIR, lines=(7, 5)), "of main.tf: lines 7 to 5 are not a range"),
         (
             changed(REPAIR, lines=(7,)),
             "lines must be the first and the last line of a part of main.tf: not enough values",

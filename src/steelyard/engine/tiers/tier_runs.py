@@ -15,7 +15,7 @@ from steelyard.analysis.attempts import Column
 from steelyard.analysis.warnings import uncontained_warnings
 from steelyard.engine.results.conclusion import Conclusion
 from steelyard.engine.results.recordings import explain_file_errors
-from steelyard.engine.tiers.judging import JudgingPlan
+from steelyard.engine.tiers.escalation import JudgingPlan
 from steelyard.errors import ExitCode, InputError, Problem
 from steelyard.evalsets.experiments import is_same_model
 from steelyard.outcomes.experiments import experiment
