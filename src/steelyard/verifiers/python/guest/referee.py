@@ -90,7 +90,8 @@ class RefereeStep:
         self.sides = [compile(source, "tests.py", "eval", dont_inherit=True) for source in sources]
         mode = "single" if "want" in spec else "exec"
         self.code: CodeType | None = None
-        self.binds = bound_names([ast.parse(source) for source in sources])
+        # nothing else in an expression binds a name
+        self.binds = bound_names([ast.parse(source) for source in sources if ":=" in source])
         """Names that are the tests' own once it has run."""
         if not self.sides and "pair" not in spec:
             tree = ast.parse(spec["source"])
