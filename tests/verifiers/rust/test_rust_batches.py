@@ -16,7 +16,7 @@ from steelyard.records import Answer, Case, Expectations, Finding
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.processors import processor_count
 from steelyard.sandbox.sandbox import SandboxWorkspace, ZygoteSandbox
-from steelyard.verifiers.rust import source
+from steelyard.verifiers.rust import neighbours, source
 from steelyard.verifiers.rust.batches import BatchItem, BatchQueue
 from steelyard.verifiers.rust.linker import LINK_CHECK_SCRIPT
 from steelyard.verifiers.rust.verifier import RustVerifier
@@ -332,6 +332,50 @@ def test_each_answer_gets_the_verdict_it_deserves_in_a_mixed_batch() -> None:
     together, _ = asyncio.run(judged(attempts, together=True))
     for name, finding in together.items():
         deserves(name, finding)
+
+
+def test_what_does_not_compile_is_judged_with_the_others_unless_they_may_be_the_reason() -> None:
+    broken = {f"broken {n}": Attempt(f'pub fn add(a: i32, b: i32) -> i32 {{ "{n}" }}') for n in range(8)}
+    together, compiled = asyncio.run(judged(broken, together=True))
+    assert {finding.reason for finding in together.values()} == {"mismatched types"}
+    assert compiled <= processor_count()
+    # `true == ` asks for the one type that a bool is compared with, until a neighbour brings another
+    inferring = RIGHT.replace("a + b", 'if true == "true".parse().unwrap() { a + b } else { 0 }')
+    meddling = "mod decoy { pub struct bool; }\nstruct M;\nimpl PartialEq<M> for bool { fn eq(&self, _: &M) -> bool { true } }\n"
+    attempts = {"inferring": Attempt(inferring), "meddling": Attempt(meddling + RIGHT), **broken}
+    together, _ = asyncio.run(judged(attempts, together=True))
+    assert is_correct(CASE, together["inferring"])
+
+
+@pytest.mark.parametrize(
+    ("code", "changes"),
+    [
+        ("impl PartialEq<M> for bool {}", True),
+        ("mod m { struct bool; }\nimpl PartialEq<M> for bool {}", True),
+        ("#[cfg(any())] struct bool;\nimpl PartialEq<M> for bool {}", True),
+        ("fn f() { struct bool; }\nimpl<'a> Mul<[M; 3]> for bool {}", True),
+        ("impl Mul<N<{ 1 }>> for f64 {}", True),
+        ("fn f() { struct f64; }\nimpl<T: Into<Vec<u8>>> Mul<N<T>> for &f64 {}", True),
+        ("macro_rules! i { ($($t:tt)*) => { $($t)* } }", True),
+        ("impl " * 500 + "Mul<M> for f64 {}", True),
+        ("struct M;\nimpl PartialEq<f64> for M {}\nimpl<'a> Mul<M> for &'a mut M {}", False),
+        ("#[derive(Debug)]\nenum E<T> { A(T) }\nimpl<T> From<T> for E<T> {}", False),
+        ("struct M;\nimpl fmt::Display for M {}\nimpl<T> M<T> { fn f(&self) {} }", False),
+        ("fn f(x: impl Into<String>) -> impl Iterator<Item = u8> { for i in x {} }", False),
+        ("fn f(x: &dyn for<'a> Fn(&'a str), y: impl for<'a> Fn(&'a str)) { for i in x {} }", False),
+    ],
+)
+def test_an_implementation_that_changes_inference_elsewhere_is_seen(code: str, changes: bool) -> None:
+    assert neighbours.may_change_inference(source.rust_tokens(code)) == changes
+
+
+@pytest.mark.parametrize(
+    "code", ["fn f( {", "fn f() }", "fn f() { (] }", 'fn f() { "a }', 'fn f() { r#"a" }', "fn f() {"]
+)
+def test_what_is_never_closed_is_seen(code: str) -> None:
+    assert neighbours.is_never_closed(source.rust_tokens(code))
+    assert not neighbours.is_never_closed(source.rust_tokens(RIGHT + "const A: &str = r#\"a\"#;\nconst B: char = '{';"))
+    assert not neighbours.is_never_closed(source.rust_tokens('const A: &str = "a"'))
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ import msgspec
 from steelyard.errors import VerifierError
 from steelyard.protocols import ProcessResult, ResourceLimits
 from steelyard.records import Diagnostic, DiagnosticLevel, Span
-from steelyard.verifiers.rust import case_tests, mir, source
+from steelyard.verifiers.rust import case_tests, mir, neighbours, source
 from steelyard.verifiers.rust.harness import HarnessModule, harness_program
 from steelyard.verifiers.rust.linker import LINK_ERROR_PREFIX, Linker, dynamic_linking_arguments
 
@@ -89,6 +89,8 @@ class CrateModule(NamedTuple):
     built: source.EditedSource
     """The answer with its tests."""
     tests: case_tests.RustTests
+    may_change_inference: bool
+    """Whether it may change which errors others in its crate have."""
 
     @property
     def tests_file(self) -> str:
@@ -126,6 +128,7 @@ def crate_module(code: str, read: Sequence[source.RustToken], tests: case_tests.
             f"mod {macros_module} {{ {lent}}}" if macros else "",
         ),
         tests=tests,
+        may_change_inference=neighbours.may_change_inference(read),
     )
 
 
@@ -151,6 +154,7 @@ class CompilationResult(NamedTuple):
     elsewhere: tuple[str, ...]
     """Errors that belong to no piece."""
     linted: bool = False
+    linter_crashed: bool = False
     program: bytes = b""
     functions: dict[str, list[mir.MirFunction]] = {}
     """By module: its functions, with the types that they see."""
@@ -203,7 +207,8 @@ class RustCompiler(NamedTuple):
             if compiled.outcome.limit or not compiled.broke:
                 return compiled._replace(linted=True)
         # a linter that crashes or is missing is not proof that the answer does not compile
-        return await self._compile(place, texts, (self.tools.rustc, *wanted), seconds)
+        compiled = await self._compile(place, texts, (self.tools.rustc, *wanted), seconds)
+        return compiled._replace(linter_crashed=bool(self.tools.clippy))
 
     async def build(self, place: Workspace, pieces: Sequence[CrateModule], seconds: float) -> CompilationResult:
         """Compile the answers with their tests and the harness into a program."""

@@ -34,7 +34,7 @@ from steelyard.records import (
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.code.repeatable import RUST_CHANCE_PATTERN, is_repeatable_code
-from steelyard.verifiers.rust import case_tests, crate
+from steelyard.verifiers.rust import case_tests, crate, neighbours
 from steelyard.verifiers.rust import libraries as rust_libraries
 from steelyard.verifiers.rust import source as rust_source
 from steelyard.verifiers.rust.author import STANDARD_TYPE_NAMES, AuthorNames, author_names
@@ -145,7 +145,7 @@ class RustVerifier:
         compiler = await self._compiler(replies[0][0])
         tried = [piece for piece in pieces if piece is not None]
         async with self._sandbox.workspace({}, readable=compiler.readable) as place:
-            _, accepted = await _compile_until_clean(compiler.check, place, tried, BATCH_COMPILE_CPU_SECONDS)
+            _, accepted, _ = await _compile_until_clean(compiler.check, place, tried, BATCH_COMPILE_CPU_SECONDS)
         return [piece in accepted for piece in pieces]
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
@@ -168,7 +168,8 @@ class RustVerifier:
             )
         else:
             job = RustJob(case, crate.crate_module(extracted.code, read, tests))
-            alone = job.piece.module if rust_source.affects_whole_crate(read) else ""
+            is_alone = rust_source.affects_whole_crate(read) or neighbours.is_never_closed(read)
+            alone = job.piece.module if is_alone else ""
             finding = await self._batches.done((case.dependencies, alone), job)
             finding = _doubted(finding, job, read)
         if silenced := rust_source.silenced_lints(read):
@@ -222,13 +223,16 @@ class RustVerifier:
         seconds = min(BATCH_COMPILE_CPU_SECONDS, max(each.item.case.timeout_secs for each in batch))
         async with self._sandbox.workspace({}, readable=compiler.readable) as place:
             pieces = [each.item.piece for each in batch]
-            checked, accepted = await _compile_until_clean(compiler.check, place, pieces, seconds)
+            checked, accepted, refused = await _compile_until_clean(compiler.check, place, pieces, seconds)
+            for each in batch:
+                if each.item.piece.module in refused:
+                    each.tell(refused[each.item.piece.module])
             if compiler.tools.clippy and not checked.linted:
                 # one of them makes the linter crash, and the others still need its result
                 return not checked.outcome.limit
             built, fitting = checked, accepted
             if tested := [piece for piece in accepted if piece.tests.found]:
-                built, fitting = await _compile_until_clean(compiler.build, place, tested, seconds)
+                built, fitting, _ = await _compile_until_clean(compiler.build, place, tested, seconds)
 
         async def tell(each: BatchItem[RustJob, Finding]) -> None:
             piece = each.item.piece
@@ -353,15 +357,31 @@ async def _compile_until_clean(
     place: Workspace,
     pieces: Sequence[CrateModule],
     seconds: float,
-) -> tuple[CompilationResult, Sequence[CrateModule]]:
-    """Compile, leave out what failed, and compile again: the pieces that compile together, none if that is in doubt."""
+) -> tuple[CompilationResult, Sequence[CrateModule], dict[str, Finding]]:
+    """Compile, leave out what failed, and compile again.
+
+    Returns the pieces that compile together, none if that is in doubt, and by module what is certain of pieces that do not compile.
+    """
+    refused: dict[str, Finding] = {}
     while True:
         compiled = await compiled_together(place, pieces, seconds)
         if compiled.broke:
-            return compiled, ()
-        pieces = [piece for piece in pieces if piece.module not in compiled.failed]
-        if not pieces or not compiled.failed:
-            return compiled, pieces
+            return compiled, (), refused
+        failed = {module: messages for module, messages in compiled.messages.items() if messages.errors}
+        errors = {module: messages.errors for module, messages in failed.items()}
+        if not neighbours.reached_bodies(errors):
+            # those that kept the compiler from looking further are taken out, and it looks at the others again
+            stopping = {module for module in failed if neighbours.stops_the_compiler(errors[module])}
+            failed = {module: failed[module] for module in stopping or failed}
+        elif not compiled.linter_crashed and not any(piece.may_change_inference for piece in pieces):
+            share = compiled.outcome.seconds / len(pieces)
+            for module, messages in failed.items():
+                if not neighbours.depends_on_inference(messages.errors):
+                    finding = _compiler_failure(compiled, messages)
+                    refused[module] = msgspec.structs.replace(finding, compile_seconds=share)
+        pieces = [piece for piece in pieces if piece.module not in failed]
+        if not pieces or not failed:
+            return compiled, pieces, refused
 
 
 @cache
