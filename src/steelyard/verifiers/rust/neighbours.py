@@ -14,7 +14,39 @@ from steelyard.records import Diagnostic
 from steelyard.verifiers.rust.source import BRACKET_PAIRS, RustToken, after_generics
 
 BODY_CODES = frozenset(
-    ["E0023", "E0026", "E0027", "E0040", "E0054", "E0057", "E0061", "E0067", "E0070", "E0277", "E0282", "E0283", "E0308", "E0368", "E0369", "E0560", "E0599", "E0600", "E0604", "E0605", "E0606", "E0607", "E0608", "E0609", "E0610", "E0614", "E0615", "E0616", "E0618", "E0620", "E0689"]
+    [
+        "E0023",
+        "E0026",
+        "E0027",
+        "E0040",
+        "E0054",
+        "E0057",
+        "E0061",
+        "E0067",
+        "E0070",
+        "E0277",
+        "E0282",
+        "E0283",
+        "E0308",
+        "E0368",
+        "E0369",
+        "E0560",
+        "E0599",
+        "E0600",
+        "E0604",
+        "E0605",
+        "E0606",
+        "E0607",
+        "E0608",
+        "E0609",
+        "E0610",
+        "E0614",
+        "E0615",
+        "E0616",
+        "E0618",
+        "E0620",
+        "E0689",
+    ]
 )
 """Codes of errors that are found when the types in functions are checked, which the compiler does for all answers or for none."""
 NAME_CODES = frozenset(["E0412", "E0422", "E0423", "E0424", "E0425", "E0432", "E0433", "E0531", "E0574"])
