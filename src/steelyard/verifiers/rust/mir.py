@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from steelyard.errors import VerifierError
@@ -18,9 +19,14 @@ LOCAL_PATTERN = re.compile(r"^ +let (?:mut )?(?P<name>_\d+): (?P<type>.+);$")
 CALL_PATTERN = re.compile(r"^ +(?P<result>\S.*?) = (?P<call>\S.*\)) -> (?:\[|bb|unwind)")
 VARIABLE_PATTERN = re.compile(r"\b_\d+\b")
 PARAMETER_PATTERN = re.compile(r"(?:^|, )(_\d+): ")
-CHARACTER_PATTERN = re.compile(r"'(?:\\[^']+|\\'|[^'\\])'")
-"""A character, such as the parameter of a type; a bracket would be taken for one of the type's."""
+CHARACTER_PATTERN = re.compile(r"'(?:\\(?:u\{[0-9a-f]+\}|.)|[^'\\\n])'")
+"""A character, such as the parameter of a type; a bracket would be taken for one of the type's. None goes on behind its line."""
 BRACKET_DEPTHS = {"<": 1, "[": 1, "{": 1, "(": 1, ">": -1, "]": -1, "}": -1, ")": -1}
+BRACKETS = r"[-=]>|[][<>{}()]"
+"""A bracket, or an arrow, which is none."""
+BRACKET_PATTERN = re.compile(BRACKETS)
+NAME_PATTERN = re.compile(rf"{BRACKETS}|(?P<name>[\w#]+)")
+MARK_PATTERNS = {mark: re.compile(rf"{BRACKETS}|{re.escape(mark)}") for mark in ("(", "<", " as ", ", ")}
 PROBE_MODULE = "types_probe"
 PROBE_SOURCE = (
     f"mod {PROBE_MODULE} {{ pub struct Own; type Other = i64; "
@@ -96,19 +102,20 @@ def _calls(lines: Iterator[str], parameters: dict[str, str]) -> Iterator[MirCall
     for line in lines:
         if line.startswith("}"):
             return
-        if line.lstrip().startswith("let "):
-            if local := LOCAL_PATTERN.match(line):
-                types[local["name"]] = local["type"]
+        if "let " in line and (local := LOCAL_PATTERN.match(line)):
+            types[local["name"]] = local["type"]
         elif ") -> " in line and (found := CALL_PATTERN.match(line)):
             call = found["call"]
             callee = call[: _top_level(call, "(")]
             given = VARIABLE_PATTERN.sub(lambda name: types.get(name[0], ""), call[len(callee) :])
-            yield _call(callee, types.get(found["result"], ""), given)
+            yield MirCall(*_callee(callee), types.get(found["result"], ""), given)
 
 
-def _call(callee: str, result: str, arguments: str) -> MirCall:
+@lru_cache(maxsize=4096)
+def _callee(callee: str) -> tuple[str, str, str, str]:
+    """Of the text of a function that is called: receiver, trait, operand and path, as in `MirCall`."""
     if not callee.startswith("<"):
-        return MirCall("", "", "", callee, result, arguments)
+        return "", "", "", callee
     inner = callee[1 : closing_bracket(callee)]
     receiver_end = _top_level(inner, " as ")
     receiver, trait = inner[:receiver_end], inner[receiver_end + 4 :]
@@ -116,42 +123,37 @@ def _call(callee: str, result: str, arguments: str) -> MirCall:
     operand = trait[trait_end + 1 : -1]
     operand = operand[: _top_level(operand, ", ")]
     method = callee[len(inner) + 2 :].removeprefix("::")
-    return MirCall(receiver, trait[:trait_end], operand, method, result, arguments)
+    return receiver, trait[:trait_end], operand, method
 
 
 def _top_level(text: str, mark: str) -> int:
     """Where a mark stands outside of all brackets; the end of the text when it does not."""
     depth = 0
-    for place, character in enumerate(text):
-        if not depth and text.startswith(mark, place):
-            return place
-        if character != ">" or text[place - 1 : place] not in ("-", "="):
-            depth += BRACKET_DEPTHS.get(character, 0)
+    for found in MARK_PATTERNS[mark].finditer(text):
+        if not depth and found[0] == mark:
+            return found.start()
+        depth += BRACKET_DEPTHS.get(found[0], 0)
     return len(text)
 
 
 def closing_bracket(text: str) -> int:
     """Where the bracket that begins a text is closed."""
     depth = 0
-    for place, character in enumerate(text):
-        if character != ">" or text[place - 1 : place] not in ("-", "="):
-            depth += BRACKET_DEPTHS.get(character, 0)
+    for found in BRACKET_PATTERN.finditer(text):
+        depth += BRACKET_DEPTHS.get(found[0], 0)
         if not depth:
-            return place
+            return found.start()
     return len(text)
 
 
-def path_names(path: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def path_names(path: str) -> tuple[str, ...]:
     """The names of a path, without their parameters: `m`, `Stack`, `push` for `m::Stack::<i32>::push`."""
     names: list[str] = []
     depth = 0
-    word = ""
-    for place, character in enumerate(path):
-        if character != ">" or path[place - 1 : place] not in ("-", "="):
-            depth += BRACKET_DEPTHS.get(character, 0)
-        if not depth and (character.isalnum() or character in "_#"):
-            word += character
-        elif (word and not depth) or word:
-            names.append(word)
-            word = ""
-    return [*names, word] if word else names or [""]
+    for found in NAME_PATTERN.finditer(path):
+        if found.lastgroup:
+            names += () if depth else (found[0],)
+        else:
+            depth += BRACKET_DEPTHS.get(found[0], 0)
+    return tuple(names) or ("",)
