@@ -248,6 +248,33 @@ def test_an_interrupt_during_an_import_ends_the_command_as_interrupted_and_witho
     assert INTERRUPTED_EXIT_CODE == ExitCode.INTERRUPTED
 
 
+NUMPY_THREADS = """
+import os, subprocess, sys
+from steelyard.cli.entry import main
+sys.argv = ["steelyard", "--version"]
+try:
+    main()
+except SystemExit:
+    pass
+import numpy
+shown = ["sh", "-c", "echo ${OPENBLAS_NUM_THREADS-unset}"]
+print(len(os.listdir("/proc/self/task")), os.environ.get("OPENBLAS_NUM_THREADS", "unset"))
+print(subprocess.run(shown, capture_output=True, text=True).stdout, end="")
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted as Linux shows them")
+@pytest.mark.parametrize("chosen", ["", "2"])
+def test_numpy_starts_no_threads_and_other_programs_are_told_nothing_about_it(chosen: str) -> None:
+    unset = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    environment = {**unset, "OPENBLAS_NUM_THREADS": chosen} if chosen else unset
+    done = subprocess.run(
+        [sys.executable, "-c", NUMPY_THREADS], capture_output=True, text=True, check=True, env=environment
+    )
+    threads = min(int(chosen or 1), len(os.sched_getaffinity(0)))
+    assert done.stdout.splitlines()[1:] == [f"{threads} {chosen or 'unset'}", chosen or "unset"]
+
+
 def test_an_interrupt_that_python_loses_in_a_callback_comes_again() -> None:
     class Interrupting:
         def __del__(self) -> None:

@@ -106,13 +106,21 @@ CasesByColumn = dict[Column, dict[int, CaseAttempts]]
 
 
 def attempts_by_case(
-    info: RunInfo, cases: Sequence[Case], table: AttemptTable, *, rows: Iterable[AttemptRow] | None = None
+    info: RunInfo,
+    cases: Sequence[Case],
+    table: AttemptTable,
+    *,
+    rows: Iterable[AttemptRow] | None = None,
+    with_replies: bool = True,
 ) -> CasesByColumn:
-    """All rows, or some of them, by model and case, with the attempts that were planned and not begun; rows are read once, in order."""
+    """All rows, or some of them, by model and case, with the attempts that were planned and not begun; rows are read once, in order.
+
+    Without replies, only where those of the reply cache come from is known of them.
+    """
     # a model that never answered is missing, not absent
     found: CasesByColumn = {column: {} for column in planned_columns(info)}
     by_judges = {order for order, case in enumerate(cases) if case.by_judges}
-    totals = _CaseTotals(table.digests)
+    totals = _CaseTotals(table.digests, with_replies=with_replies)
     for (order, index), group in groupby(table.rows if rows is None else rows, key=itemgetter(0, 1)):
         if order not in by_judges:
             found.setdefault(table.columns[index], {})[order] = totals.of(cases[order], list(group))
@@ -130,7 +138,8 @@ def attempts_by_case(
 class _CaseTotals:
     """Adds up the attempts at one case after the other; what many cases have alike is kept once."""
 
-    def __init__(self, digests: Sequence[VerdictDigest]) -> None:
+    def __init__(self, digests: Sequence[VerdictDigest], *, with_replies: bool) -> None:
+        self._with_replies = with_replies
         self._tampered = {index for index, digest in enumerate(digests) if digest.tampered}
         self._disagreed = {index for index, digest in enumerate(digests) if digest.disagreed}
         self._shared: dict[Counts[Any], Counts[Any]] = {}
@@ -179,6 +188,10 @@ class _CaseTotals:
         return tuple(sorted({row[:3]: row for rows in first for row in rows}.values(), key=row_index))
 
     def _replies(self, case: Case, rows: Sequence[AttemptRow]) -> ReplyTotals:
+        if not self._with_replies:
+            rows = [row for row in rows if row.cached_from]
+        if not rows:
+            return NO_REPLIES
         prices = [row.cost_usd for row in rows if row.cost_usd is not None]
         seconds = [row.latency for row in rows if row.latency is not None]
         cached: dict[tuple[str, ...], list[AttemptRow]] = {}

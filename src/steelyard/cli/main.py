@@ -64,7 +64,7 @@ class _VersionAction(argparse.Action):
 
 
 def command_parser(commands: Mapping[str, Command], asked: str = "") -> argparse.ArgumentParser:
-    """The parser of all commands; each is explained by its docstring. If one is asked for, only that one has its options."""
+    """The parser of all commands; each is explained by its docstring. If one is asked for, there are no others."""
     parser = _OneLineErrorParser(
         prog="steelyard",
         description="Measure how good the output of language models is, and whether a difference between two of them is real.",
@@ -75,14 +75,13 @@ def command_parser(commands: Mapping[str, Command], asked: str = "") -> argparse
     parser.set_defaults(command=None)
     parser.add_argument("--version", action=_VersionAction, nargs=0, help="show the version and exit")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for name, command in commands.items():
+    for name, command in commands.items() if asked not in commands else [(asked, commands[asked])]:
         about = command.function.__doc__ or ""
         sub = subparsers.add_parser(
             name, help=about, description=about, epilog=command.epilog, formatter_class=_HelpFormatter
         )
         sub.set_defaults(command=command.function)
-        if asked not in commands or asked == name:
-            command.add_options(sub)
+        command.add_options(sub)
     return parser
 
 

@@ -110,7 +110,7 @@ def run_side(name: str, rule: str, info: RunInfo, cases: Sequence[Case], table: 
 
     indexes = {column: index for index, column in enumerate(table.columns)}
     models: dict[str, tuple[Trials, ...]] = {}
-    for column, asked in attempts_by_case(info, cases, table, rows=fair_rows()).items():
+    for column, asked in attempts_by_case(info, cases, table, rows=fair_rows(), with_replies=False).items():
         models[column.label] = tuple(
             _trials(
                 attempts,

@@ -13,7 +13,7 @@ import pytest
 
 import steelyard
 from steelyard import Case, Means, Settings
-from steelyard.engine.gate.judged import panel_difference
+from steelyard.engine.gate.panels import panel_difference
 from steelyard.engine.resume import judge
 from steelyard.engine.tiers.tier_runs import analysis, tier_experiment
 from steelyard.errors import InputError

@@ -22,7 +22,7 @@ from steelyard.errors import ExitCode
 def compare(options: argparse.Namespace) -> int:
     """Show which mean scores changed by more than a threshold between two runs, case by case."""
     from steelyard.comparison.threshold import compare as compared
-    from steelyard.engine.gate.judged import refuse_changed_judges
+    from steelyard.engine.gate.panels import refuse_changed_judges
     from steelyard.engine.gate.sides import side
     from steelyard.engine.results.conclusion import comparison_exit_code
     from steelyard.reports.comparison import COMPARISON_FORMATS
@@ -106,7 +106,7 @@ def gate(options: argparse.Namespace) -> int:
     """Decide whether a run is worse than its baseline: yes, no, or cannot tell yet; made for gating pull requests."""
     from steelyard.engine.gate import gate as gating
     from steelyard.engine.gate.decision_files import check_decision_paths, decision_texts, write_decision
-    from steelyard.engine.gate.judged import refuse_changed_judges
+    from steelyard.engine.gate.panels import refuse_changed_judges
 
     settings = arguments.command_settings(options)
     if options.history is not None:

@@ -173,11 +173,12 @@ def side(
     run, at, model = split_run_and_model(name)
     if _baseline_path(run).is_file():
         whole = _side_of_baseline(_baseline_path(run), rule)
+    elif run.endswith(".json") and Path(run).absolute().parent.name == BASELINES_FOLDER.name:
+        whole = _side_of_baseline(Path(run), rule)
     elif is_recorded(run):
         whole = recorded_side(run)
     elif run.endswith(".json"):
-        is_baseline = Path(run).absolute().parent.name == BASELINES_FOLDER.name
-        whole = _side_of_baseline(Path(run), rule) if is_baseline else _side_of_report(Path(run), rule)
+        whole = _side_of_report(Path(run), rule)
     elif is_counted_file(run, columns):
         whole = counted_side(run, columns)
     else:

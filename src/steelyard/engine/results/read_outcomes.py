@@ -81,9 +81,10 @@ def is_attempts_path(name: str) -> bool:
     with _explain_read_errors(name):
         if path.is_dir():
             return not (path / "run.json").is_file() and not is_recorded(name)
-        if path.is_file() and is_recorded(name):
-            return False
-        return path.suffix.lower() == ".parquet" or (not path.exists() and glob.has_magic(name))
+        if path.exists():
+            # readers are asked last, because all of them are imported
+            return path.suffix.lower() == ".parquet" and not (path.is_file() and is_recorded(name))
+        return path.suffix.lower() == ".parquet" or glob.has_magic(name)
 
 
 def _sources(
