@@ -12,9 +12,8 @@ import pytest
 
 from steelyard.stats.fixed_tasks import task_mean_interval
 from steelyard.tiers.analysis import analyse_tiers
-from steelyard.tiers.impl_rates import run_figures
 from steelyard.tiers.results import Tasks, TierRun
-from steelyard.tiers.sampling import KeyedRun, TierSample
+from steelyard.tiers.run_tables import RunTable
 
 MIN_COVERAGE = 0.93
 
@@ -223,26 +222,21 @@ def test_what_varies_is_the_runs_where_tiers_share_their_cases() -> None:
     assert tier.cost_of_pass.value == pytest.approx(10 / 7)
 
 
-class CountedRuns(list[KeyedRun]):
-    """Runs that count how often all of them are looked at."""
+class ColumnsOnly(RunTable):
+    """Runs of which no record can be made."""
 
-    times = 0
-
-    def __iter__(self) -> Iterator[KeyedRun]:
-        self.times += 1
-        return super().__iter__()
+    def _records(self, start: int, stop: int) -> Iterator[TierRun]:
+        raise AssertionError("a record was made for each run")
 
 
-def test_figures_of_a_tier_look_at_its_runs_a_few_times_however_many_there_are() -> None:
-    runs = CountedRuns(
-        KeyedRun(("e", f"c{number % 9}"), run_figures(tier_run(number), None, (0.5, 0.5), "recorded"))
-        for number in range(200)
-    )
-    sample = TierSample(runs, "sampled")
-    assert sample.price().attempts == 200
-    sample.mean("composite")
-    sample.median("composite")
-    assert runs.times < 15
+def test_figures_of_tiers_come_from_columns_and_make_no_record_of_a_run() -> None:
+    runs = [tier_run(number) for number in range(200)]
+    columns = RunTable.of(runs)
+    alone = ColumnsOnly(columns.names, columns.number, columns.passed, columns.amounts)
+    found = analyse_tiers(alone)
+    assert found.models[0].tiers[0].cost_of_pass.attempts == 200
+    assert found == analyse_tiers(runs)
+    assert list(columns) == runs
 
 
 def tier_run(number: int) -> TierRun:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from itertools import islice, repeat
+from functools import cached_property
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +29,7 @@ from steelyard.outcomes.files import (
 )
 from steelyard.text import printable, short_quote
 from steelyard.tiers.results import CriterionRating, JudgeIdentity, RunIdentity, RunRating, RunSource, TierRun
+from steelyard.tiers.run_tables import RUN_AMOUNTS, RUN_INTEGERS, RUN_NAMES, NameColumn, RunTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 MAX_EXPERIMENT_ROWS = 1_000_000
-"""Rows of one file: all of them are kept, at some 600 bytes each."""
+"""Rows of one file: all of them are kept, at some 150 bytes each for a run and 600 for a rating."""
 MAX_UNUSED_COLUMNS_SHOWN = 20
 """Columns without a use that a note lists."""
 EMPTY_CELL_WORDS = frozenset({"nan", "na", "n/a", "none", "null"})
@@ -68,7 +70,7 @@ IGNORED_COLUMNS = frozenset({"grade", "agent_duration_seconds", "judge_duration_
 class ImportedExperiment(NamedTuple):
     """All that the files say, row by row, and what is odd about them."""
 
-    runs: tuple[TierRun, ...]
+    runs: Sequence[TierRun]
     ratings: tuple[RunRating, ...]
     criteria: tuple[CriterionRating, ...]
     sources: tuple[RunSource, ...]
@@ -106,7 +108,7 @@ def experiment(
     if problems:
         raise InputError(problems)
     return ImportedExperiment(
-        tuple(reading.all_runs),
+        reading.all_runs,
         tuple(reading.all_ratings),
         tuple(reading.all_criteria),
         tuple(reading.sources),
@@ -118,15 +120,13 @@ class _ExperimentCsvReader:
     """The files of an experiment being read, one after the other."""
 
     def __init__(self) -> None:
-        self.all_runs: list[TierRun] = []
+        self.all_runs = RunTable.of(())
         self.all_ratings: list[RunRating] = []
         self.all_criteria: list[CriterionRating] = []
         self.sources: list[RunSource] = []
         self.is_whole = True
         """Whether the files so far are complete."""
         self._names = _NameInterner()
-        self._identities: dict[RunIdentity, RunIdentity] = {}
-        """Each once, so that all rows about a run share it."""
         self._judges: dict[JudgeIdentity, JudgeIdentity] = {}
         self._rated: set[tuple[RunIdentity, JudgeIdentity]] = set()
 
@@ -146,11 +146,34 @@ class _ExperimentCsvReader:
         self.sources.append(RunSource(name=file.path.name, digest=digest))
 
     def runs(self, rows: _ExperimentCsvRows) -> None:
-        for line, row in rows.taken(RUN_IDENTITY_COLUMNS, RUN_FACT_COLUMNS):
-            run = _identity(row)
-            if rows.is_first(run, line, run):
-                self._identities[run] = run
-                self.all_runs.append(_run(run, row))
+        parts: list[_ReadRows] = []
+        try:
+            parts.extend(rows.read_parts(RUN_IDENTITY_COLUMNS, RUN_FACT_COLUMNS))
+        finally:
+            # what came before a line that cannot be read is judged all the same
+            self.all_runs = self._complain_about_repeats(rows, parts)
+
+    def _complain_about_repeats(self, rows: _ExperimentCsvRows, parts: Sequence[_ReadRows]) -> RunTable:
+        """The runs that were read; complains about those that are there twice."""
+        import numpy as np
+
+        if not parts:
+            return self.all_runs
+        lines = np.concatenate([part.lines for part in parts])
+        columns = {
+            name: np.concatenate([part.columns[name] for part in parts])
+            for name in (*RUN_IDENTITY_COLUMNS, *RUN_FACT_COLUMNS)
+        }
+        table = _run_table(columns, self._names.listed)
+        first = table.repeated()
+        for row in np.flatnonzero(first != np.arange(len(first))).tolist():
+            rows.complain_again(int(lines[row]), int(lines[first[row]]), table.identity(row))
+        return table
+
+    @cached_property
+    def _identities(self) -> dict[RunIdentity, RunIdentity]:
+        """The runs that were read, each once, so that all rows about a run share it."""
+        return {run: run for run in self.all_runs.identities()}
 
     def ratings(self, rows: _ExperimentCsvRows) -> None:
         for line, row in rows.taken((*RUN_IDENTITY_COLUMNS, *JUDGE_COLUMNS), RATING_FACT_COLUMNS):
@@ -204,28 +227,25 @@ def _identity(row: Mapping[str, Any]) -> RunIdentity:
     return RunIdentity(*_identity_values(row))
 
 
-def _run(identity: RunIdentity, row: Mapping[str, Any]) -> TierRun:
-    experiment, model, tier, case, number = identity
-    cached = (row["cache_creation_tokens"] or 0) + (row["cache_read_tokens"] or 0)
-    incoming, outgoing = row["input_tokens"], row["output_tokens"]
-    if incoming is not None and row["total_tokens"] != incoming + (outgoing or 0):
-        # the total shows whether the input includes cached tokens; without a total it does not
-        incoming += cached
-    return TierRun(
-        experiment=experiment,
-        model=model,
-        tier=tier,
-        case=case,
-        number=number,
-        passed=row["passed"],
-        score=row["score"],
-        impl_rate=row["impl_rate"],
-        cost_usd=row["cost_usd"],
-        duration_seconds=row["duration_seconds"],
-        input_tokens=incoming,
-        output_tokens=outgoing,
-        cached_tokens=row["cache_read_tokens"],
-        exit_code=row["exit_code"],
+def _run_table(columns: Mapping[str, npt.NDArray[Any]], names: Sequence[str]) -> RunTable:
+    import numpy as np
+
+    cached = np.nan_to_num(columns["cache_creation_tokens"]) + np.nan_to_num(columns["cache_read_tokens"])
+    incoming, outgoing = columns["input_tokens"], columns["output_tokens"]
+    # the total shows whether the input includes cached tokens; without a total it does not
+    is_whole = columns["total_tokens"] == incoming + np.nan_to_num(outgoing)
+    columns = {
+        **columns,
+        "model": columns["agent_model"],
+        "case": columns["subtest"],
+        "input_tokens": np.where(is_whole, incoming, incoming + cached),
+        "cached_tokens": columns["cache_read_tokens"],
+    }
+    return RunTable(
+        {name: NameColumn(names, columns[name]) for name in RUN_NAMES},
+        columns["run_number"].astype(np.int64),
+        columns["passed"],
+        {name: columns[name] for name in (*RUN_AMOUNTS, *RUN_INTEGERS)},
     )
 
 
@@ -234,14 +254,23 @@ class _NameInterner:
 
     def __init__(self) -> None:
         self._codes = NameCodes()
-        self._listed: list[str | None] = []
+        self.listed: list[str] = []
+        """The names by their numbers."""
 
-    def of(self, texts: Sequence[str]) -> list[str | None]:
-        """The names that are in cells, without the blanks around them; None for an empty one."""
+    def of(self, texts: Sequence[str]) -> npt.NDArray[Any]:
+        """The numbers of the names that are in cells, without the blanks around them; -1 for an empty one."""
         codes = self._codes.array(texts)
         numbers = self._codes.numbers
-        self._listed += [*islice(reversed(numbers), len(numbers) - len(self._listed))][::-1]
-        return [self._listed[code] if code >= 0 else None for code in codes.tolist()]
+        self.listed += [*islice(reversed(numbers), len(numbers) - len(self.listed))][::-1]
+        return codes
+
+
+class _ReadRows(NamedTuple):
+    """Rows that can be used."""
+
+    lines: npt.NDArray[Any]
+    columns: dict[str, npt.NDArray[Any]]
+    """Names by their numbers, outcomes by their codes, and numbers: NaN in a cell that is empty or not there."""
 
 
 class _ExperimentCsvRows:
@@ -266,20 +295,19 @@ class _ExperimentCsvRows:
         """Whether this stands here for the first time; complains when it does not."""
         earlier = self._lines.setdefault(key, line)
         if earlier != line:
-            self.complain(
-                "again", f"{short_quote(f'{run}{of_run}')} is already on line {earlier}; keep one of the two", line
-            )
+            self.complain_again(line, earlier, f"{run}{of_run}")
         return earlier == line
 
-    def taken(self, needed: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The line and the cells of each row that can be used; None in a cell that is empty or not there."""
+    def complain_again(self, line: int, earlier: int, what: object) -> None:
+        self.complain("again", f"{short_quote(f'{what}')} is already on line {earlier}; keep one of the two", line)
+
+    def read_parts(self, needed: Sequence[str], wanted: Sequence[str]) -> Iterator[_ReadRows]:
+        """The rows that can be used, some at a time, with the cells of all these columns."""
         import numpy as np
 
         chosen = [*needed, *(name for name in wanted if name in self.columns)]
         self._sheet.require(chosen)
         self._name_unused({*needed, *wanted})
-        names = dict.fromkeys((*needed, *wanted))
-        nothing = repeat(None)
         count = 0
         for part in self._sheet.parts(chosen):
             count += len(part.lines)
@@ -292,14 +320,30 @@ class _ExperimentCsvRows:
                 name: self._read(name, texts, part.lines, is_bad)
                 for name, texts in zip(chosen, part.columns, strict=True)
             }
-            columns = (read.get(name, nothing) for name in names)
-            for line, bad, values in zip(
-                part.lines.tolist(), is_bad.tolist(), zip(*columns, strict=False), strict=True
-            ):
-                if not bad:
-                    yield line, dict(zip(names, values, strict=True))
+            read |= {name: _missing_cells(name, len(part.lines)) for name in wanted if name not in read}
+            if is_bad.any():
+                yield _ReadRows(part.lines[~is_bad], {name: column[~is_bad] for name, column in read.items()})
+            else:
+                yield _ReadRows(part.lines, read)
         if not count:
             self.note("empty", "no rows")
+
+    def taken(self, needed: Sequence[str], wanted: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The line and the cells of each row that can be used; None in a cell that is empty or not there."""
+        for part in self.read_parts(needed, wanted):
+            columns = [self._values(name, cells) for name, cells in part.columns.items()]
+            for line, values in zip(part.lines.tolist(), zip(*columns, strict=True), strict=True):
+                yield line, dict(zip(part.columns, values, strict=True))
+
+    def _values(self, name: str, column: npt.NDArray[Any]) -> list[Any]:
+        """The cells of a column as Python has them."""
+        if name in TEXT_COLUMNS or name in NAME_COLUMNS:
+            return [self._names.listed[code] if code >= 0 else None for code in column.tolist()]
+        if name in BOOLEAN_COLUMNS:
+            return [None if code == MISSING_CODE else code == TRUE_CODE for code in column.tolist()]
+        if name in SHARE_COLUMNS or name in AMOUNT_COLUMNS:
+            return [None if number != number else number for number in column.tolist()]
+        return [None if number != number else int(number) for number in column.tolist()]
 
     def _name_unused(self, known: set[str]) -> None:
         unused = [name for name in dict.fromkeys(self.columns) if name and name not in known | IGNORED_COLUMNS]
@@ -311,7 +355,7 @@ class _ExperimentCsvRows:
 
     def _read(
         self, name: str, texts: Sequence[str], lines: npt.NDArray[Any], is_bad: npt.NDArray[Any]
-    ) -> Sequence[Any]:
+    ) -> npt.NDArray[Any]:
         """What the cells of a column mean; those that cannot be read mark their row as bad."""
         import numpy as np
 
@@ -326,7 +370,7 @@ class _ExperimentCsvRows:
         if name in TEXT_COLUMNS or name in NAME_COLUMNS:
             named = self._names.of(texts)
             if name in NAME_COLUMNS:
-                check(np.array([each is None for each in named], bool), "; expected a name")
+                check(named < 0, "; expected a name")
             return named
         plain = _plain_values(name, texts)
         if plain is not None:
@@ -340,13 +384,13 @@ class _ExperimentCsvRows:
         if name in BOOLEAN_COLUMNS:
             codes = boolean_codes(words)
             check(codes == UNCLEAR_CODE, f"; expected {EXPECTED_BOOLEAN_TEXT}")
-            return [None if code == MISSING_CODE else code == TRUE_CODE for code in codes.tolist()]
+            return codes
         if name in SHARE_COLUMNS or name in AMOUNT_COLUMNS:
             numbers = cells.numbers(words)
             check(numbers < 0, "; expected a number, 0 or more")
             if name in SHARE_COLUMNS:
                 check(numbers > 1, ", above 1: kept, and counted as 1 where only a share will do", fatal=False)
-            return [None if number != number else number for number in numbers.tolist()]
+            return numbers
         numbers = cells.numbers([word.removeprefix("-") for word in words] if name in SIGNED_INTEGER_COLUMNS else words)
         is_whole = (numbers >= 0) & (numbers < MAX_EXACT_INTEGER) & (numbers % 1 == 0)
         if name not in REQUIRED_INTEGER_COLUMNS:
@@ -355,34 +399,37 @@ class _ExperimentCsvRows:
             ~is_whole,
             "; expected a whole number" if name in SIGNED_INTEGER_COLUMNS else "; expected a whole number, 0 or more",
         )
-        return [
-            None if number != number or not good else -int(number) if word.startswith("-") else int(number)
-            for word, number, good in zip(words, numbers.tolist(), is_whole.tolist(), strict=True)
-        ]
+        is_negative = np.array([word.startswith("-") for word in words], bool)
+        return np.where(is_whole, np.where(is_negative, -numbers, numbers), np.nan)
 
 
-def _plain_values(name: str, texts: Sequence[str]) -> list[Any] | None:
-    """The values of a column whose cells are all what it takes, or empty; None if cells must be examined one by one."""
+def _missing_cells(name: str, rows: int) -> npt.NDArray[Any]:
+    """The cells of a column that is not there."""
     import numpy as np
 
+    if name in TEXT_COLUMNS:
+        return np.full(rows, -1, np.int32)
+    return np.full(rows, MISSING_CODE, np.int8) if name in BOOLEAN_COLUMNS else np.full(rows, np.nan)
+
+
+def _plain_values(name: str, texts: Sequence[str]) -> npt.NDArray[Any] | None:
+    """The values of a column whose cells are all what it takes, or empty; None if cells must be examined one by one."""
     if name in BOOLEAN_COLUMNS:
         codes = boolean_codes(texts)
-        if (codes == UNCLEAR_CODE).any():
-            return None
-        return [None if code == MISSING_CODE else code == TRUE_CODE for code in codes.tolist()]
+        return None if (codes == UNCLEAR_CODE).any() else codes
     numbers = cells.plain_numbers(texts)
     if numbers is None:
         return None
     if name in SHARE_COLUMNS or name in AMOUNT_COLUMNS:
         if (numbers < 0).any() or (name in SHARE_COLUMNS and (numbers > 1).any()):
             return None
-        values: list[Any] = numbers.tolist()
-        return [None if value != value else value for value in values] if np.isnan(numbers).any() else values
+        return numbers
     least = -MAX_EXACT_INTEGER if name in SIGNED_INTEGER_COLUMNS else -1
-    if not ((numbers > least) & (numbers < MAX_EXACT_INTEGER) & (numbers % 1 == 0)).all():
-        return None
-    whole: list[Any] = numbers.astype(np.int64).tolist()
-    return whole
+    is_whole = (numbers > least) & (numbers < MAX_EXACT_INTEGER) & (numbers % 1 == 0)
+    if name not in REQUIRED_INTEGER_COLUMNS:
+        # an empty cell
+        is_whole |= numbers != numbers
+    return numbers if is_whole.all() else None
 
 
 def _column_suggestion(name: str, absent: set[str]) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from textwrap import wrap
 
+from msgspec.structs import replace
+
 from steelyard.analysis.estimates import Estimate
 from steelyard.reports.escalation import escalation_table
 from steelyard.reports.figures import dollars, model_label, money, points, rate
@@ -156,9 +158,13 @@ def _comparison_values(comparison: TierComparison | None) -> list[CsvValue]:
     return [*row, comparison.p, comparison.p_adjusted]
 
 
+def _json(analysis: ExperimentAnalysis) -> str:
+    return json_report(replace(analysis, runs=tuple(analysis.runs)))
+
+
 TIER_ANALYSIS_FORMATS: dict[str, Callable[[ExperimentAnalysis], str]] = {
     "text": text,
-    "json": json_report,
+    "json": _json,
     "csv": table_csv,
     "markdown": markdown,
 }

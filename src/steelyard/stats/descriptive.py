@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import accumulate
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
+    Values = Sequence[float] | Floats
 
 
 class Statistics(Record, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class Statistics(Record, frozen=True, kw_only=True):
     count: int
 
 
-def describe(values: Sequence[float]) -> Statistics:
+def describe(values: Values) -> Statistics:
     """The statistics that a tier reports of its runs.
 
     ProjectScylla, "Metrics Formulas Documentation", section "Aggregate Statistics". An infinite value, such as the cost
@@ -45,26 +45,38 @@ def describe(values: Sequence[float]) -> Statistics:
     >>> found.median, found.mode, f"{found.mean:.10f}", f"{found.std_dev:.10f}"
     (0.4, 0.4, '0.4833333333', '0.3131382371')
     """
-    spread = variance(values)
-    ordered = sorted(values)
-    if not ordered:
-        return Statistics(median=None, mean=None, mode=None, min=None, max=None, std_dev=None, count=0)
+    import numpy as np
+
+    ordered = _sorted(values)
     size = len(ordered)
-    counted = Counter(ordered)
-    often = max(counted.values())
+    if not size:
+        return Statistics(median=None, mean=None, mode=None, min=None, max=None, std_dev=None, count=0)
+    spread = variance(ordered)
+    # equal values stand together, and the first of the most frequent ones is the smallest
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    often = np.diff(np.append(starts, size)).argmax()
     return Statistics(
-        median=(ordered[(size - 1) // 2] + ordered[size // 2]) / 2,
-        mean=_mean(ordered),
-        # the values come in order, so the first of the most frequent is the smallest
-        mode=next(value for value, times in counted.items() if times == often),
-        min=ordered[0],
-        max=ordered[-1],
+        median=_middle(ordered),
+        mean=plain_mean(ordered.tolist()),
+        mode=float(ordered[starts[often]]),
+        min=float(ordered[0]),
+        max=float(ordered[-1]),
         std_dev=None if spread is None else math.sqrt(spread),
         count=size,
     )
 
 
-def variance(values: Sequence[float]) -> float | None:
+def median(values: Values) -> float | None:
+    """The median, between both middle values where they are two; None without values.
+
+    >>> median([0.9, 0.4, 0.4, 0.1, 0.2, 0.9])
+    0.4
+    """
+    ordered = _sorted(values)
+    return _middle(ordered) if len(ordered) else None
+
+
+def variance(values: Values) -> float | None:
     """The population variance: the mean squared distance from the mean; None without values or beside an infinite one.
 
     ProjectScylla, "Metrics Formulas Documentation", section "Standard Deviation".
@@ -72,11 +84,32 @@ def variance(values: Sequence[float]) -> float | None:
     >>> f"{variance([0.70, 0.80, 0.85, 0.90]):.8f}"
     '0.00546875'
     """
-    _check(values)
-    if not values or math.inf in values:
+    ordered = _sorted(values)
+    if not len(ordered) or ordered[-1] == math.inf:
         return None
-    mean = _mean(values)
-    return math.fsum([(value - mean) ** 2 for value in values]) / len(values)
+    mean = plain_mean(ordered.tolist())
+    return math.fsum(((ordered - mean) ** 2).tolist()) / len(ordered)
+
+
+def plain_mean(values: Sequence[float]) -> float:
+    """The mean of at least one value, which for equal values is the value itself and no neighbour of it."""
+    return values[0] if min(values) == max(values) else math.fsum(values) / len(values)
+
+
+def _sorted(values: Values) -> Floats:
+    """The values in order; raises a ValueError if one is no number or lies below all of them."""
+    import numpy as np
+
+    ordered = np.sort(np.asarray(values, np.float64))
+    # what is no number stands last
+    if len(ordered) and (math.isnan(ordered[-1]) or ordered[0] == -math.inf):
+        _check(ordered.tolist())
+    return ordered
+
+
+def _middle(ordered: Floats) -> float:
+    size = len(ordered)
+    return float((ordered[(size - 1) // 2] + ordered[size // 2]) / 2)
 
 
 def percentile(values: Sequence[float], share: float) -> float | None:
@@ -119,11 +152,6 @@ def _check(values: Sequence[float]) -> None:
     if any(map(math.isnan, values)) or -math.inf in values:
         wrong = next(value for value in values if math.isnan(value) or value == -math.inf)
         raise ValueError(f"a value is a number or infinity, got {wrong}")
-
-
-def _mean(values: Sequence[float]) -> float:
-    """The mean, which for equal values is the value itself and no neighbour of it."""
-    return values[0] if min(values) == max(values) else math.fsum(values) / len(values)
 
 
 MIN_RESAMPLED_CASES = 5

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -24,7 +22,7 @@ from steelyard.stats.multiplicity import holm
 from steelyard.stats.paired import PairedCaseCounts, stratified_worse
 from steelyard.text import line, printable, short_quote
 from steelyard.tiers import formulas
-from steelyard.tiers.impl_rates import chosen_impl_rate, run_figures, with_impl_rates
+from steelyard.tiers.impl_rates import chosen_impl_rate, figure_table, with_impl_rates
 from steelyard.tiers.judges import experiment_judgments
 from steelyard.tiers.results import (
     PAIR_BY,
@@ -36,7 +34,6 @@ from steelyard.tiers.results import (
     MetricStatistics,
     ModelAnalysis,
     PairBy,
-    RunFigures,
     RunIdentity,
     RunRating,
     RunSource,
@@ -47,16 +44,22 @@ from steelyard.tiers.results import (
     TierRun,
 )
 from steelyard.tiers.rubrics import GRADE_THRESHOLDS, LOWEST_GRADE, SCORE_THRESHOLD_TOLERANCE
-from steelyard.tiers.sampling import (
-    KeyedRun,
-    KeyedRuns,
+from steelyard.tiers.run_tables import (
+    RUN_AMOUNTS,
+    FigureTable,
+    RunTable,
     TierCaseKey,
+    TierGroups,
+    TierRuns,
+    amount_message,
+    by_model_and_tier,
+)
+from steelyard.tiers.sampling import (
     TierSample,
     chosen_sampling,
     cost_difference,
     difference_estimate,
     median_uplift,
-    metric_values,
     score_difference,
 )
 from steelyard.tiers.warnings import MAX_NAME_CHARACTERS, analysis_warnings, run_warnings
@@ -94,25 +97,22 @@ def analyse_tiers(
     """
     if pair_by not in PAIR_BY:
         raise ValueError(f"runs pair by {' or '.join(PAIR_BY)}, got {pair_by!r}")
-    given, rated = list(runs), list(ratings)
+    given, rated = RunTable.of(runs), list(ratings)
     marks = list(criteria)
     kind = chosen_impl_rate(given, rated, marks, impl_rate)
     judgments = experiment_judgments(rated, marks, seed=seed, by=kind or "points")
     agreed = judgments.opinions if judgments else {}
     _check(given, agreed)
-    names = _ordered_tiers([run.tier for run in given], baseline, order)
+    names = _ordered_tiers(given.names["tier"].there(), baseline, order)
     first = baseline or names[0]
-    figures = [run_figures(run, agreed.get(run.identity), weights, kind) for run in given]
-    rank = {name: place for place, name in enumerate(names)}
-    case_keys = {name: natural_sort_key(name) for name in {each.case for each in figures}}
-    figures.sort(key=lambda each: (each.model, rank[each.tier], each.experiment, case_keys[each.case], each.number))
-    groups = _by_model_and_tier(figures, pair_by)
+    figures = _ordered(figure_table(given, agreed, weights, kind), names)
+    groups = by_model_and_tier(figures, pair_by)
     sampling = chosen_sampling([tier for of_model in groups.values() for tier in of_model.values()], tasks)
     models = [
         _model(model, of_model, names, first, tasks=sampling.tasks, seed=seed, replicates=replicates)
         for model, of_model in groups.items()
     ]
-    models = _with_holm(_with_front([with_impl_rates(model, figures, first, weights) for model in models]))
+    models = _with_holm(_with_front([with_impl_rates(model, groups[model.model], first, weights) for model in models]))
     return ExperimentAnalysis(
         models=tuple(models),
         tiers=tuple(names),
@@ -124,7 +124,8 @@ def analyse_tiers(
         panel=judgments.panel if judgments else None,
         claims=judgments.claims if judgments else (),
         judge_shifts=judgments.shifts if judgments else {},
-        runs=tuple(figures),
+        # records for those who gave records; of columns a record is made when it is asked for
+        runs=figures if isinstance(runs, RunTable) else tuple(figures),
         weights=weights,
         pair_by=pair_by,
         tests=len(_tested(models)),
@@ -137,7 +138,7 @@ def analyse_tiers(
                 f"{line(model, MAX_NAME_CHARACTERS)} is a judge of its own runs"
                 for model in (judgments.own if judgments else ())
             ),
-            *analysis_warnings(figures, models, first, pair_by),
+            *analysis_warnings(groups, models, first, pair_by),
         ),
         conclusive=not any(
             len(tier.unscored) > MAX_UNSCORED_TIER_CASE_SHARE * tier.cases + SCORE_THRESHOLD_TOLERANCE
@@ -147,12 +148,20 @@ def analyse_tiers(
     )
 
 
-def _by_model_and_tier(figures: Iterable[RunFigures], pair_by: PairBy) -> dict[str, dict[str, list[KeyedRun]]]:
-    groups: dict[str, dict[str, list[KeyedRun]]] = {}
-    for each in figures:
-        case = each.experiment, "" if pair_by == "experiment" else each.case
-        groups.setdefault(each.model, {}).setdefault(each.tier, []).append(KeyedRun(case, each))
-    return groups
+def _ordered(figures: FigureTable, tiers: Sequence[str]) -> FigureTable:
+    """The same by model, tier, experiment, case and number; cases as people count them."""
+    import numpy as np
+
+    names = figures.names
+    orders = {
+        "case": sorted(names["case"].names, key=natural_sort_key),
+        "experiment": sorted(names["experiment"].names),
+        "tier": tiers,
+        "model": sorted(names["model"].names),
+    }
+    # the last key is the first to sort by
+    keys = [figures.integers["number"], *(names[name].ranks(order) for name, order in orders.items())]
+    return figures.rows(np.lexsort(keys))
 
 
 def natural_sort_key(name: str) -> tuple[tuple[str, int, str], ...]:
@@ -196,7 +205,7 @@ def _ordered_tiers(names: Iterable[str], baseline: str | None, order: Sequence[s
 
 def _model(
     model: str,
-    groups: Mapping[str, KeyedRuns],
+    groups: Mapping[str, TierRuns],
     names: Sequence[str],
     first: str,
     *,
@@ -243,18 +252,18 @@ def _tier(name: str, sample: TierSample) -> TierAnalysis:
     """One tier, not yet compared with others."""
     runs, cases = sample.runs, sample.cases
     outcomes = sample.by_case("pass_rate")
-    unpriced = sum(run.figures.cost_usd is None for run in runs)
+    unpriced = runs.missing("cost_usd")
     middle = sample.median("composite")
     return TierAnalysis(
         tier=name,
         cases=len(cases),
         runs=len(runs),
         unit=sample.unit,
-        unjudged=sum(run.figures.passed is None for run in runs),
+        unjudged=runs.missing("pass_rate"),
         unscored=tuple("/".join(filter(None, case)) for case in cases if case not in outcomes),
-        unrated=sum(run.figures.impl_rate is None for run in runs),
+        unrated=runs.missing("impl_rate"),
         unpriced=unpriced,
-        untimed=sum(run.figures.duration_seconds is None for run in runs),
+        untimed=runs.missing("duration_seconds"),
         statistics={metric: _metric_statistics(metric, runs, unpriced) for metric in RUN_METRICS},
         pass_rate=sample.mean("pass_rate"),
         impl_rate=sample.mean("impl_rate"),
@@ -262,17 +271,16 @@ def _tier(name: str, sample: TierSample) -> TierAnalysis:
         composite=sample.mean("composite"),
         composite_median=middle,
         grade=_grade(middle),
-        cost_usd=None if unpriced else math.fsum(run.figures.cost_usd or 0.0 for run in runs),
+        cost_usd=None if unpriced else math.fsum(runs.values("cost_usd").tolist()),
         cost_of_pass=Estimate(value=None) if unpriced else sample.price(),
         uplift=Estimate(value=None),
         on_pareto_front=None,
     )
 
 
-def _metric_statistics(metric: str, runs: KeyedRuns, unpriced: int) -> MetricStatistics:
+def _metric_statistics(metric: str, runs: TierRuns, unpriced: int) -> MetricStatistics:
     costs = metric in ("cost_usd", "cost_of_pass")
-    values = metric_values(runs, metric)
-    found = describe([] if costs and unpriced else [value for value in values if value is not None])
+    found = describe(() if costs and unpriced else runs.values(metric))
     figures = {name: getattr(found, name) for name in ("median", "mean", "mode", "min", "max", "std_dev")}
     infinite = tuple(name for name, value in figures.items() if value == math.inf)
     return MetricStatistics(**figures | dict.fromkeys(infinite), count=found.count, infinite=infinite)
@@ -376,9 +384,7 @@ def _cost_and_quality(tier: TierAnalysis) -> tuple[float, float] | None:
     return None if price is None or quality is None else (round(price, 12), round(quality, 12))
 
 
-def _frontier(
-    groups: Mapping[str, Mapping[str, KeyedRuns]], models: Sequence[ModelAnalysis], tasks: Tasks, seed: int
-) -> CostFrontier:
+def _frontier(groups: TierGroups, models: Sequence[ModelAnalysis], tasks: Tasks, seed: int) -> CostFrontier:
     """The cheapest tier, and the cheapest way to do each case."""
     priced = [(tier.cost_of_pass, model.model, tier.tier) for model in models for tier in model.tiers]
     least = formulas.frontier(price.value for price, _, _ in priced)
@@ -388,7 +394,7 @@ def _frontier(
     prices: dict[TierCaseKey, list[float]] = {}
     for of_model in groups.values():
         for runs in of_model.values():
-            if all(run.figures.cost_usd is not None for run in runs):
+            if not runs.missing("cost_usd"):
                 for case, price in _prices(runs).items():
                     prices.setdefault(case, []).append(price)
     found = [min(prices[case]) for case in sorted(prices)]
@@ -405,29 +411,33 @@ def _frontier(
     )
 
 
-def _prices(runs: KeyedRuns) -> dict[TierCaseKey, float]:
+def _prices(runs: TierRuns) -> dict[TierCaseKey, float]:
     """What a pass of each case costs, of those of which it is known whether they passed."""
-    known: dict[TierCaseKey, list[RunFigures]] = {}
-    for run in runs:
-        if run.figures.passed is not None:
-            known.setdefault(run.case, []).append(run.figures)
+    known = runs.known()
+    passes = known.by_task("pass_rate")
     return {
-        case: cost_of_pass([run.cost_usd or 0.0 for run in of_case], [bool(run.passed) for run in of_case]) or 0.0
-        for case, of_case in known.items()
+        case: cost_of_pass(costs, [int(passed) for passed in passes[case]]) or 0.0
+        for case, costs in known.by_task("cost_usd").items()
     }
 
 
-def _check(runs: Sequence[TierRun], judged: Mapping[RunIdentity, object]) -> None:
-    if not runs:
+def _check(runs: RunTable, judged: Mapping[RunIdentity, object]) -> None:
+    import numpy as np
+
+    if not len(runs):
         raise InputError("there is no run to analyse")
-    known = Counter(run.identity for run in runs)
-    again = next((identity for identity, times in known.items() if times > 1), None)
-    if again is not None:
-        raise ValueError(f"{again} is there {known[again]} times")
-    unknown = next((identity for identity in judged if identity not in known), None)
-    if unknown is not None:
-        raise ValueError(f"judges rated {unknown}, and there is no such run")
-    for name in ("score", "impl_rate", "cost_usd", "duration_seconds"):
-        for run, value in zip(runs, map(attrgetter(name), runs), strict=True):
-            if value is not None and not 0 <= value < math.inf:
-                raise ValueError(f"{run.identity}: {name} must be a number of at least 0, got {value}")
+    times = np.bincount(runs.repeated(), minlength=len(runs))
+    if (times > 1).any():
+        again = int((times > 1).argmax())
+        raise ValueError(f"{runs.identity(again)} is there {times[again]} times")
+    if judged:
+        known = set(runs.identities())
+        unknown = next((identity for identity in judged if identity not in known), None)
+        if unknown is not None:
+            raise ValueError(f"judges rated {unknown}, and there is no such run")
+    for name in RUN_AMOUNTS:
+        values = runs.amounts[name]
+        is_wrong = (values < 0) | (values == np.inf)
+        if is_wrong.any():
+            row = int(is_wrong.argmax())
+            raise ValueError(amount_message(runs.identity(row), name, float(values[row])))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from steelyard.errors import InputError
-from steelyard.stats.descriptive import describe
+from steelyard.stats.descriptive import median, plain_mean
 from steelyard.tiers import formulas
 from steelyard.tiers.judges import RunConsensus
 from steelyard.tiers.results import (
@@ -21,17 +22,19 @@ from steelyard.tiers.results import (
     ImplRate,
     ImplRateResult,
     ModelAnalysis,
-    PassedBy,
-    RunFigures,
     RunFlag,
+    RunIdentity,
     RunRating,
-    TierRun,
 )
 from steelyard.tiers.rubrics import SCORE_THRESHOLD_TOLERANCE, is_claim_off
+from steelyard.tiers.run_tables import PASSED_BY, RUN_FLAGS, FigureTable, RunTable, TierRuns
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 def chosen_impl_rate(
-    runs: Sequence[TierRun],
+    runs: RunTable,
     ratings: Sequence[RunRating],
     criteria: Sequence[CriterionRating],
     wanted: ImplRate | None,
@@ -40,10 +43,11 @@ def chosen_impl_rate(
 
     Where a run records no score, what its judges claim in total is one, but points go before claims. Raises an InputError if no run has what is wanted.
     """
+    is_recorded = {name: bool((runs.amounts[name] >= 0).any()) for name in ("score", "impl_rate")}
     has: dict[ImplRate, bool] = {
-        "score": any(run.score is not None for run in runs) or any(each.score is not None for each in ratings),
+        "score": is_recorded["score"] or any(each.score is not None for each in ratings),
         "points": bool(criteria) or any(each.impl_rate is not None for each in ratings),
-        "recorded": any(run.impl_rate is not None for run in runs),
+        "recorded": is_recorded["impl_rate"],
     }
     known = [kind for kind in IMPL_RATES if has[kind]]
     if wanted is not None and not has[wanted]:
@@ -51,102 +55,113 @@ def chosen_impl_rate(
             f"no run has an impl rate of the kind {wanted}; "
             + (f"these runs have: {', '.join(known)}" if known else "these runs have none of any kind")
         )
-    if wanted is None and has["points"] and all(run.score is None for run in runs):
+    if wanted is None and has["points"] and not is_recorded["score"]:
         return "points"
     return wanted or (known[0] if known else None)
 
 
-def run_figures(
-    run: TierRun, consensus: RunConsensus | None, weights: tuple[float, float], kind: ImplRate | None
-) -> RunFigures:
-    """The metrics of one run, given what its judges say."""
-    flags: list[RunFlag] = []
-    passed = run.passed
-    passed_by: PassedBy = "" if passed is None else "record"
-    if consensus is not None and consensus.passed is not None:
-        if passed is None:
-            passed, passed_by = consensus.passed, "judges"
-        elif passed != consensus.passed:
-            flags.append(JUDGES_DISAGREE_FLAG)
-    by_judges = (consensus.score, consensus.points) if consensus else (None, None)
-    known: dict[ImplRate, float | None] = {
-        "score": by_judges[0] if run.score is None else run.score,
-        "points": by_judges[1],
-        "recorded": run.impl_rate,
+def figure_table(
+    runs: RunTable, agreed: Mapping[RunIdentity, RunConsensus], weights: tuple[float, float], kind: ImplRate | None
+) -> FigureTable:
+    """The metrics of all runs, given what their judges say."""
+    import numpy as np
+
+    by_judges = _by_judges(runs, agreed)
+    recorded, said = runs.passed, by_judges["passed"].astype(np.int8)
+    passed = np.where(recorded >= 0, recorded, said)
+    passed_by = np.where(recorded >= 0, PASSED_BY.index("record"), np.where(said >= 0, PASSED_BY.index("judges"), 0))
+    score = runs.amounts["score"]
+    rates: dict[ImplRate, npt.NDArray[Any]] = {
+        "score": np.where(np.isnan(score), by_judges["score"], score),
+        "points": by_judges["points"],
+        "recorded": runs.amounts["impl_rate"],
     }
-    rates = {name: rate for name, rate in known.items() if rate is not None}
-    if is_claim_off(rates.get("recorded"), rates.get("points")):
-        flags.append(IMPL_RATE_DIFFERS_FLAG)
-    if any(rate > 1 + SCORE_THRESHOLD_TOLERANCE for rate in rates.values()):
-        flags.append(IMPL_RATE_ABOVE_ONE_FLAG)
-    if passed and run.exit_code:
-        flags.append(NONZERO_EXIT_CODE_FLAG)
-    pass_rate = None if passed is None else formulas.pass_rate(passed)
-    price = None if pass_rate is None else formulas.cost_of_pass(run.cost_usd, pass_rate)
-    return RunFigures(
-        experiment=run.experiment,
-        model=run.model,
-        tier=run.tier,
-        case=run.case,
-        number=run.number,
-        passed=passed,
-        pass_rate=pass_rate,
-        impl_rate=_share(rates, kind),
-        impl_rates=rates,
-        composite=_composite(pass_rate, _share(rates, kind), weights),
-        cost_usd=run.cost_usd,
-        duration_seconds=run.duration_seconds,
-        cost_of_pass=None if price is None or math.isinf(price) else price,
-        cost_of_pass_infinite=price is not None and math.isinf(price),
-        passed_by=passed_by,
-        flags=tuple(flags),
+    flagged: dict[RunFlag, npt.NDArray[Any]] = {
+        JUDGES_DISAGREE_FLAG: (recorded >= 0) & (said >= 0) & (recorded != said),
+        IMPL_RATE_DIFFERS_FLAG: by_judges["is_off"] == 1,
+        IMPL_RATE_ABOVE_ONE_FLAG: np.any([rate > 1 + SCORE_THRESHOLD_TOLERANCE for rate in rates.values()], axis=0),
+        NONZERO_EXIT_CODE_FLAG: (passed == 1) & (np.nan_to_num(runs.amounts["exit_code"]) != 0),
+    }
+    pass_rate = np.where(passed >= 0, passed, np.nan)
+    share = _share(rates[kind]) if kind else np.full(len(runs), np.nan)
+    cost = runs.amounts["cost_usd"]
+    return FigureTable(
+        runs.names,
+        {
+            "number": runs.number,
+            "passed": passed,
+            "passed_by": passed_by,
+            "flags": np.array([flagged[flag] << bit for bit, flag in enumerate(RUN_FLAGS)], np.int8).sum(axis=0),
+        },
+        {
+            "pass_rate": pass_rate,
+            "impl_rate": share,
+            "composite": _composite(pass_rate, share, weights),
+            "cost_usd": cost,
+            "duration_seconds": runs.amounts["duration_seconds"],
+            "cost_of_pass": np.where((passed == 0) & ~np.isnan(cost), np.inf, np.where(passed == 1, cost, np.nan)),
+        },
+        rates,
     )
 
 
+def _by_judges(runs: RunTable, agreed: Mapping[RunIdentity, RunConsensus]) -> dict[str, npt.NDArray[Any]]:
+    """What the judges of each run say, and whether its recorded impl rate is off; NaN where they say nothing, and -1 for passed."""
+    import numpy as np
+
+    found = {name: np.full(len(runs), np.nan) for name in ("score", "points", "is_off")}
+    found["passed"] = np.full(len(runs), -1.0)
+    for row, run in enumerate(runs.identities() if agreed else ()):
+        if (consensus := agreed.get(run)) is None:
+            continue
+        for name, value in (("score", consensus.score), ("points", consensus.points), ("passed", consensus.passed)):
+            if value is not None:
+                found[name][row] = value
+        recorded = float(runs.amounts["impl_rate"][row])
+        found["is_off"][row] = is_claim_off(None if math.isnan(recorded) else recorded, consensus.points)
+    return found
+
+
 def with_impl_rates(
-    model: ModelAnalysis, all_runs: Iterable[RunFigures], baseline: str, weights: tuple[float, float]
+    model: ModelAnalysis, runs: Mapping[str, TierRuns], baseline: str, weights: tuple[float, float]
 ) -> ModelAnalysis:
-    """The same with the figures of each tier by every impl rate that any of its runs has."""
-    runs: dict[str, list[RunFigures]] = {}
-    for run in all_runs:
-        if run.model == model.model:
-            runs.setdefault(run.tier, []).append(run)
-    kinds = [kind for kind in IMPL_RATES if any(kind in run.impl_rates for of_tier in runs.values() for run in of_tier)]
-    medians = {
-        (name, kind): describe(list(_composites(of_tier, kind, weights))).median
-        for name, of_tier in runs.items()
-        for kind in kinds
+    """The same with the figures of each of its tiers by every impl rate that any of its runs has."""
+    import numpy as np
+
+    kinds = [
+        kind for kind in IMPL_RATES if any((of_tier.figures.impl_rates[kind] >= 0).any() for of_tier in runs.values())
+    ]
+    shares = {
+        (name, kind): _share(of_tier.figures.impl_rates[kind]) for name, of_tier in runs.items() for kind in kinds
     }
+    medians = {}
+    for (name, kind), share in shares.items():
+        composites = _composite(runs[name].figures.metrics["pass_rate"], share, weights)
+        medians[name, kind] = median(composites[~np.isnan(composites)])
 
     def result(name: str, kind: ImplRate) -> ImplRateResult:
-        rates = [rate for run in runs[name] if (rate := _share(run.impl_rates, kind)) is not None]
+        rates = shares[name, kind]
+        known = rates[~np.isnan(rates)]
         uplift = formulas.uplift(medians[name, kind], medians.get((baseline, kind))) if name != baseline else None
         return ImplRateResult(
-            mean=describe(rates).mean,
+            mean=plain_mean(known.tolist()) if len(known) else None,
             composite_median=medians[name, kind],
             grade=formulas.grade(medians[name, kind]),
             uplift=uplift,
-            runs=len(rates),
+            runs=len(known),
         )
 
     tiers = (replace(tier, by_impl_rate={kind: result(tier.tier, kind) for kind in kinds}) for tier in model.tiers)
     return replace(model, tiers=tuple(tiers))
 
 
-def _composites(runs: Iterable[RunFigures], kind: ImplRate, weights: tuple[float, float]) -> Iterable[float]:
-    for run in runs:
-        value = _composite(run.pass_rate, _share(run.impl_rates, kind), weights)
-        if value is not None:
-            yield value
-
-
-def _composite(pass_rate: float | None, rate: float | None, weights: tuple[float, float]) -> float | None:
-    if pass_rate is None or rate is None:
-        return None
+def _composite(pass_rate: Any, rate: Any, weights: tuple[float, float]) -> Any:
     return formulas.composite(pass_rate, rate, pass_weight=weights[0], impl_weight=weights[1])
 
 
-def _share(rates: Mapping[ImplRate, float], kind: ImplRate | None) -> float | None:
-    """One of the impl rates as a share; what is above 1 counts as 1 in every figure."""
-    rate = rates.get(kind) if kind else None
-    return None if rate is None else min(rate, 1.0)
+def _share(rates: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Impl rates as shares; what is above 1 counts as 1 in every figure."""
+    import numpy as np
+
+    shares: npt.NDArray[Any] = np.minimum(rates, 1.0)
+    return shares

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean, variance
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from steelyard.analysis.estimates import Estimate
 from steelyard.records import Record
@@ -283,6 +283,13 @@ class CostFrontier(Record, frozen=True, kw_only=True):
     """Cases without a finite cost of pass."""
 
 
+if TYPE_CHECKING:
+    AnalysedRuns = Sequence[RunFigures]
+else:
+    # what is read from JSON is a tuple; an analysis of columns has a sequence that makes records when they are asked for
+    AnalysedRuns = tuple[RunFigures, ...]
+
+
 class ExperimentAnalysis(Record, frozen=True, kw_only=True):
     """An experiment in tiers, all of it."""
 
@@ -304,7 +311,7 @@ class ExperimentAnalysis(Record, frozen=True, kw_only=True):
     """What the first judges decide alone; None if all judges were asked about every answer."""
     judge_shifts: dict[str, tuple[float, ...]]
     """How much more each judge gives a run than the mean of the others: percentiles 5, 25, 50, 75 and 95 over the runs."""
-    runs: tuple[RunFigures, ...]
+    runs: AnalysedRuns
     weights: tuple[float, float]
     """Of pass rate and impl rate in the composite."""
     pair_by: PairBy

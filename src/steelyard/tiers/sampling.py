@@ -7,7 +7,6 @@ are the variants of a task, such as subtests that one tier alone has, or its run
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -17,7 +16,7 @@ from msgspec.structs import replace
 from steelyard.analysis import estimates
 from steelyard.analysis.estimates import Estimate, price_of_pass, share
 from steelyard.stats.cost import cost_of_pass
-from steelyard.stats.descriptive import describe, median_interval, uplift_interval
+from steelyard.stats.descriptive import median, median_interval, plain_mean, uplift_interval
 from steelyard.stats.fixed_tasks import (
     Task,
     task_cost_interval,
@@ -35,32 +34,11 @@ from steelyard.stats.paired import difference_interval
 from steelyard.stats.special import student_quantile
 from steelyard.text import counted
 from steelyard.tiers import formulas
-from steelyard.tiers.results import RunFigures, SamplingUnit, Tasks
+from steelyard.tiers.results import SamplingUnit, Tasks
+from steelyard.tiers.run_tables import TierCaseKey, TierRuns
 
 MIN_SAMPLED_TASKS = 7
 """With fewer tasks nothing useful can be said of tasks like these: a median has no bounds, and a mean hardly any."""
-
-TierCaseKey = tuple[str, str]
-"""What runs of different tiers have in common: the experiment and the case, or the experiment alone."""
-
-
-class KeyedRun(NamedTuple):
-    """One run with its task."""
-
-    case: TierCaseKey
-    figures: RunFigures
-
-
-KeyedRuns = Sequence[KeyedRun]
-
-
-def metric_values(runs: KeyedRuns, metric: str) -> list[float | None]:
-    """The value of a metric for each run; None where it is not known."""
-    values: list[float | None] = [getattr(figures, metric) for _, figures in runs]
-    if metric == "cost_of_pass":
-        is_infinite = (figures.cost_of_pass_infinite for _, figures in runs)
-        return [math.inf if infinite else value for infinite, value in zip(is_infinite, values, strict=True)]
-    return values
 
 
 class TaskSampling(NamedTuple):
@@ -70,9 +48,9 @@ class TaskSampling(NamedTuple):
     reason: str
 
 
-def chosen_sampling(tiers: Sequence[KeyedRuns], wanted: Tasks | None) -> TaskSampling:
+def chosen_sampling(tiers: Sequence[TierRuns], wanted: Tasks | None) -> TaskSampling:
     """The requested choice; otherwise tasks are sampled if there are enough of them or no task was run twice."""
-    fewest = min(len({run.case for run in tier}) for tier in tiers)
+    fewest = min(len(tier.tasks) for tier in tiers)
     tasks = counted(fewest, "task")
     meanings = {
         "fixed": "intervals speak of these tasks with other variants or runs",
@@ -82,7 +60,7 @@ def chosen_sampling(tiers: Sequence[KeyedRuns], wanted: Tasks | None) -> TaskSam
         return TaskSampling(wanted, f"tasks are {wanted}, as wanted: {meanings[wanted]}")
     if fewest >= MIN_SAMPLED_TASKS:
         return TaskSampling("sampled", f"tasks are sampled, because there are {fewest:,}: {meanings['sampled']}")
-    if any(min(map(len, _units(tier, "pass_rate").values()), default=0) < 2 for tier in tiers):
+    if any(min(map(len, tier.units("pass_rate").values()), default=0) < 2 for tier in tiers):
         return TaskSampling(
             "sampled",
             f"tasks are sampled, because some were run once: {meanings['sampled']}, and {tasks} {'says' if fewest == 1 else 'say'} little of them",
@@ -94,38 +72,37 @@ def chosen_sampling(tiers: Sequence[KeyedRuns], wanted: Tasks | None) -> TaskSam
 class TierSample:
     """The runs of a tier, and what they are a sample of; what several figures need is computed once."""
 
-    def __init__(self, runs: KeyedRuns, tasks: Tasks) -> None:
+    def __init__(self, runs: TierRuns, tasks: Tasks) -> None:
         self.runs, self.tasks = runs, tasks
         self._values: dict[str, Mapping[TierCaseKey, list[float]]] = {}
 
     @cached_property
     def cases(self) -> dict[TierCaseKey, None]:
         """Its tasks in the order of its runs."""
-        return dict.fromkeys(run.case for run in self.runs)
+        return dict.fromkeys(self.runs.tasks)
 
     def by_case(self, metric: str) -> Mapping[TierCaseKey, list[float]]:
         """The known values of each task that has any, sorted by name."""
         if metric not in self._values:
-            self._values[metric] = by_case(self.runs, metric)
+            self._values[metric] = self.runs.by_task(metric)
         return self._values[metric]
 
     @cached_property
     def unit(self) -> SamplingUnit:
         if self.tasks == "sampled":
             return "case" if len(self.cases) > 1 else "run"
-        variants = {(run.case, run.figures.case) for run in self.runs}
-        return "variant" if len(variants) > len(self.cases) else "run"
+        return "variant" if self.runs.has_variants else "run"
 
     @cached_property
     def is_withheld(self) -> bool:
         """Whether tasks are sampled, and too few to say anything although each of them was run again and again."""
         if self.unit != "case" or len(self.by_case("pass_rate")) >= MIN_SAMPLED_TASKS:
             return False
-        return min(map(len, _units(self.runs, "pass_rate").values()), default=0) > 1
+        return min(map(len, self.runs.units("pass_rate").values()), default=0) > 1
 
     def strata(self, metric: str, cases: Sequence[TierCaseKey] | None = None) -> list[Task]:
         """The sampled units of each task that has a value."""
-        units = _units(self.runs, metric)
+        units = self.runs.units(metric)
         return [units[case] for case in (units if cases is None else cases)]
 
     def mean(self, metric: str) -> Estimate:
@@ -133,7 +110,9 @@ class TierSample:
         cases = self.by_case(metric)
         values = [value for of_case in cases.values() for value in of_case]
         if self.tasks == "fixed":
-            found = _estimate(describe(values).mean, task_mean_interval(self.strata(metric)) if values else None)
+            found = _estimate(
+                plain_mean(values) if values else None, task_mean_interval(self.strata(metric)) if values else None
+            )
         elif self.unit == "run":
             yes = sum(value == 1 for value in values)
             found = share(yes, len(values)) if set(values) <= {0.0, 1.0} else estimates.mean(values, len(values))
@@ -153,67 +132,49 @@ class TierSample:
             interval = task_median_interval(self.strata(metric)) if values else None
         else:
             interval = median_interval([[each] for each in values] if self.unit == "run" else list(cases.values()))
-        return self._counted(_estimate(describe(values).median, interval), len(cases), len(values))
+        return self._counted(_estimate(median(values), interval), len(cases), len(values))
 
     def price(self) -> Estimate:
         """What a pass costs, from the runs of which it is known whether they passed."""
-        known = [run for run in self.runs if run.figures.passed is not None]
+        known = self.runs.known()
         sample = TierSample(known, self.tasks)
-        cases = len({run.case for run in known})
+        costs, passes = sample.by_case("cost_usd"), sample.by_case("pass_rate")
         if self.tasks == "fixed":
-            costs, passes = sample.strata("cost_usd"), sample.strata("pass_rate")
             value = cost_of_pass(
-                [run.figures.cost_usd or 0.0 for run in known], [int(bool(run.figures.passed)) for run in known]
+                [cost for of_case in costs.values() for cost in of_case],
+                [int(passed) for of_case in passes.values() for passed in of_case],
             )
-            interval = task_cost_interval(costs, passes) if known else None
+            interval = task_cost_interval(sample.strata("cost_usd"), sample.strata("pass_rate")) if len(known) else None
             is_infinite = value is not None and math.isinf(value)
             found = replace(_estimate(None if is_infinite else value, interval), infinite=is_infinite)
-            return self._counted(found, cases, len(known))
-        is_by_run = self.unit == "run"
-        units: dict[tuple[TierCaseKey, int], list[KeyedRun]] = {}
-        for place, run in enumerate(known):
-            units.setdefault((run.case, place if is_by_run else 0), []).append(run)
-        listed = [units[key] for key in sorted(units)]
+            return self._counted(found, len(costs), len(known))
+        # where runs are sampled, each of them is a unit
+        units = [
+            unit
+            for case in costs
+            for unit in (
+                zip(([cost] for cost in costs[case]), ([passed] for passed in passes[case]), strict=True)
+                if self.unit == "run"
+                else [(costs[case], passes[case])]
+            )
+        ]
         found = price_of_pass(
-            [math.fsum(run.figures.cost_usd or 0.0 for run in each) for each in listed],
-            [sum(bool(run.figures.passed) for run in each) for each in listed],
-            [len(each) for each in listed],
+            [math.fsum(spent) for spent, _ in units],
+            [int(sum(passed)) for _, passed in units],
+            [len(spent) for spent, _ in units],
         )
-        return self._counted(found, cases, found.attempts)
+        return self._counted(found, len(costs), found.attempts)
 
     def _counted(self, found: Estimate, cases: int, attempts: int) -> Estimate:
         ends = {"low": None, "high": None} if self.is_withheld else {}
         return replace(found, cases=cases, attempts=attempts, **ends)
 
 
-def by_case(runs: KeyedRuns, metric: str) -> dict[TierCaseKey, list[float]]:
-    """The known values of each task that has any, sorted by name, so that the order of the runs does not matter."""
-    found: dict[TierCaseKey, list[float]] = defaultdict(list)
-    for (case, _), value in zip(runs, metric_values(runs, metric), strict=True):
-        if value is not None:
-            found[case].append(value)
-    return {case: found[case] for case in sorted(found)}
-
-
-def _units(runs: KeyedRuns, metric: str) -> dict[TierCaseKey, list[list[float]]]:
-    """The known values of each task by what is sampled of it: its variants where it has several, otherwise its runs."""
-    found: dict[TierCaseKey, dict[str, list[float]]] = {}
-    for (case, figures), value in zip(runs, metric_values(runs, metric), strict=True):
-        if value is not None:
-            found.setdefault(case, {}).setdefault(figures.case, []).append(value)
-    return {
-        case: list(variants.values())
-        if len(variants := found[case]) > 1
-        else [[value] for of_variant in variants.values() for value in of_variant]
-        for case in sorted(found)
-    }
-
-
 def median_uplift(before: TierSample, after: TierSample, *, seed: int, replicates: int) -> Estimate:
     """How much greater the median composite is than the baseline's, as a share of it."""
     sides = [side.by_case("composite") for side in (before, after)]
     values = [[value for of_case in side.values() for value in of_case] for side in sides]
-    value = formulas.uplift(*(describe(each).median for each in reversed(values)))
+    value = formulas.uplift(*(median(each) for each in reversed(values)))
     cases = sorted({*sides[0], *sides[1]})
     interval = None
     if value is not None and before.tasks == "fixed":
@@ -261,7 +222,7 @@ def _are_outcomes(*sides: Mapping[TierCaseKey, Sequence[float]]) -> bool:
 
 def cost_difference(before: TierSample, after: TierSample) -> Estimate:
     """The mean over shared tasks of how much a run's cost differs, with Student's interval; None if any is unknown."""
-    if any(run.figures.cost_usd is None for run in (*before.runs, *after.runs)):
+    if before.runs.missing("cost_usd") or after.runs.missing("cost_usd"):
         return Estimate(value=None)
     old, new = (side.by_case("cost_usd") for side in (before, after))
     shared = [case for case in new if case in old]

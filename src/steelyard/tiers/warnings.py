@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from steelyard.text import counted, line
@@ -14,11 +13,11 @@ from steelyard.tiers.results import (
     NONZERO_EXIT_CODE_FLAG,
     ModelAnalysis,
     PairBy,
-    RunFigures,
     RunIdentity,
     TierAnalysis,
 )
 from steelyard.tiers.rubrics import CLAIM_TOLERANCE
+from steelyard.tiers.run_tables import PASSED_BY, RUN_FLAGS, RUN_NAMES, FigureTable, TierGroups
 
 MAX_NAME_CHARACTERS = 80
 """Characters of a tier's, model's or case's name in a sentence."""
@@ -27,9 +26,7 @@ MIN_CASES_FOR_MEDIAN_INTERVAL = 7
 """With fewer cases the interval of a median has no ends."""
 
 
-def analysis_warnings(
-    runs: Sequence[RunFigures], models: Sequence[ModelAnalysis], first: str, pair_by: PairBy
-) -> Iterator[str]:
+def analysis_warnings(runs: TierGroups, models: Sequence[ModelAnalysis], first: str, pair_by: PairBy) -> Iterator[str]:
     """What a reader must know before trusting the figures."""
     several = len(models) > 1
     for model in models:
@@ -59,11 +56,11 @@ def analysis_warnings(
         )
 
 
-def run_warnings(runs: Sequence[RunFigures], agreed: Mapping[RunIdentity, RunConsensus], empty: int) -> Iterator[str]:
+def run_warnings(runs: FigureTable, agreed: Mapping[RunIdentity, RunConsensus], empty: int) -> Iterator[str]:
     """What is odd about some of the runs."""
-    flagged = Counter(flag for run in runs for flag in run.flags)
+    flagged = {flag: int(runs.has_flag(flag).sum()) for flag in RUN_FLAGS}
     all_runs = counted(len(runs), "run")
-    by_judges = sum(run.passed_by == "judges" for run in runs)
+    by_judges = int((runs.integers["passed_by"] == PASSED_BY.index("judges")).sum())
     if by_judges:
         yield f"{by_judges:,} of {all_runs} have no recorded outcome: the majority of their judges decides"
     if flagged[JUDGES_DISAGREE_FLAG]:
@@ -71,7 +68,7 @@ def run_warnings(runs: Sequence[RunFigures], agreed: Mapping[RunIdentity, RunCon
     if empty:
         yield f"{counted(empty, 'rating')} in which nothing applies: they do not count, even if their judge claims a score"
     if flagged[IMPL_RATE_DIFFERS_FLAG]:
-        recorded = {_identity(run): rate for run in runs if (rate := run.impl_rates.get("recorded")) is not None}
+        recorded = {run: rate for run, rate in _recorded_rates(runs) if rate == rate}
         middles = {run: consensus.middle for run, consensus in agreed.items()}
         is_median = all(
             (middle := middles.get(run)) is not None and abs(rate - middle) < 1e-6 for run, rate in recorded.items()
@@ -81,7 +78,7 @@ def run_warnings(runs: Sequence[RunFigures], agreed: Mapping[RunIdentity, RunCon
             f"of their judges' points{'; what they record is the median' if is_median else ''}"
         )
     if flagged[IMPL_RATE_ABOVE_ONE_FLAG]:
-        most = max(rate for run in runs for rate in run.impl_rates.values())
+        most = max(float(rates[rates >= 0].max(initial=0.0)) for rates in runs.impl_rates.values())
         yield f"{flagged[IMPL_RATE_ABOVE_ONE_FLAG]:,} of {all_runs} have an impl_rate above 1, up to {most:.3g}: counted as 1 in every figure"
     if flagged[NONZERO_EXIT_CODE_FLAG]:
         yield f"{flagged[NONZERO_EXIT_CODE_FLAG]:,} of {all_runs} passed although their program ended with a non-zero exit code"
@@ -101,20 +98,19 @@ def _missing_data_warnings(tier: TierAnalysis) -> Iterator[str]:
         yield f"what {tier.unpriced:,} of {all_runs} cost is not known, so there are no figures of costs"
 
 
-def _has_variants(runs: Sequence[RunFigures]) -> bool:
+def _has_variants(groups: TierGroups) -> bool:
     """Whether tiers share all their experiments, and fewer than half of their cases."""
-    experiments: dict[tuple[str, str], set[str]] = {}
-    cases: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    for run in runs:
-        experiments.setdefault((run.model, run.tier), set()).add(run.experiment)
-        cases.setdefault((run.model, run.tier), set()).add((run.experiment, run.case))
-    shared = set.intersection(*cases.values())
+    cases = [set(runs.tasks) for of_model in groups.values() for runs in of_model.values()]
+    shared = set.intersection(*cases)
     return (
-        len({frozenset(each) for each in experiments.values()}) == 1
+        len({frozenset(experiment for experiment, _ in each) for each in cases}) == 1
         and len(cases) > 1
-        and 2 * len(shared) < max(map(len, cases.values()))
+        and 2 * len(shared) < max(map(len, cases))
     )
 
 
-def _identity(run: RunFigures) -> RunIdentity:
-    return RunIdentity(run.experiment, run.model, run.tier, run.case, run.number)
+def _recorded_rates(runs: FigureTable) -> Iterator[tuple[RunIdentity, float]]:
+    """The recorded impl rate of each run; NaN where it has none."""
+    names = (runs.names[name].texts() for name in RUN_NAMES)
+    identities = map(RunIdentity._make, zip(*names, runs.integers["number"].tolist(), strict=True))
+    return zip(identities, runs.impl_rates["recorded"].tolist(), strict=True)

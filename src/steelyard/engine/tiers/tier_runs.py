@@ -39,6 +39,7 @@ from steelyard.tiers.results import (
     TierRun,
 )
 from steelyard.tiers.rubrics import CategoryScore, JudgingResult, Rubric, RubricCategory, panel_rubric
+from steelyard.tiers.run_tables import tier_names
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment
 
 SEVERAL_MODELS = "several models"
@@ -48,7 +49,7 @@ SEVERAL_MODELS = "several models"
 class TierExperiment(NamedTuple):
     """An experiment in the form that its analysis needs."""
 
-    runs: tuple[TierRun, ...]
+    runs: Sequence[TierRun]
     ratings: tuple[RunRating, ...]
     criteria: tuple[CriterionRating, ...]
     sources: tuple[RunSource, ...]
@@ -71,7 +72,7 @@ class TierExperiment(NamedTuple):
     @property
     def is_comparable(self) -> bool:
         """Whether there is a run of the tier that all tiers are compared with."""
-        there = {run.tier for run in self.runs}
+        there = tier_names(self.runs)
         return self.order[0] in there if self.order else bool(there)
 
 
@@ -84,7 +85,7 @@ def analysis(
     tasks: Tasks | None = None,
 ) -> ExperimentAnalysis:
     """All figures of an experiment; raises an InputError without a run of the baseline."""
-    there = {run.tier for run in found.runs}
+    there = tier_names(found.runs)
     if baseline is None and not found.is_comparable:
         what = f"no run of tier {short_quote(found.order[0])}, the baseline" if found.order else "no run to analyse"
         raise InputError("; ".join((what, *found.notes)))
