@@ -209,10 +209,16 @@ class CommandScene(NamedTuple):
 
 
 def command_case(
-    language: str, answer: str, test: str, files: dict[str, str], build: str = "", results: str = ""
+    language: str,
+    answer: str,
+    test: str,
+    files: dict[str, str],
+    build: str = "",
+    results: str = "",
+    asks: str = "Write add(a, b).",
 ) -> Case:
     verify = Verify(kind="command", answer=answer, build=build, test=test, results=results, files=files)
-    return Case(id=f"add in {language}", prompt="Write add(a, b).", language=language, timeout_secs=20, verify=verify)
+    return Case(id=f"add in {language}", prompt=asks, language=language, timeout_secs=20, verify=verify)
 
 
 C_SECRET = (

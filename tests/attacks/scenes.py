@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import zlib
 from collections.abc import Iterator
 from functools import cache
@@ -118,3 +119,34 @@ def told_once(factory: pytest.TempPathFactory, name: str, user: str, command: li
             found.write_text(done.stdout)
     told: dict[str, Any] = json.loads(found.read_text())
     return told
+
+
+SHOWN_SCRIPT = """
+mount --bind "$1" "$2/toolchain" && export PATH="$2/toolchain/bin:$PATH" XDG_CACHE_HOME="$2/cache" && user=$3 && shift 3 &&
+exec setpriv --reuid "$user" --regid "$user" --clear-groups "$@"
+"""
+
+
+def told_with_rust(factory: pytest.TempPathFactory, name: str, user: str, arguments: list[str]) -> dict[str, Any]:
+    """What a program of attacks that needs Rust told; an ordinary user is shown root's toolchain in another place."""
+    rustc = shutil.which("rustc")
+    if rustc is None:
+        unavailable("no Rust here")
+    command = [python_of(user), *arguments]
+    if _runs(user, str(rustc)):
+        return told_once(factory, name, user, command)
+    toolchain = subprocess.run([str(rustc), "--print", "sysroot"], check=True, capture_output=True, text=True)
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        for folder in ("toolchain", "cache"):
+            Path(place, folder).mkdir()
+            os.chown(Path(place, folder), NOBODY, NOBODY)
+        showing = ["unshare", "--mount", "sh", "-c", SHOWN_SCRIPT, "sh", toolchain.stdout.strip(), place, str(NOBODY)]
+        return told_once(factory, name, "root", [*showing, *command])
+
+
+def _runs(user: str, program: str) -> bool:
+    try:
+        return run_as(user, [program, "--version"]).returncode == 0
+    except OSError:
+        return False

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from attacks import rust_attacks
-from attacks.scenes import NOBODY, needs_level, python_of, run_as, scenes, told_once
-from support.toolchains import unavailable
+from attacks.scenes import needs_level, scenes, told_with_rust
 
 DRIVER = Path(rust_attacks.__file__)
 
@@ -22,34 +17,7 @@ DRIVER = Path(rust_attacks.__file__)
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     level, user = request.param
     needs_level(level)
-    rustc = shutil.which("rustc")
-    if rustc is None:
-        unavailable("no Rust here")
-    python = python_of(user)
-    if _runs(user, str(rustc)):
-        return told_once(tmp_path_factory, f"rust-{level}-{user}", user, [python, str(DRIVER), level])
-    # root's toolchain, shown to an ordinary user in another place
-    toolchain = subprocess.run([str(rustc), "--print", "sysroot"], check=True, capture_output=True, text=True)
-    with tempfile.TemporaryDirectory() as place:
-        Path(place).chmod(0o755)
-        for folder in ("toolchain", "cache"):
-            Path(place, folder).mkdir()
-            os.chown(Path(place, folder), NOBODY, NOBODY)
-        command = ["unshare", "--mount", "sh", "-c", SHOWN, "sh", toolchain.stdout.strip(), place, str(NOBODY)]
-        return told_once(tmp_path_factory, f"rust-{level}-{user}", "root", [*command, python, str(DRIVER), level])
-
-
-SHOWN = """
-mount --bind "$1" "$2/toolchain" && export PATH="$2/toolchain/bin:$PATH" XDG_CACHE_HOME="$2/cache" && user=$3 && shift 3 &&
-exec setpriv --reuid "$user" --regid "$user" --clear-groups "$@"
-"""
-
-
-def _runs(user: str, program: str) -> bool:
-    try:
-        return run_as(user, [program, "--version"]).returncode == 0
-    except OSError:
-        return False
+    return told_with_rust(tmp_path_factory, f"rust-{level}-{user}", user, [str(DRIVER), level])
 
 
 def of(told: dict[str, Any], row: str) -> dict[str, dict[str, Any]]:

@@ -9,8 +9,7 @@ from itertools import islice
 import pytest
 
 from attacks.rust_more_types import READS_MEMORY
-from attacks.rust_tricks import TRICK_SCENES
-from attacks.rust_types import QUICK_SCENES, SCENES, scene_case
+from attacks.rust_types import DOUBTED_SCENES, QUICK_SCENES, SCENES, scene_case
 from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Finding
 from steelyard.sandbox.levels import strongest_isolation
@@ -21,7 +20,7 @@ from support.toolchains import needs
 
 pytestmark = needs("rustc")
 Findings = dict[tuple[str, str], Finding]
-QUICK_ATTACKS = 4
+QUICK_ATTACKS = 3
 """How many attacks of a scene are tried in every run of the tests; `make test-slow` tries all."""
 
 
@@ -54,20 +53,13 @@ def only_the_honest_answer_passes(findings: Findings, name: str) -> None:
             passed = is_correct(scene_case(name), finding)
             assert passed or attack != "honest", (name, finding.label, finding.reason)
             # of what may be honest as well, a pass is at most unproved
-            is_proved = finding.trust != "unproved" or name not in TRICK_SCENES
+            is_proved = finding.trust != "unproved" or name not in DOUBTED_SCENES
             assert (passed and is_proved) == (attack == "honest"), (name, attack, finding.label, finding.reason)
 
 
 @pytest.mark.parametrize("name", sorted(QUICK_SCENES))
 def test_only_the_honest_answer_passes(findings: Findings, name: str) -> None:
     only_the_honest_answer_passes(findings, name)
-
-
-@pytest.mark.slow
-def test_only_the_honest_answer_passes_in_every_scene() -> None:
-    findings = judged(SCENES)
-    for name in SCENES:
-        only_the_honest_answer_passes(findings, name)
 
 
 def test_a_pass_of_an_answer_with_unsafe_is_unproved(findings: Findings) -> None:

@@ -351,7 +351,7 @@ def test_a_machine_without_rust_says_how_to_get_it() -> None:
 
 def test_the_version_names_compiler_and_linter() -> None:
     version = RustVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True))).version
-    assert version.startswith("rust 7, rustc 1.")
+    assert version.startswith("rust 8, rustc 1.")
     assert ("clippy" in version) == (toolchain().clippy is not None)
 
 
@@ -367,10 +367,17 @@ def test_dependencies_are_built_once_and_lent_to_every_attempt(tmp_path: Path, m
     of = case(ADD.replace("add(1, 2), 3", 'show(128), "128"'), dependencies=ITOA)
     right = "pub fn show(n: u32) -> String { itoa::Buffer::new().format(n).to_string() }"
     wrong = "pub fn show(n: u32) -> String { itoa::Buffer::new().format(n + 1).to_string() }"
+    # tests mean the crate by its name, even if the answer has a module that is called like it
+    named = case(ADD.replace("add(1, 2), 3", "show(128), itoa::Buffer::new().format(128)"), dependencies=ITOA)
+    fake = "impl Buffer { pub fn new() -> Self { Buffer } pub fn format(&self, _: u32) -> &str { \"\" } }"
+    shadowing = f"pub mod itoa {{ pub struct Buffer; {fake} }}\npub fn show(_: u32) -> String {{ String::new() }}"
     libraries.compiled_harness.cache_clear()
-    first, second, third = judge_all([(of, right), (of, wrong), (case(), right)])
+    answers = [(of, right), (of, wrong), (case(), right), (named, right), (named, shadowing)]
+    first, second, third, fourth, fifth = judge_all(answers)
     libraries.compiled_harness.cache_clear()
     assert is_correct(of, first), first
+    assert is_correct(named, fourth), fourth
+    assert not is_correct(named, fifth), fifth
     assert second.label == "wrong answer"
     assert third.label == "does not compile"
     assert len(list(tmp_path.glob("steelyard/rust/*/libitoa-*.rlib"))) == 1

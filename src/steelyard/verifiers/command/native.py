@@ -124,9 +124,11 @@ ENDING_FUNCTIONS = frozenset(
 )
 """Functions by which code that is linked statically could end its tests, change what they have said, or read their files."""
 OWN_MACHINE_CODE_PATTERN = re.compile(
-    r"\b(?:__)?asm(?:__)?\b|##|#\s*embed\b|\b(?:ifunc|destructor|fini_array|__executable_start|_end|_edata|_etext|__bss_start|__data_start)\b"
+    r"\b(?:__)?asm(?:__)?\b|##|\bredefine_extname\b|\b__builtin_(?:frame_address|return_address|longjmp|eh_return|unwind_init|apply|return)\b|#\s*embed\b|\b(?:ifunc|destructor|fini_array|__executable_start|_end|_edata|_etext|__bss_start|__data_start)\b"
 )
 """Other ways of an answer to do the same, or to name such a function indirectly."""
+INTERNAL_PREFIXES = ("__assert", "__ASSERT", "__builtin", "__STRING", "__extension", "__glibc")
+"""How the names begin that the library's own macros, such as `assert`, are made of."""
 NATIVE_COMPILERS = frozenset(("cc", "gcc", "clang", "c99", "c11", "c17", "tcc", "g++", "c++", "clang++"))
 EXTRA_INITIALIZERS_PATTERN = re.compile(
     r"-static\b|-fsanitize|-pg\b|--coverage|-fprofile|\+\+|\.so\b|-l(?!m\b|pthread\b)"
@@ -220,7 +222,8 @@ def redefined_by_macro(case: Case, code: str) -> str:
     text = "\n".join(including)
     own = set(re.findall(r"#\s*(?:define|undef|ifdef|ifndef)\s+(\w+)", text))
     # without a word in the tests, NDEBUG decides what assert means
-    used = (set(re.findall(r"\w+", text)) | {"NDEBUG"}) - own - asked
+    used = (set(re.findall(r"\w+", text)) | {"NDEBUG"} | REPORTING_FUNCTIONS) - own - asked
+    used |= {name for name in defined if name.startswith(INTERNAL_PREFIXES)}
     return next(iter(sorted(defined & used)), "")
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from steelyard.protocols import Workspace
 from steelyard.records import Case
 from steelyard.text import printable
 from steelyard.verifiers.command.proof import CODE_FROM_TEXT_PATTERN, has_means_to_end_tests, is_language_left_alone
+from steelyard.verifiers.command.settings import CommandSettings
 
 GUARD_FILE = ".steelyard-guard.cjs"
 CHANGES_FILE = ".steelyard-changes"
@@ -46,6 +48,23 @@ WATCHING_SOURCE = """
     });
 }
 """.replace("@CHANGES@", CHANGES_FILE)
+PENDING_FILE = ".steelyard-pending"
+WAITING_SOURCE = """
+{
+    const { createHook } = require("node:async_hooks");
+    const { writeFileSync } = require("node:fs");
+    const path = process.cwd() + "/@PENDING@";
+    const pending = new Set();
+    const add = pending.add.bind(pending), remove = pending.delete.bind(pending);
+    createHook({
+        init(id, type) { if (type === "PROMISE") add(id); },
+        promiseResolve(id) { remove(id); },
+    }).enable();
+    process.on("exit", () => { if (pending.size) writeFileSync(path, "1"); });
+}
+""".replace("@PENDING@", PENDING_FILE)
+"""Tells whether a promise was still to be kept when node had nothing left to do: what tests had to say after it was never said."""
+WAITING_PATTERN = re.compile(r"\basync\b|\bawait\b|\.then\b|\bPromise\b")
 
 
 class NodeGuard(NamedTuple):
@@ -55,12 +74,17 @@ class NodeGuard(NamedTuple):
     """What stands before it."""
     files: dict[str, str]
     is_watching: bool
+    is_waiting: bool
 
     async def changed(self, place: Workspace) -> str:
         """What of the language the answer had changed when node ended; empty when nothing."""
         if not self.is_watching:
             return ""
         return printable((await place.read(CHANGES_FILE) or b"").decode("utf-8", "replace"))[:100]
+
+    async def is_pending(self, place: Workspace) -> bool:
+        """Whether the tests may have waited for something that never came."""
+        return self.is_waiting and bool(await place.read(PENDING_FILE))
 
 
 def node_guard(case: Case, code: str) -> NodeGuard:
@@ -71,5 +95,7 @@ def node_guard(case: Case, code: str) -> NodeGuard:
     is_watching = is_language_left_alone(case) and not has_means_to_end_tests(case, code)
     makes_no_code = is_watching and not CODE_FROM_TEXT_PATTERN.search(code)
     options = " --disallow-code-generation-from-strings" if makes_no_code else ""
-    source = FREEZING_SOURCE + (WATCHING_SOURCE if is_watching else "")
-    return NodeGuard(f'{GUARD_COMMAND}{options}"; ', {GUARD_FILE: source}, is_watching)
+    tests = CommandSettings.of(case).files.values()
+    is_waiting = is_watching and any(WAITING_PATTERN.search(text) for text in tests)
+    source = FREEZING_SOURCE + (WATCHING_SOURCE if is_watching else "") + (WAITING_SOURCE if is_waiting else "")
+    return NodeGuard(f'{GUARD_COMMAND}{options}"; ', {GUARD_FILE: source}, is_watching, is_waiting)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from steelyard.records import Case
 from steelyard.verifiers.code.extract import canonical_language
+from steelyard.verifiers.command.own_judges import answers_for_tests
 from steelyard.verifiers.command.settings import CommandSettings
 
 END_PLACEHOLDER = "STEELYARD_END_OF_TESTS"
@@ -87,58 +88,16 @@ MEANS_PATTERNS = {
         r"|__(?:globals|closure|code|main|builtins|import|subclasses|dict|class|getattribute|traceback|file)__"
     ),
     "shell": re.compile(
-        r"\b(?:exit|exec|trap|kill|eval|alias|source|unset|find|PATH|IFS|ENV|set)\b|[*?]\.\w|\w[*?](?=[\s.;)])|\$\{?0|\$\$|\bBASH_|[<>]&?\d"
+        r"\b(?:exit|exec|trap|kill|eval|alias|source|unset|find|PATH|IFS|ENV|set|shopt|enable|hash|caller|compgen|ls|dir|LC_\w+|LANG|readonly)\b"
+        r"|\bdeclare\s+-\w*[rin]|\bgrep\s+-\w*[rR]|(?<=\s)\*(?=[\s;)|]|$)|[*?]\.\w|\w[*?](?=[\s.;)])|\$\{?0|\$\$|\bBASH_|[<>]&?\d"
         r"|^\s*(?:function\s+)?(?:\[|test|true|false|echo|printf|diff|cmp|grep|cat)\s*\(\)",
         re.MULTILINE,
     ),
     "perl": re.compile(
-        r"\b(?:exit|exec|die|kill|fork|open|eval|require|BEGIN|END|CORE|DATA|syscall|POSIX|main|glob|ARGV|IO|File|system|sysopen|qx|readpipe|do)\b|`|\$0|[%$]SIG|\*\{"
+        r"\b(?:exit|exec|die|kill|fork|open|eval|require|BEGIN|END|CORE|DATA|syscall|POSIX|main|glob|ARGV|IO|File|system|sysopen|qx|readpipe|do|overload|dualvar)\b|\*\w[\w:]*\s*=|`|\$0|[%$]SIG|\*\{"
     ),
 }  # fmt: skip
 """By language: what in an answer reaches the process that its tests run in, or their files."""
-SHELL_INDIRECTION_PATTERN = re.compile(
-    r"(?:^|[;&|({]|\b(?:then|do|else))[ \t]*(?:[\"']?\$\{?[A-Za-z_@*]|\.[ \t]|\w*[\"'\\]\w)", re.MULTILINE
-)
-"""A command of a shell whose name is in a variable or in quotes, and a file that is read as a script."""
-SHELL_FUNCTION_PATTERN = re.compile(
-    r"(?:^|[;&|{}(])\s*(?:function\s+([^\s(){};]+)|[\"']?([^\s(){};\"'$]+)[\"']?\s*\(\s*\))", re.MULTILINE
-)
-OWN_METHOD_PATTERN = re.compile(
-    r"(?:^|[{,;}])\s*(?:static\s+|async\s+|get\s+)*([A-Za-z_$][\w$]*)\s*(?:\([^()]*\)\s*\{|[:=]\s*(?:async\s*)?(?:function\b|\w+\s*=>|\([^()]*\)\s*=>))"
-)
-"""A method of an object or a class in JavaScript."""
-JUDGING_METHODS = frozenset(
-    (
-        *(
-            "includes",
-            "has",
-            "every",
-            "some",
-            "equals",
-            "isEqual",
-            "indexOf",
-            "find",
-            "findIndex",
-            "filter",
-            "startsWith",
-            "endsWith",
-        ),
-        *(
-            "test",
-            "match",
-            "forEach",
-            "entries",
-            "keys",
-            "values",
-            "slice",
-            "map",
-            "reduce",
-            "localeCompare",
-            "toEqual",
-        ),
-    )
-)
-"""Methods by which tests ask a result of the language's own types whether it is right."""
 CODE_FROM_TEXT_PATTERN = re.compile(
     r"\b(?:eval|Function|vm|prototype|globalThis|mock|spyOn|setPrototypeOf|defineProperty)\b"
 )
@@ -146,34 +105,23 @@ CODE_FROM_TEXT_PATTERN = re.compile(
 COMPILED_LANGUAGES = ("c", "cpp")
 """Languages whose programs are looked into once they are built."""
 OTHER_MEANS_PATTERN = re.compile(
-    r"\b(?:exit|_exit|_Exit|Exit|quick_exit|quit|halt|abort|kill|exec|execve|fork|atexit|at_exit|syscall|Syscall|Runtime|unsafe|reflect|asm)\b"
+    r"\b(?:exit|_exit|_Exit|Exit|quick_exit|quit|halt|abort|kill|exec|execve|fork|atexit|at_exit|syscall|Syscall|Runtime|unsafe|reflect|asm"
+    r"|Files?|Paths?|File(?:Reader|InputStream|Channel|System\w*)|RandomAccessFile|getResource\w*|ClassLoader|forName|getDeclared\w*|setAccessible"
+    r"|MethodHandles?|VarHandle|Unsafe|Instrumentation|Process(?:Builder|Handle)?|StackWalker|getStackTrace|os|ioutil|ReadFile|ReadDir|embed|linkname"
+    r"|runtime|debug|plugin|IO|Dir|ObjectSpace|TracePoint|binding|instance_variable_\w+|define_method|file_get_contents|fopen|readfile|scandir|glob"
+    r"|loadfile|dofile)\b|\bio\.(?:open|lines|popen)\b"
 )
+"""In all other languages: what ends a program, looks into it, or opens files."""
 
 
 def has_means_to_end_tests(case: Case, code: str) -> bool:
     """Whether the text of an answer names what could end its tests, or their files."""
     language = canonical_language(case.language)
     if language in COMPILED_LANGUAGES:
-        return False
+        return answers_for_tests(case, code, language)
     pattern = MEANS_PATTERNS.get("javascript" if language == "typescript" else language, OTHER_MEANS_PATTERN)
     is_naming_tests = any(name in code for name in CommandSettings.of(case).files)
-    return is_naming_tests or bool(pattern.search(code)) or _answers_for_tests(case, code, language)
-
-
-def _answers_for_tests(case: Case, code: str, language: str) -> bool:
-    """Whether an answer defines, unasked, what its tests call to judge it: a command of the shell, or a method of a result."""
-    asked = set(re.findall(r"\w+", " ".join([*(message.text for message in case.messages), case.reference])))
-    tests = "\n".join(CommandSettings.of(case).files.values())
-    if language == "shell":
-        defined = {name for names in SHELL_FUNCTION_PATTERN.findall(code) for name in names if name}
-        called = set(re.findall(r"[^\s;&|(){}]+", tests))
-        return bool(defined & called - asked) or bool(SHELL_INDIRECTION_PATTERN.search(code))
-    if language in ("javascript", "typescript"):
-        named = {*OWN_METHOD_PATTERN.findall(code), *re.findall(r"[\"'`](\w+)[\"'`]", code)}
-        defined = named & JUDGING_METHODS - asked
-        is_proxy = bool(re.search(r"\bProxy\b", code)) and "Proxy" not in asked
-        return is_proxy or bool(defined & set(re.findall(r"\.\s*(\w+)\s*\(", tests)))
-    return False
+    return is_naming_tests or bool(pattern.search(code)) or answers_for_tests(case, code, language)
 
 
 def is_language_left_alone(case: Case) -> bool:

@@ -90,7 +90,7 @@ class CommandVerifier:
     """
 
     settings = CommandSettings
-    version = "command 7"
+    version = "command 8"
     at_once = processor_count()
     runs_code = True
 
@@ -454,6 +454,8 @@ async def _tested(place: Workspace, case: Case, finding: Finding, code: str, pro
     outcome = await _run(place, f"{guard.command if guard else ''}{verify.test}", case)
     if guard and (changed := await guard.changed(place)):
         return _forged_finding(finding, case, f"changes {changed}, by which the tests judge it")
+    if guard and await guard.is_pending(place):
+        finding = replace(finding, trust="unproved")
     printed = await place.read(report, MAX_RESULTS_BYTES + 1) if report else outcome.stdout
     output = proof.without(combined_output(outcome)) if proof else combined_output(outcome)
     finding = replace(finding, output=output[:MAX_COMMAND_OUTPUT_CHARS], test_seconds=outcome.seconds)

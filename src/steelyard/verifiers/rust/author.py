@@ -28,6 +28,13 @@ IMPORTED_TYPE_NAMES = word_set(
     "Rc Arc Weak Cell RefCell OnceCell Mutex RwLock Cow Wrapping Reverse PhantomData NonZeroU32 NonZeroU64 FromStr"
 )
 """Names of the standard library that tests often take from what the answer imports."""
+SELDOM_DEFINED_TYPE_NAMES = word_set(
+    "Range RangeInclusive RangeFrom RangeTo Bound ControlFlow Poll Pin Saturating NonZero NonZeroU8 NonZeroUsize OsString OsStr CString "
+    "CStr IpAddr Ipv4Addr Ipv6Addr SocketAddr ParseIntError ParseFloatError Utf8Error FromUtf8Error TryFromIntError Infallible TypeId "
+    "AtomicBool AtomicI32 AtomicI64 AtomicU32 AtomicU64 AtomicUsize OnceLock LazyLock LazyCell NonNull ManuallyDrop MaybeUninit ErrorKind "
+    "Peekable Chars Rev Utf8Chunk ThreadId UNIX_EPOCH"
+)
+"""Further names of the standard library: tests that use one which the prompt does not name mean the library's."""
 ASKED_TYPE_PATTERN = re.compile(
     r"\b(?:[Ii]mplement|[Dd]efine|[Cc]reate|[Bb]uild|[Ww]rite|[Dd]esign|[Mm]ake|[Pp]rovide|[Rr]e-?implement)(?:ing|s|ed)?\s+"
     r"(?:(?:an?|the|your|own|simple|generic|basic|minimal|new|custom|pub|type|struct|enum|class|called|named)\s+)*`?(?P<name>[A-Z]\w*)"
@@ -43,6 +50,12 @@ OPERATORS_ASKED_PATTERN = re.compile(
     r"|\b(?:Add|Sub|Mul|Div|Rem|Neg|Not)\b|(?:\b(?:with|by|and|or|for|supports?|overloads?|implements?)|,) [-+*/%<>]=?[ ,.;)]"
 )
 """How a sentence asks that values of a type work with values of another."""
+MIXED_OPERATORS_PATTERN = re.compile(
+    r"Partial(?:Eq|Ord)\s*<|\b(?:number|integer|float|scalar|string|text|str|char|slice|primitive|constant|literal|factor|[iuf](?:8|16|32|64|128|size))s?\b"
+    r"|\b(?:Add|Sub|Mul|Div|Rem)\b|\d",
+    re.IGNORECASE,
+)
+"""How such a sentence says that the other is none of the answer's own types."""
 SENTENCE_END_PATTERN = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")
 
 
@@ -67,6 +80,8 @@ class AuthorNames(NamedTuple):
     """Types with the functions whose result the tests say to be of them."""
     operators: frozenset[str]
     """The types of which the prompt or the reference says that they work with others by operators or comparisons."""
+    mixed_operators: frozenset[str]
+    """Those of them that work with numbers or texts."""
     imported: frozenset[str]
     """The names of the standard library that the tests use, take from the answer, and that nobody asks the answer to define."""
     imported_modules: frozenset[str]
@@ -97,7 +112,9 @@ def author_names(prompt: str, known: str, tested: str) -> AuthorNames:
         types=frozenset(types),
         annotated=frozenset(_annotated(tests)),
         operators=frozenset(_types_with_operators(asked, types)),
-        imported=frozenset(used & IMPORTED_TYPE_NAMES) - declared - _asked_types(prompt),
+        mixed_operators=frozenset(_types_with_operators(asked, types, MIXED_OPERATORS_PATTERN)),
+        imported=frozenset(used & IMPORTED_TYPE_NAMES) - declared - _asked_types(prompt)
+        | (used & SELDOM_DEFINED_TYPE_NAMES - set(re.findall(r"\w+", prompt))),
         imported_modules=frozenset(_modules_of_tests(tests) & used) - written,
         # in a sentence a signature needs no marks of code
         signatures=_stated_signatures([*spans, CODE_IN_PROMPT_PATTERN.sub(" ", prompt)]),
@@ -125,11 +142,13 @@ def _asked_types(prompt: str) -> set[str]:
     return {found["name"] or found["kind"] for found in ASKED_TYPE_PATTERN.finditer(prompt)}
 
 
-def _types_with_operators(asked: str, types: set[str]) -> Iterator[str]:
-    """The types that are in a sentence about operators, or in the one before it."""
+def _types_with_operators(
+    asked: str, types: set[str], also: re.Pattern[str] = OPERATORS_ASKED_PATTERN
+) -> Iterator[str]:
+    """The types that are in a sentence about operators, or in the one before it; the sentence must hold another pattern too."""
     sentences = ["", *SENTENCE_END_PATTERN.split(re.sub(r"->|=>", " ", asked))]
     for before, sentence in pairwise(sentences):
-        if OPERATORS_ASKED_PATTERN.search(sentence):
+        if OPERATORS_ASKED_PATTERN.search(sentence) and also.search(sentence):
             yield from types & set(re.findall(r"\w+", f"{before} {sentence}"))
 
 

@@ -47,6 +47,8 @@ class RustTests(NamedTuple):
     """Without what would make them part of another harness."""
     runtimes: tuple[str, ...] = ()
     """The attributes of async tests, such as `tokio::test`, whose crates the case must depend on."""
+    statements: frozenset[str] = frozenset()
+    """The macros that they call as a statement or as an item, which could define something beside them."""
 
     def within(self, module: str, macros_module: str, stub: str = "") -> str:
         """The file for an answer in this module, whose macros are in another one, if there are any.
@@ -120,8 +122,11 @@ KEYWORDS = word_set(
 COLLECTION_NAMES = ("HashMap", "HashSet", "BTreeMap", "BTreeSet", "BinaryHeap", "VecDeque")
 
 
-def parse_rust_tests(source: str, expected: Collection[str]) -> RustTests:
-    """The tests in a source; the answer must define the names in `expected`, even if they have another meaning."""
+def parse_rust_tests(source: str, expected: Collection[str], crates: Collection[str] = ()) -> RustTests:
+    """The tests in a source; the answer must define the names in `expected`, even if they have another meaning.
+
+    The names of `crates` mean these crates, whatever the answer calls like them.
+    """
     code = rust_tokens(source)
     texts = [token.text for token in code]
     called = frozenset(word for word, mark in pairwise(texts) if mark == "!")
@@ -129,7 +134,7 @@ def parse_rust_tests(source: str, expected: Collection[str]) -> RustTests:
     # a function or a test that is called like a macro of the library leaves that alone
     bound_macros = _names_bound_by_tests(code, ())
     # macros reach modules that import nothing
-    meant = f"{MACROS_PLACEHOLDER} {_standard_imports(texts, called - bound_macros, bound | set(expected))}"
+    meant = f"{MACROS_PLACEHOLDER} {_standard_imports(texts, called - bound_macros, bound | set(expected), crates)}"
     meant += _pinned_variables(code, bound)
     insertions: list[tuple[int, str]] = [
         (after_inner_attributes(source, code, 0), f"use super::*; {STUB_PLACEHOLDER} {meant} ")
@@ -193,7 +198,15 @@ def parse_rust_tests(source: str, expected: Collection[str]) -> RustTests:
     insertions += [(code[number].start, "::std::") for number in _standard_macro_calls(code, bound_macros)]
     edited = edited_source(source, insertions, blanks).text
     called -= _macros_of_tests(texts)
-    return RustTests(tuple(found), unsupported, called, edited, tuple(sorted(runtimes)))
+    return RustTests(
+        tuple(found), unsupported, called, edited, tuple(sorted(runtimes)), frozenset(_statement_macros(texts) & called)
+    )
+
+
+def _statement_macros(texts: Sequence[str]) -> set[str]:
+    """The macros that are called where a statement or an item begins."""
+    triples = zip(texts, texts[1:], texts[2:], strict=False)
+    return {name for before, name, mark in triples if mark == "!" and before in (";", "{", "}")}
 
 
 def _standard_macro_calls(code: Sequence[RustToken], taken: Collection[str]) -> Iterator[int]:
@@ -371,7 +384,9 @@ def _names_bound_by_tests(
     return names
 
 
-def _standard_imports(texts: Sequence[str], called: Collection[str], taken: Collection[str]) -> str:
+def _standard_imports(
+    texts: Sequence[str], called: Collection[str], taken: Collection[str], libraries: Collection[str]
+) -> str:
     """Imports that keep the usual meaning of common names; they take precedence over `use super::*`."""
     used = set(texts)
     # a type and the module of its constants have the same name, and the module leads to both
@@ -380,5 +395,11 @@ def _standard_imports(texts: Sequence[str], called: Collection[str], taken: Coll
     primitives = [name for name in sorted(PRIMITIVE_TYPES) if name in used and name not in taken]
     paths += [name if name in modules else f"primitive::{name}" for name in primitives]
     paths += [path for name, path in PRELUDE_PATHS.items() if name in used and name not in taken]
-    crates = "".join(f"use ::{name}; " for name in ("std", "core") if name in used)
+    # what the tests import themselves, under its own name or as something else, is theirs to name
+    imported = {
+        name
+        for word, name, after in zip(texts, texts[1:], texts[2:], strict=False)
+        if word in ("use", "crate", "::") and after in (";", "as")
+    }
+    crates = "".join(f"use ::{name}; " for name in ("std", "core", *sorted(set(libraries) - imported)) if name in used)
     return f"{crates}use ::std::{{{', '.join(paths)}}};" if paths else crates.rstrip()

@@ -8,7 +8,7 @@ implements for itself is its own affair; operators among its own types are hones
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -39,7 +39,23 @@ REQUIRED_METHODS = word_set(
     "borrow borrow_mut poll read write flush source description size_hint neg not call call_mut call_once extend finish to_owned cmp partial_cmp eq"
 )
 """Methods of the library's traits that an implementation has to have; the others it overrides."""
+LOOKUP_METHODS = DECIDING_METHODS | word_set("get get_mut get_key_value remove remove_entry take")
+"""Methods by which tests look for something in a collection; its keys and its hasher learn what is sought."""
+LENT_TO_ANYTHING_METHODS = LOOKUP_METHODS | word_set(
+    "next nth last count len first position max min sum product fold collect unwrap expect is_sorted_by max_by_key min_by_key"
+)
+"""Methods of the library that an answer could lend again to a type that cannot be written down, such as that of a closure."""
 STANDARD_ROOTS = ("std::", "core::", "alloc::")
+CONVERTING_FUNCTION_PATTERN = re.compile(
+    r"<[^ ]+ as (?:std|core)::(?:convert::(?:Try)?(?:Into|From)|str::FromStr|iter::FromIterator|default::Default)\b"
+)
+"""A conversion that is handed to another function, as in `map(Into::into)`."""
+OWN_PATTERN_PATTERN = re.compile(r"\{closure@|\bfn\(|\[char|\bdyn ")
+"""Types that texts take for a pattern, and that may fit everything."""
+PANICKING_PATHS = ("core::panicking::", "std::rt::", "std::panicking::")
+MESSAGE_PANICS = word_set("panic_fmt panic_display begin_panic")
+"""What `panic!` calls, and `assert!` with a message; the others only assertions call."""
+EMPTY_TYPES = ("()", "std::marker::PhantomData")
 
 
 class LentMethod(NamedTuple):
@@ -56,6 +72,12 @@ class LentMethod(NamedTuple):
     @property
     def deception(self) -> str:
         return f"gives {self.type} another {self.method}, which the tests call"
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether nobody can ask the compiler if the type has such a method: it is that of a closure, or a parameter."""
+        is_vague = bool(re.search(r"\{closure@|(?<![\w:'])[A-Z]\w*\b(?!::)", self.type.replace("Own", "")))
+        return is_vague and self.method in LENT_TO_ANYTHING_METHODS
 
 
 class BrokenSignature(NamedTuple):
@@ -77,6 +99,14 @@ class TypesSeen(NamedTuple):
     """Functions that deceive the prompt's readers, if the tests fit what the prompt states."""
     doubt: str = ""
     """What may deceive as well as be honest, so that a pass proves little; empty when nothing does."""
+    callback_panics: frozenset[str] = frozenset()
+    """The functions that panic in what the tests hand to the answer: assertions that it could catch."""
+
+
+def is_asserting(callback_panics: Collection[str], called_macros: Collection[str]) -> bool:
+    """Whether what the tests hand to the answer asserts something; a mere `panic!` there is a panic that they want."""
+    is_certain = not MESSAGE_PANICS.issuperset(callback_panics)
+    return is_certain or (bool(callback_panics) and "panic" not in called_macros)
 
 
 class AnswerTypes:
@@ -104,7 +134,9 @@ class AnswerTypes:
         for test in self._tests:
             for call in test.calls:
                 self._doubt_method(call)
-        return TypesSeen(deception, tuple(lent), tuple(broken), self._doubts[0] if self._doubts else "")
+                self._doubt_lookup(test, call)
+        doubt = self._doubts[0] if self._doubts else ""
+        return TypesSeen(deception, tuple(lent), tuple(broken), doubt, self._callback_panics())
 
     def _own(self, text: str) -> frozenset[str]:
         """The names of the answer's own types in a type; a trait object that compares hides one."""
@@ -141,14 +173,46 @@ class AnswerTypes:
                 compared |= self._own(f"{call.receiver} {call.path}") - self._author.types
         for call in calls if compared else ():
             is_standard = (call.trait or call.path).startswith(STANDARD_ROOTS)
-            is_given = bool(self._own(call.arguments)) or "{closure" in call.arguments or "fn(" in call.arguments
+            arguments = CONVERTING_FUNCTION_PATTERN.sub("", call.arguments)
+            is_passed_on = arguments != call.arguments
+            is_given = not is_passed_on and (
+                bool(self._own(arguments)) or "{closure" in arguments or "fn(" in arguments
+            )
             if not is_standard or is_given or not (made := self._own(call.result) & compared):
                 continue
             told = f"has a type of its own, {max(made)}, which the tests make with {call.name}"
-            if call.name in CONVERSION_METHODS:
+            if call.name in CONVERSION_METHODS or is_passed_on:
                 return told
             self._doubts.append(told)
         return ""
+
+    def _callback_panics(self) -> frozenset[str]:
+        """What panics in closures and implementations of the tests, which the answer may be the one to call."""
+        return frozenset(
+            call.name
+            for test in self._tests
+            if "{closure" in test.path or "<impl" in test.path
+            for call in test.calls
+            if call.path.startswith(PANICKING_PATHS)
+        )
+
+    def _doubt_lookup(self, test: MirFunction, call: MirCall) -> None:
+        """Doubt a test that looks for something with a part of the answer that hears what is sought, or fits everything."""
+        if call.name == "default" and call.result.startswith(EMPTY_TYPES):
+            self._doubts.append(f"gives {self._plain(call.result)}, of which all values are the same")
+        if call.receiver or not call.path.startswith(STANDARD_ROOTS) or call.name not in LOOKUP_METHODS:
+            return
+        # a function of the answer that the tests hand to the library is one that they ask for
+        is_collection = "::collections::" in call.path.partition("<")[0]
+        if is_collection and (unasked := self._own(re.sub(r"\{[^{}]*\}", "", call.path)) - self._author.types):
+            self._doubts.append(
+                f"has a type of its own, {max(unasked)}, in which the tests look something up by {call.name}"
+            )
+        pattern = call.path.partition(f"<impl str>::{call.name}::<")[2]
+        if OWN_PATTERN_PATTERN.search(pattern):
+            results = [other.result for other in test.calls if other.path.startswith(f"{self._module}::")]
+            if any(result and result in pattern for result in results):
+                self._doubts.append(f"gives what is no text, and the tests take it for one in {call.name}")
 
     def _doubt_method(self, call: MirCall) -> None:
         """Doubt a test that calls a method of a type that nobody asked for, or one that does not give what the prompt says."""
@@ -209,7 +273,7 @@ class AnswerTypes:
 
     def _method_deception(self, call: MirCall) -> str:
         """How a method of the answer decides a test on a type that was not asked for."""
-        if call.name not in DECIDING_METHODS or call.name in self._author.code_words:
+        if call.name not in DECIDING_METHODS:
             return ""
         names = path_names(call.path)
         if call.receiver:
@@ -259,6 +323,9 @@ class AnswerTypes:
         if not own <= self._author.types:
             return deception
         if own <= self._author.operators:
+            # a type that can be compared need not be comparable with numbers and texts
+            if not own <= self._author.mixed_operators:
+                self._doubts.append(deception)
             return ""
         for call in test.calls:
             names = path_names(call.path)
@@ -284,7 +351,8 @@ class AnswerTypes:
         is_lent = call.trait.startswith(f"{self._module}::") and not call.trait.startswith(self._tests_path)
         receiver = re.sub(r"^(?:&(?:'\w+ )?(?:mut )?)*", "", call.receiver)
         is_own = receiver.startswith(f"{self._module}::") and not receiver.startswith(self._tests_path)
-        if is_lent and not is_own and path_names(call.trait)[-1] not in self._author.types:
+        is_asked = path_names(call.trait)[-1] in self._author.types and call.name in self._author.words
+        if is_lent and not is_own and not is_asked:
             is_of_tests = receiver.startswith(self._tests_path)
             yield LentMethod(self._foreign(call.receiver), call.name, call.name in self._author.words, is_of_tests)
 

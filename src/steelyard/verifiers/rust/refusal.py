@@ -50,6 +50,10 @@ ESCAPE_FUNCTIONS = word_set(
     "process_vm_writev waitpid wait4 _exit memfd_create userfaultfd"
 )
 """Functions of the system with which a process could reach around the harness that shares it."""
+CATCHING_WORDS = word_set("catch_unwind set_hook take_hook update_hook always_abort")
+LEAVING_WORDS = word_set("break continue return")
+DEFINING_WORDS = word_set("fn struct enum union use type mod impl static const trait macro_rules extern")
+"""Words that begin an item; in the body of a macro they may belong to one that its caller sees."""
 
 
 def uses_unsafe(code: Sequence[RustToken]) -> bool:
@@ -66,13 +70,30 @@ def grows_lifetimes(code: Sequence[RustToken]) -> bool:
     return any(marks[place : place + 4] == ["&", "lifetime", "&", "lifetime"] for place in range(len(marks)))
 
 
-def leaving_macro(code: Sequence[RustToken]) -> str:
-    """A macro of the answer with a word in it by which it could leave a loop or a test that calls it."""
+def swallows_panics(code: Sequence[RustToken]) -> bool:
+    """Whether an answer could hide that a function which it was given has panicked: by catching it, or in a thread."""
+    words = [token.text for token in code if token.kind != "text"]
+    if not CATCHING_WORDS.isdisjoint(words):
+        return True
+    if "spawn" not in words and "spawn_scoped" not in words:
+        return False
+    joins = [words[place + 1 : place + 5] for place, word in enumerate(words) if word == "join"]
+    is_told = [after[:2] == ["(", ")"] and after[2:] in ([".", "unwrap"], [".", "expect"]) for after in joins]
+    # a scope waits for its threads, and panics if one of them did
+    return not all(is_told) or (not joins and "scope" not in words)
+
+
+def leaving_macro(code: Sequence[RustToken], statements: Collection[str]) -> str:
+    """A macro of the answer with a word in it by which it could leave a test that calls it.
+
+    One that the tests call as a statement could also define again what they name.
+    """
     for number, token in enumerate(code):
         if token.text != "macro_rules" or number + 3 >= len(code):
             continue
         body = code[number + 3 : closing_token(code, number + 3)]
-        if any(word.text in ("break", "continue", "return") and word.kind == "word" for word in body):
+        leaving = LEAVING_WORDS | DEFINING_WORDS if code[number + 2].text in statements else LEAVING_WORDS
+        if any(word.text in leaving and word.kind == "word" for word in body):
             return code[number + 2].text
     return ""
 

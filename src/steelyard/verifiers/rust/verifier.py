@@ -40,7 +40,7 @@ from steelyard.verifiers.rust import source as rust_source
 from steelyard.verifiers.rust.author import STANDARD_TYPE_NAMES, AuthorNames, author_names
 from steelyard.verifiers.rust.batches import BatchItem, BatchQueue
 from steelyard.verifiers.rust.crate import RustCompiler
-from steelyard.verifiers.rust.deception import AnswerTypes, LentMethod
+from steelyard.verifiers.rust.deception import AnswerTypes, LentMethod, is_asserting
 from steelyard.verifiers.rust.harness import HarnessOutcome, HarnessReport, HarnessTestResult, harness_report
 from steelyard.verifiers.rust.linker import LinkerFinder
 from steelyard.verifiers.rust.refusal import (
@@ -49,6 +49,7 @@ from steelyard.verifiers.rust.refusal import (
     leaving_macro,
     replaced_standard_name,
     rust_refusal,
+    swallows_panics,
     uses_unsafe,
 )
 from steelyard.verifiers.rust.syntax import rust_syntax_problem
@@ -108,7 +109,7 @@ class RustVerifier:
 
     @cached_property
     def version(self) -> str:
-        return f"rust 7, {toolchain().version}"
+        return f"rust 8, {toolchain().version}"
 
     def check(self, case: Case) -> None:
         toolchain()
@@ -294,6 +295,12 @@ class RustVerifier:
         for lent in types.lent:
             if not deception and (lent.is_of_tests or await self._has_method(compiler, lent, case.timeout_secs)):
                 deception, doubt = ("", doubt or lent.deception) if lent.is_named else (lent.deception, doubt)
+            elif lent.is_doubtful:
+                doubt = doubt or lent.deception
+        if is_asserting(types.callback_panics, piece.tests.called) and swallows_panics(
+            rust_source.rust_tokens(piece.code)
+        ):
+            doubt = doubt or "could hide that an assertion failed in a function that the tests hand to it"
         if deception:
             tampered = msgspec.structs.replace(
                 finding, passed=False, label=FailureLabel.TAMPERED, reason=deception, tampered=deception
@@ -385,8 +392,8 @@ async def _compile_until_clean(
 
 
 @cache
-def _cached_tests(source: str, expected: tuple[str, ...]) -> case_tests.RustTests:
-    return case_tests.parse_rust_tests(source, expected)
+def _cached_tests(source: str, expected: tuple[str, ...], crates: tuple[str, ...]) -> case_tests.RustTests:
+    return case_tests.parse_rust_tests(source, expected, crates)
 
 
 def _tests(case: Case) -> case_tests.RustTests:
@@ -394,12 +401,12 @@ def _tests(case: Case) -> case_tests.RustTests:
     if not case.expectations.should_compile or not case.expectations.should_pass_tests:
         return case_tests.RustTests((), "", frozenset(), "")
     expected = (*case.expectations.expected_functions, *case.expectations.expected_types, *_redefined(case))
-    found = _cached_tests(case.tests, expected)
+    crates = {dependency.name.replace("-", "_") for dependency in case.dependencies}
+    found = _cached_tests(case.tests, expected, tuple(sorted(crates)))
     if found.unsupported:
         raise VerifierError(f"its tests hold {found.unsupported}; write them out as functions with #[test]")
     if not found.found:
         raise VerifierError("no tests; write functions with #[test]")
-    crates = {dependency.name.replace("-", "_") for dependency in case.dependencies}
     for runtime in found.runtimes:
         if (crate_name := runtime.partition("::")[0]) not in crates:
             raise VerifierError(f"its tests hold #[{runtime}]; add {crate_name} to its dependencies")
@@ -455,8 +462,8 @@ def _doubted(finding: Finding, job: RustJob, read: Sequence[rust_source.RustToke
         return _unproved(
             finding, "has a reference to a reference with two lifetimes, by which it could reach any memory"
         )
-    if job.piece.macros_module and (name := leaving_macro(read)):
-        return _unproved(finding, f"could leave a test by {name}!")
+    if job.piece.macros_module and (name := leaving_macro(read, job.piece.tests.statements)):
+        return _unproved(finding, f"could leave a test by {name}!, or define again what the test names")
     return finding
 
 
