@@ -369,7 +369,7 @@ def test_dependencies_are_built_once_and_lent_to_every_attempt(tmp_path: Path, m
     wrong = "pub fn show(n: u32) -> String { itoa::Buffer::new().format(n + 1).to_string() }"
     # tests mean the crate by its name, even if the answer has a module that is called like it
     named = case(ADD.replace("add(1, 2), 3", "show(128), itoa::Buffer::new().format(128)"), dependencies=ITOA)
-    fake = "impl Buffer { pub fn new() -> Self { Buffer } pub fn format(&self, _: u32) -> &str { \"\" } }"
+    fake = 'impl Buffer { pub fn new() -> Self { Buffer } pub fn format(&self, _: u32) -> &str { "" } }'
     shadowing = f"pub mod itoa {{ pub struct Buffer; {fake} }}\npub fn show(_: u32) -> String {{ String::new() }}"
     libraries.compiled_harness.cache_clear()
     answers = [(of, right), (of, wrong), (case(), right), (named, right), (named, shadowing)]
