@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 pytestmark = needs_browser()
 
 DOCS = Path(__file__).parents[2] / "docs"
-QWEN, SMOLLM = "qwen/qwen2.5-coder-0.5b", "smollm/smollm2-135m"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SMALL, LARGE = "qwen/qwen2.5-coder-0.5b", "qwen/qwen2.5-coder-1.5b"
 PICTURES = {
     "runs": "",
-    "run": f"runs/tuesday?case=reverse-words&model={quote(SMOLLM, safe='')}&sort=hardest",
-    "compare": f"compare?baseline={quote(f'tuesday@{QWEN}')}&current={quote(f'tuesday@{SMOLLM}')}",
+    "run": f"runs/tuesday?case=reverse-words&model={quote(SMALL, safe='')}&sort=hardest",
+    "compare": f"compare?baseline={quote(f'tuesday@{LARGE}')}&current={quote(f'tuesday@{SMALL}')}",
     "report": "#charts",
 }
 """Pages of the viewer by the names of their pictures, and a place in a report."""
@@ -52,9 +53,26 @@ async sources => Promise.all(sources.map(async source => {
 
 
 @pytest.fixture(scope="module")
-def report(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("pictured") / "report.html"
-    assert cli.main(["report", str(demo / "tuesday"), "-o", str(path)]) == 0
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of the replies that `steelyard demo` shows."""
+    place = tmp_path_factory.mktemp("pictured")
+    models = f"replay:{EXAMPLES / 'recordings' / 'python-basics.jsonl.gz'}"
+    for name, samples in {"monday": "4", "tuesday": "10"}.items():
+        command = ["run", str(EXAMPLES / "python-basics.toml"), "--models", models, "--limit", "8", "--samples", samples]
+        assert cli.main([*command, "--output", str(place / name), "--quiet"]) == 0
+    return place
+
+
+@pytest.fixture(scope="module")
+def viewer(runs: Path) -> Iterator[Viewer]:
+    with Viewer(runs) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def report(runs: Path) -> Path:
+    path = runs / "report.html"
+    assert cli.main(["report", str(runs / "tuesday"), "-o", str(path)]) == 0
     return path
 
 

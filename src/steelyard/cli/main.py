@@ -103,15 +103,16 @@ def parse_options(parser: argparse.ArgumentParser, arguments: list[str]) -> argp
 
         from steelyard.errors import InputError
 
-        names = [
-            name
+        # the dashes that all have in common make no option similar to another
+        names = {
+            name.lstrip("-"): name
             for sub in _subparsers(parser)
             if sub.prog.split()[-1] == arguments[0]
             for action in sub._actions
             for name in action.option_strings
-        ]
-        close = get_close_matches(unknown[0].partition("=")[0], names, n=1)
-        way_out = f'did you mean "{close[0]}"?' if close else f"see steelyard {arguments[0]} --help"
+        }
+        close = get_close_matches(unknown[0].partition("=")[0].lstrip("-"), names, n=1)
+        way_out = f'did you mean "{names[close[0]]}"?' if close else f"see steelyard {arguments[0]} --help"
         raise InputError(f'unknown argument "{unknown[0]}"; {way_out}')
     return options
 
