@@ -58,7 +58,16 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("pictured")
     models = f"replay:{EXAMPLES / 'recordings' / 'python-basics.jsonl.gz'}"
     for name, samples in {"monday": "4", "tuesday": "10"}.items():
-        command = ["run", str(EXAMPLES / "python-basics.toml"), "--models", models, "--limit", "8", "--samples", samples]
+        command = [
+            "run",
+            str(EXAMPLES / "python-basics.toml"),
+            "--models",
+            models,
+            "--limit",
+            "8",
+            "--samples",
+            samples,
+        ]
         assert cli.main([*command, "--output", str(place / name), "--quiet"]) == 0
     return place
 
