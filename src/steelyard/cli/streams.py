@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_WORKFLOW_COMMAND_PATTERN = re.compile(r"(^[ \t]*:)(?=:)|(#)(?=#(?:vso|teamcity)?\[)", re.MULTILINE | re.IGNORECASE)
+_WORKFLOW_COMMAND_PATTERN = re.compile(
+    r"(?:(?:^|(?<=\r))[^\S\n\r]*:)(?=:)|#(?=#(?:vso|teamcity)?\[)|(?:section_|travis_)(?=(?:start|end|fold|time):)",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""GitHub takes any blank before `::` away, the wide ones of other scripts too, and takes a carriage return for the end of a line."""
 PARQUET_MAGIC = b"PAR1"
 """How a file begins that no log could show."""
 _READER_GONE_ERRNOS = (errno.EPIPE, errno.EBADF, errno.ECONNRESET, errno.ESHUTDOWN)
@@ -25,10 +29,12 @@ _ASCII_BY_CHARACTER = str.maketrans({"─": "-", "━": "=", "·": "|", "…": "
 
 
 def without_workflow_commands(text: str) -> str:
-    """The text with everything broken up that the log of a CI service takes for a command.
+    r"""The text with everything broken up that the log of a CI service takes for a command.
 
     >>> without_workflow_commands("::error::no"), without_workflow_commands("a ##[group]b ##vso[task]")
     (': :error::no', 'a # #[group]b # #vso[task]')
+    >>> without_workflow_commands("\u3000::error::no"), without_workflow_commands("section_start:1:a")
+    ('\u3000: :error::no', 'section_ start:1:a')
     """
     return _WORKFLOW_COMMAND_PATTERN.sub(lambda found: f"{found[0]} ", text)
 

@@ -95,7 +95,8 @@ def node_guard(case: Case, code: str) -> NodeGuard:
     is_watching = is_language_left_alone(case) and not has_means_to_end_tests(case, code)
     makes_no_code = is_watching and not CODE_FROM_TEXT_PATTERN.search(code)
     options = " --disallow-code-generation-from-strings" if makes_no_code else ""
-    tests = CommandSettings.of(case).files.values()
-    is_waiting = is_watching and any(WAITING_PATTERN.search(text) for text in tests)
+    said = CommandSettings.of(case)
+    # a runner of tests says itself that a test has not ended
+    is_waiting = is_watching and not said.results and any(WAITING_PATTERN.search(text) for text in said.files.values())
     source = FREEZING_SOURCE + (WATCHING_SOURCE if is_watching else "") + (WAITING_SOURCE if is_waiting else "")
     return NodeGuard(f'{GUARD_COMMAND}{options}"; ', {GUARD_FILE: source}, is_watching, is_waiting)

@@ -88,7 +88,7 @@ MEANS_PATTERNS = {
         r"|__(?:globals|closure|code|main|builtins|import|subclasses|dict|class|getattribute|traceback|file)__"
     ),
     "shell": re.compile(
-        r"\b(?:exit|exec|trap|kill|eval|alias|source|unset|find|PATH|IFS|ENV|set|shopt|enable|hash|caller|compgen|ls|dir|LC_\w+|LANG|readonly)\b"
+        r"\b(?:exit|exec|trap|kill|eval|alias|source|unset|find|PATH|IFS|ENV|set|nocasematch|extdebug|expand_aliases|enable|hash|caller|compgen|ls|dir|LC_\w+|LANG|readonly)\b"
         r"|\bdeclare\s+-\w*[rin]|\bgrep\s+-\w*[rR]|(?<=\s)\*(?=[\s;)|]|$)|[*?]\.\w|\w[*?](?=[\s.;)])|\$\{?0|\$\$|\bBASH_|[<>]&?\d"
         r"|^\s*(?:function\s+)?(?:\[|test|true|false|echo|printf|diff|cmp|grep|cat)\s*\(\)",
         re.MULTILINE,
