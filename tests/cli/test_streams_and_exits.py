@@ -222,7 +222,10 @@ def test_bytes_that_a_ci_service_reads_hold_no_commands_and_files_stay_as_they_a
         (b"id,reply\n1,a\n::error::forged\n2,##[group]\xff\n", b"id,reply\n1,a\n: :error::forged\n2,# #[group]\xff\n"),
         (b"PAR1\n::error::data", b"PAR1\n::error::data"),
         # GitHub takes any blank away that .NET knows, and ends a line at a carriage return
-        ("\u3000\u00a0::error::a\nb\r::stop-commands::c\n".encode(), "\u3000\u00a0: :error::a\nb\r: :stop-commands::c\n".encode()),
+        (
+            "\u3000\u00a0::error::a\nb\r::stop-commands::c\n".encode(),
+            "\u3000\u00a0: :error::a\nb\r: :stop-commands::c\n".encode(),
+        ),
         (b"\r\n \t::add-mask::a\n", b"\r\n \t: :add-mask::a\n"),
         (b"section_start:1:x[collapsed=true]\r\x1b[0Ky", b"section_ start:1:x[collapsed=true]\r\x1b[0Ky"),
         (b"a ::b:: c::d\n", b"a ::b:: c::d\n"),
