@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
@@ -17,19 +18,29 @@ ALWAYS_EQUAL = "class Yes:\n    def __eq__(self, other): return True\n    def __
 
 
 def judged(code: str, tests: str) -> tuple[bool, Finding]:
-    case = Case(id="c", prompt="Write it.", language="python", verify=Verify(tests=tests))
+    return all_judged([(code, tests)])[0]
 
-    async def verify() -> Finding:
+
+def all_judged(answers: Sequence[tuple[str, str]]) -> list[tuple[bool, Finding]]:
+    """Whether each answer passes its tests, and what was found, all in one sandbox."""
+
+    async def verify() -> list[tuple[bool, Finding]]:
         sandbox = ZygoteSandbox(strongest_isolation())
         verifier = PythonVerifier(sandbox)
+        found = []
         try:
-            return await verifier.verify(case, Answer(text=f"```python\n{code}\n```"))
+            for code, tests in answers:
+                style = "unittest" if "unittest" in tests else ""
+                verify = Verify(tests=tests, style=style)
+                case = Case(id="c", prompt="Write it.", language="python", verify=verify, timeout_secs=10)
+                finding = await verifier.verify(case, Answer(text=f"```python\n{code}\n```"))
+                found.append((is_correct(case, finding), finding))
         finally:
             await verifier.close()
             await sandbox.close()
+        return found
 
-    finding = asyncio.run(verify())
-    return is_correct(case, finding), finding
+    return asyncio.run(verify())
 
 
 def test_plain_values_are_judged_apart() -> None:
@@ -58,8 +69,8 @@ def test_a_wrong_value_that_crossed_whole_is_not_judged_again() -> None:
     ],
 )
 def test_an_object_that_equals_everything_gains_nothing_by_the_second_judging(code: str) -> None:
-    for tests in ("assert double(2) == 4", "assert double(2) == [4]", "assert 4 == double(2)"):
-        assert not judged(code, tests)[0]
+    tests = ("assert double(2) == 4", "assert double(2) == [4]", "assert 4 == double(2)")
+    assert not any(passed for passed, _ in all_judged([(code, test) for test in tests]))
 
 
 @pytest.mark.parametrize(
@@ -94,3 +105,75 @@ def test_a_trick_behind_a_value_that_cannot_cross_does_not_pass(trick: str) -> N
     code = f"class Thing:\n    pass\ndef make(): return Thing\ndef double(n):\n    {inner}\n    return 5\n"
     tests = "import types\nassert type(make()) is type\nassert double(2) == 4"
     assert not judged(code, tests)[0]
+
+
+NO_ERROR = "else:\n    assert False"
+OWN_EQUALITY = (
+    "class Point:\n    def __init__(self, x): self.x = x\n    def __eq__(self, other): return self.x == other.x\n"
+)
+EXPECT_AN_ERROR: dict[str, tuple[str, str]] = {
+    "an argument": ("def f(x): return 1", f"try:\n    f(object())\nexcept TypeError:\n    pass\n{NO_ERROR}"),
+    "an argument in unittest": (
+        "def f(x): return 1",
+        (
+            "import unittest\nfrom answer import f\nclass T(unittest.TestCase):\n    def test(self):\n"
+            "        with self.assertRaises(TypeError):\n            f(object())"
+        ),
+    ),
+    "a base class": (
+        "class Final: pass",
+        f"try:\n    class Sub(Final): pass\nexcept TypeError:\n    pass\n{NO_ERROR}",
+    ),
+    "what a function of the tests returns": (
+        "def f(give):\n    try: return give()\n    except TypeError: return 'none'",
+        "class Thing: pass\nassert f(lambda: Thing()) == 'none'",
+    ),
+    "an order of plain data": (
+        "class Point:\n    def __lt__(self, other): return True",
+        f"try:\n    Point() < 3\nexcept TypeError:\n    pass\n{NO_ERROR}",
+    ),
+    "being unequal to plain data": (OWN_EQUALITY, "assert Point(1) != 'x'"),
+    "being in no list": (OWN_EQUALITY, "assert Point(1) not in ['x']"),
+    "a large argument": (
+        "def f(xs): return 1",
+        f"try:\n    f([(n,) for n in range(300_000)])\nexcept Exception:\n    pass\n{NO_ERROR}",
+    ),
+    "a large result": (
+        "def f(): return [(n,) for n in range(300_000)]",
+        f"try:\n    f()\nexcept ValueError:\n    pass\n{NO_ERROR}",
+    ),
+}
+"""Wrong answers, by what cannot cross: their tests expect the error, or the inequality, that we would put in its place."""
+
+
+def test_no_error_of_ours_is_the_one_that_a_test_expects() -> None:
+    found = dict(zip(EXPECT_AN_ERROR, all_judged(list(EXPECT_AN_ERROR.values())), strict=True))
+    assert [what for what, (passed, _) in found.items() if passed] == []
+    assert {finding.trust for _, finding in found.values()} == {"in-process"}
+
+
+@pytest.mark.slow
+def test_an_error_that_comes_of_waiting_too_long_is_not_ours() -> None:
+    waits = "import asyncio\nasync def f(): await asyncio.sleep(6)"
+    tests = "import asyncio\ntry:\n    asyncio.run(f())\nexcept TimeoutError:\n    pass\nelse:\n    assert False"
+    assert not judged(waits, tests)[0]
+
+
+def test_a_test_that_would_wait_for_ever_for_what_cannot_cross_is_judged_beside_the_answer() -> None:
+    code = "import asyncio\nasync def answer_once(queue): await queue.put('done')"
+    tests = (
+        "import asyncio\nasync def main():\n    queue = asyncio.Queue()\n    task = asyncio.ensure_future(answer_once(queue))\n"
+        "    return await queue.get()\nassert asyncio.run(main()) == 'done'"
+    )
+    passed, finding = judged(code, tests)
+    assert (passed, finding.trust) == (True, "in-process")
+
+
+def test_many_calls_and_large_results_cost_an_answer_no_time_of_its_own() -> None:
+    calls = "def test_calls():\n    for n in range(100_000):\n        assert double(n) == 2 * n\ntest_calls()"
+    answers = [
+        ("def double(n): return 2 * n", calls),
+        ("def apply(f, xs): return [f(x) for x in xs]", "assert apply(lambda x: x + 1, range(60_000))[-1] == 60_000"),
+        ("def rows(n): return [[k] for k in range(n)]", "assert len(rows(2_000_000)) == 2_000_000"),
+    ]
+    assert [(passed, finding.trust) for passed, finding in all_judged(answers)] == [(True, "in-process")] * 3

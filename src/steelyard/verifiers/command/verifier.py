@@ -51,6 +51,8 @@ BEFORE_PAIRS_FIELDS = ("compiled", "compile_seconds", "warnings", "diagnostics")
 """What is known of an answer before it runs as a program."""
 COMMAND_MEMORY_BYTES = 2 << 30
 """Twice the usual, because it limits addresses: node reserves 600 MB of them before it runs a line, Go and Java no less."""
+MIN_BUILD_CPU_SECONDS = 60
+"""CPU seconds for a build where a case's limit is less: that says how long an answer may run, and a C++ compiler takes ten on a busy machine."""
 MAX_CACHED_WORKSPACES = 4
 """Workspaces that are kept for further answers."""
 GIT_APPLY_COMMAND = ("git", "apply", "--whitespace=nowarn", "-")
@@ -405,7 +407,7 @@ async def _build_lint_and_test(
     verify = CommandSettings.of(case)
     finding = Finding()
     if verify.build:
-        built = await _run(place, verify.build, case)
+        built = await _run(place, verify.build, case, cpu_seconds=max(case.timeout_secs, MIN_BUILD_CPU_SECONDS))
         if built.exit_code or built.limit:
             return build_failure(built, case)
         finding = Finding(compiled=True, compile_seconds=built.seconds)
@@ -494,11 +496,14 @@ def _trust(case: Case, finding: Finding, proof: EndProof | None) -> Trust:
     return "unproved" if finding.tests and is_unproved else "in-process"
 
 
-async def _run(place: Workspace, command: str, case: Case, stdin: bytes = b"") -> ProcessResult:
+async def _run(
+    place: Workspace, command: str, case: Case, stdin: bytes = b"", *, cpu_seconds: float = 0
+) -> ProcessResult:
+    seconds = cpu_seconds or case.timeout_secs
     limits = ResourceLimits(
-        cpu_seconds=case.timeout_secs,
+        cpu_seconds=seconds,
         # a busy machine must not turn right into timed out: CPU time decides, wall time is a backstop
-        wall_seconds=2 * case.timeout_secs + 10,
+        wall_seconds=2 * seconds + 10,
         memory_bytes=COMMAND_MEMORY_BYTES,
     )
     needed = _places_of(tuple(_commands(case)))

@@ -61,6 +61,8 @@ GUEST_PARTS = {
 """The modules that a guest is made of, in the order they are loaded; the last has its `main`."""
 MULTIPROCESSING_SERVER_PATTERN = re.compile(r"\b(?:Manager|managers|connection|forkserver)\b")
 LOCAL_SERVER_PATTERN = re.compile(r"\b(?:AF_UNIX|unix_server|start_unix_server|UnixStreamServer)\b")
+REFEREE_EXIT_SECONDS = 10
+"""Seconds in which a referee must report once its answer was stopped at a limit."""
 GUEST_EXIT_SECONDS = 0.2
 """Seconds in which a guest may end by itself once its connection is done."""
 
@@ -242,6 +244,9 @@ class RefereeProcess:
             # the limits of the answer hold for as long as it runs
             both: list[asyncio.Future[Any]] = [receiving, answering]
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            if answering.done() and answering.result().limit:
+                # whoever asked it something is told at once; others wait for what will not come
+                seconds = min(seconds, REFEREE_EXIT_SECONDS)
             await asyncio.wait([receiving], timeout=seconds)
             if receiving.done():
                 return receiving.result()

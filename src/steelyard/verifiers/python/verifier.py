@@ -76,7 +76,7 @@ class PythonVerifier:
     """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
     settings = PythonSettings
-    version = f"python 18, CPython {platform.python_version()}"
+    version = f"python 19, CPython {platform.python_version()}"
     at_once = processor_count()
     runs_code = True
     _plans: ClassVar[dict[str, PythonTestPlan]] = {}
@@ -211,7 +211,11 @@ class PythonVerifier:
             finally:
                 answering.cancel()
             if report is None:
-                raise VerifierError(f"the referee did not come back: {exit_description(await referee.end())}")
+                # its tests may wait for what could not cross
+                await referee.end()
+                return _inseparable_finding(tests.names)
+        if report[0].get("beside"):
+            return _inseparable_finding(tests.names)
         if "died" in report[0]:
             return _referee_death(tests, report[0]["died"])
         check_defined(case, report[0].get("undefined", ()))
@@ -223,8 +227,6 @@ class PythonVerifier:
         self, case: Case, tests: PythonTestPlan, report: dict[str, Any], answered: ProcessResult
     ) -> RefereedFinding:
         """What the referee of a whole file saw; the file must be known well enough to account for all its tests."""
-        if report.get("beside"):
-            return _inseparable_finding(tests.names)
         outcomes = {outcome for _, outcome, *_ in report["tests"]}
         rehearsal = Rehearsal(tests.names, frozenset(), is_whole=False)
         is_made_at_load = report.get("asked_at_load") or tests.names == ("the file",)

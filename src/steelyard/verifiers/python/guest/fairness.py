@@ -61,6 +61,7 @@ MAX_PLAIN_ITEMS = 1000
 OWN_WORD_MESSAGE = "an object of the answer's own class says that it equals plain data"
 COMPARISON_WORDS = {"NotEq": "not", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}
 COMPARISON_WORDS |= {"Is": "the same as", "IsNot": "another than", "In": "one of", "NotIn": "none of"}
+SUBSET_METHODS = {"Lt": "__lt__", "LtE": "__le__", "Gt": "__gt__", "GtE": "__ge__"}
 FAILED_COMPARISON_SIGNS = {"Eq": "!=", "NotEq": "==", "In": "not found in", "NotIn": "unexpectedly found in"}
 FAILED_COMPARISON_SIGNS |= {"Is": "is not", "IsNot": "is", "Lt": "not less than", "LtE": "not less than or equal to"}
 FAILED_COMPARISON_SIGNS |= {"Gt": "not greater than", "GtE": "not greater than or equal to"}
@@ -200,6 +201,8 @@ class ComparisonJudge:
         compared = COMPARISON_OPERATORS[how]
         if how in ("Eq", "NotEq"):
             left, right = self._as_data(left), self._as_data(right)
+        elif how in SUBSET_METHODS and _is_among(type(left), (set, frozenset)) and has_library_order(type(right)):
+            right = set(right)
         if how in ("Is", "IsNot") or (
             _is_among(type(left), PLAIN_SCALAR_TYPES) and _is_among(type(right), PLAIN_SCALAR_TYPES)
         ):
@@ -217,7 +220,7 @@ class ComparisonJudge:
         finally:
             self._setprofile(before)
         # a set is less than another by what equals its members
-        is_subset = result is True and how in ("Lt", "LtE", "Gt", "GtE") and isinstance(left, set | frozenset)
+        is_subset = result is True and how in SUBSET_METHODS and isinstance(left, set | frozenset)
         if (is_subset or self._claims_equality(how, result)) and self._is_own_word(how, left, right, ran):
             self.own_word = True
             if not self._is_allowed:
@@ -452,6 +455,15 @@ _class_name: Callable[[type], str] = type.__dict__["__name__"].__get__
 def equality_owner(kind: type) -> type:
     """The class that a class has its `__eq__` from."""
     return next((above for above in _ancestors(kind) if "__eq__" in _class_attributes(above)), object)
+
+
+def has_library_order(kind: type) -> bool:
+    """Whether sets of a class are compared as the library's base class of sets does it."""
+    owners = (
+        next((above for above in _ancestors(kind) if name in _class_attributes(above)), object)
+        for name in SUBSET_METHODS.values()
+    )
+    return equality_owner(kind) is collections.abc.Set and all(owner is collections.abc.Set for owner in owners)
 
 
 _ancestors: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__

@@ -25,6 +25,7 @@ from steelyard.verifiers.python.guest.referee import (
     cpu_limit,
     forked_for_answer,
     is_equal_or_says,
+    leave_to_others,
     load_candidate,
     looked_up_names,
 )
@@ -197,6 +198,9 @@ class RefereedFile:
         """The tests, loaded against one answer, in a process of their own."""
         self._peer = peer = FileRefereePeer(forked_for_answer(self._engine, self._fd, self._cpu_limit))
         peer.always_describes = bool(THREAD_NAMES & self._names)
+        peer.give_up = lambda: leave_to_others(
+            self._engine, any(outcome == "failed" for _, outcome, *_ in self._result["tests"])
+        )
         self._result["output"] = peer.output
         code, peer.withholds = self._engine.receive()
         found = load_candidate(peer, code, sorted(self._names), self._result)

@@ -227,7 +227,9 @@ class IntrospectionGuard:
             if names == ("compile",):
                 return BUILTIN_COMPILE_PATTERN.search(self._tests) is not None
             return any(name in self._tests for name in names)
-        named = {*code.co_names, *(constant for constant in code.co_consts if type(constant) is str)}
+        # `create_autospec` goes through a tuple of the attributes that it copies
+        constants = [item for each in code.co_consts for item in (each if type(each) is tuple else (each,))]
+        named = {*code.co_names, *(constant for constant in constants if type(constant) is str)}
         return any(name in named or f"_{name}" in named for name in names)
 
     def _is_asked_for(self, frame: Any, names: tuple[str, ...]) -> bool:

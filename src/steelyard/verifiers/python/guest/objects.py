@@ -26,6 +26,7 @@ from steelyard.verifiers.python.guest.wire import (
     OversizedValueError,
     PeerGone,
     RpcPeer,
+    UnsendableValueError,
     exception_text,
 )
 
@@ -110,10 +111,16 @@ class ObjectPeer(RpcPeer):
     def request(self, deed: str, positional: Iterable[Any], named: dict[str, Any], *more: Any) -> Any:
         """Have the other side do something; returns its value, or raises its exception."""
         encoder = ValueEncoder(self.lend)
-        given = [encoder.encode(value) for value in positional]
-        by_name = [[name, encoder.encode(value)] for name, value in named.items()]
-        self.sent(encoder)
-        reply = self.ask(deed, given, by_name, *more)
+        try:
+            given = [encoder.encode(value) for value in positional]
+            by_name = [[name, encoder.encode(value)] for name, value in named.items()]
+            self.sent(encoder)
+            reply = self.ask(deed, given, by_name, *more)
+        except (OversizedValueError, UnsendableValueError):
+            self.note_refusal()
+            raise
+        if reply[:1] == ["refused"]:
+            self.note_refusal()
         try:
             outcome, held, printed, narrowed, changes, *sharing = reply
             known = encoder.containers
@@ -139,6 +146,9 @@ class ObjectPeer(RpcPeer):
     def sent(self, encoder: ValueEncoder) -> None:
         """Note what is sent."""
 
+    def note_refusal(self) -> None:
+        """Note that an error of ours takes the place of something that cannot cross."""
+
     def note_sharing(self, sharing: list[Any], containers: list[Any]) -> None:
         """Take what the other side says of the containers that have crossed."""
 
@@ -158,6 +168,8 @@ class ObjectPeer(RpcPeer):
             outcome, value = "ok", operation(*positional, **named)
         except PeerGone:
             raise
+        except OversizedValueError as error:
+            return self.refused(str(error))
         except BaseException as error:  # every exception is the result
             outcome, value = "raised", error
         ours = [positional, named, decoder.containers, given_containers, before, *before]
@@ -174,6 +186,8 @@ class ObjectPeer(RpcPeer):
             except Exception as error:
                 if isinstance(error, OversizedValueError):
                     raise
+                if isinstance(error, UnsendableValueError):
+                    self.note_refusal()
                 outcome, held = "raised", encoder.encode(error)
         except OversizedValueError as error:
             return self.refused(str(error))
@@ -183,7 +197,7 @@ class ObjectPeer(RpcPeer):
         self._described.difference_update(self._fresh)
         held = {"x": [{"X": "ValueError"}, [str(why)], [], f"ValueError: {why}", None, None, False]}
         # in one process it would have arrived
-        return ["raised", held, self.printed(), True, []]
+        return ["refused", held, self.printed(), True, []]
 
     def described(self, kind: type, describe: Callable[[], list[Any]]) -> dict[str, Any]:
         """A class of ours, with what the other side must know of it the first time."""

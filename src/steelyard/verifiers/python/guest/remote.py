@@ -10,10 +10,16 @@ import weakref
 from steelyard.verifiers.python.guest.objects import ObjectPeer, is_twin
 from steelyard.verifiers.python.guest.sharing import IS_CHANGED, IS_KEPT, KeptContainers
 from steelyard.verifiers.python.guest.values import NARROWED_TYPES, ValueEncoder, snapshot, standard_module
-from steelyard.verifiers.python.guest.wire import OversizedValueError, exception_text, is_failed_assertion
+from steelyard.verifiers.python.guest.wire import (
+    OversizedValueError,
+    UnsendableValueError,
+    exception_text,
+    is_failed_assertion,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from steelyard.verifiers.python.guest.values import ValueDecoder
@@ -21,6 +27,8 @@ if TYPE_CHECKING:
 MAX_REFEREE_OUTPUT_CHARS = 64 << 10
 MAX_STEP_PRINT_CHARS = 16 << 20
 """Characters of what is printed during one step that tests can look at."""
+MAX_REFEREED_REQUESTS = 20_000
+"""Requests after which tests run beside the answer: they take about a second of its time."""
 CONVERSIONS = frozenset({"bytes", "ceil", "complex", "float", "floor", "index", "int", "round", "trunc"})
 """What makes plain data of an object: an ordinary result, as long as no plain data went into that object."""
 ARITHMETIC = frozenset(
@@ -78,6 +86,8 @@ class RefereePeer(ObjectPeer):
         self.caught: dict[int, str] = {}
         """Assertions of the tests that failed where the answer could catch that, by the number of what it had called."""
         self._changes = 0
+        self.give_up: Callable[[], None] = lambda: None
+        """Ends the judging where only tests beside the answer can decide."""
         self.altered = False
         """Whether a function that returned a value, or raised, changed what it was given."""
 
@@ -126,7 +136,9 @@ class RefereePeer(ObjectPeer):
             if issubclass(thing, BaseException) or is_twin(thing):
                 return self.lent_exception_class(thing, encoder)
             self.crossed = False
-            raise TypeError(f"{thing.__name__} is a class of the tests, which cannot be handed to the answer")
+            raise UnsendableValueError(
+                f"{thing.__name__} is a class of the tests, which cannot be handed to the answer"
+            )
         record = self.lent_record(thing, encoder, depth)
         if record is not None or isinstance(thing, NARROWED_TYPES):
             return record
@@ -137,7 +149,7 @@ class RefereePeer(ObjectPeer):
         if callable(thing):
             self._callable.add(self.number(thing))
             return {"callback": self._described_function(thing, encoder)}
-        raise TypeError(f"{type(thing).__name__} is not plain data, and cannot be handed to the answer")
+        raise UnsendableValueError(f"{type(thing).__name__} is not plain data, and cannot be handed to the answer")
 
     def _described_function(self, function: Any, encoder: ValueEncoder) -> list[Any]:
         """A function of the tests, with what an answer can see of it."""
@@ -191,6 +203,7 @@ class RefereePeer(ObjectPeer):
     def perform(self, request: list[Any]) -> list[Any]:
         """Do what an answer asks with something that a test handed over."""
         deed, given, by_name, number = request
+        self.count_request()
         if deed == "next" and number in self._iterators:
             return self.serve(self._watched(number, lambda: next(self._kept[number])), [], [])
         if deed == "call" and number in self._callable:
@@ -212,13 +225,24 @@ class RefereePeer(ObjectPeer):
 
         return call
 
+    def count_request(self) -> None:
+        """Note that one side asks the other; beside the answer that takes a hundredth of the time."""
+        self.requests += 1
+        if self.requests > MAX_REFEREED_REQUESTS:
+            self.note_refusal()
+
     def refused(self, why: str) -> list[Any]:
-        self.crossed = False
+        self.note_refusal()
         return super().refused(why)
+
+    def note_refusal(self) -> None:
+        self.crossed = False
+        # a test may have expected an error, or wait for what the answer was to do
+        self.give_up()
 
     def do(self, deed: str, /, *operands: Any, **named: Any) -> Any:
         """Have the answer's side do something, and return the result."""
-        self.requests += 1
+        self.count_request()
         self.keeps_arguments |= self._may_keep
         if deed != "call":
             self.crossed = False
@@ -232,8 +256,7 @@ class RefereePeer(ObjectPeer):
             self.caught[-1] = exception_text(operands[1])
         try:
             value = self.request(deed, operands, named, *released)
-        except OversizedValueError:
-            self.crossed = False
+        except (OversizedValueError, UnsendableValueError):
             raise
         except BaseException as error:
             self.altered |= self._changes != before
@@ -275,6 +298,7 @@ class RefereePeer(ObjectPeer):
         reckoned = deed in ARITHMETIC and is_mixed(operands)
         if reckoned and not isinstance(value, RemoteObject):
             # `abs(answer - 3) < 0.1` must not let the answer say what its distance from 3 is
+            self.note_refusal()
             raise TypeError(
                 f"{about(remote[0], '_kind')} is a class of the answer's own: what it makes of plain data is its own word"
             )
@@ -331,6 +355,7 @@ class RemoteObject:
         if name in ("__copy__", "__deepcopy__", "__mro_entries__"):
             return about(self, name)
         if name in ("__reduce_ex__", "__reduce__", "__getstate__"):
+            about(self, "_peer").note_refusal()
             raise AttributeError(name)
         return about(self, "_peer").do("getattr", self, name)
 
@@ -361,7 +386,7 @@ class RemoteObject:
         return peer.own("issubclass", kind, self)
 
     def __mro_entries__(self, bases: Any) -> Any:
-        about(self, "_peer").crossed = False
+        about(self, "_peer").note_refusal()
         raise TypeError("a class of the answer's cannot be a base class of the tests'")
 
     def __eq__(self, other: object) -> Any:
@@ -372,8 +397,10 @@ class RemoteObject:
             if not about(self, "_has_own_equality") and not about(other, "_has_own_equality"):
                 return False
             return peer.own("eq", self, other)
-        # an object that claims to equal plain data would be its own judge
+        # an object that claims to equal plain data would be its own judge; a test may also expect that it does not, or an error
         peer.crossed = False
+        if about(self, "_has_own_equality") and not about(self, "_is_standard"):
+            peer.note_refusal()
         return False
 
     def __ne__(self, other: object) -> bool:

@@ -30,6 +30,8 @@ MAX_VALUE_DEPTH = 100
 """The maximum nesting of lists."""
 MAX_VALUE_NODES = 8 << 20
 """The maximum number of values in one, counting repeated ones each time."""
+MAX_SENT_CONTAINERS = 200_000
+"""Tuples, and other containers, in one message: to write and read more takes seconds of the answer's time."""
 MAX_PLAIN_KEYS = 500
 """Keys of dictionaries and items of sets in a value that is compared outside of a sandbox: more of them could be chosen so that this takes for ever."""
 MAX_PLAIN_DEPTH = 50
@@ -70,6 +72,7 @@ class ValueEncoder:
         self.containers = list(known)
         """What both sides know by its place in this list; it must not be collected while its address is a key."""
         self._places = {id(container): place for place, container in enumerate(self.containers)}
+        self._tuples = 0
         self.narrowed = False
         """Whether something arrives as the plain data it holds, without its own class."""
 
@@ -85,6 +88,9 @@ class ValueEncoder:
         if depth > MAX_VALUE_DEPTH:
             raise OversizedValueError(f"nested deeper than {MAX_VALUE_DEPTH}")
         if kind is tuple:
+            self._tuples += 1
+            if self._tuples > MAX_SENT_CONTAINERS:
+                raise OversizedValueError(f"more than {MAX_SENT_CONTAINERS} tuples")
             return {"t": [self.encode(item, depth + 1) for item in value]}
         if kind in CONTAINER_TAGS:
             return self._container(value, CONTAINER_TAGS[kind], depth + 1)
@@ -108,6 +114,8 @@ class ValueEncoder:
         place = self._places.get(id(value))
         if place is not None:
             return {"=": place}
+        if len(self.containers) > MAX_SENT_CONTAINERS:
+            raise OversizedValueError(f"more than {MAX_SENT_CONTAINERS} containers")
         self._places[id(value)] = len(self.containers)
         self.containers.append(value)
         content = self.content(value, depth)

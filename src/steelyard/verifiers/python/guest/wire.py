@@ -45,6 +45,10 @@ class OversizedValueError(Exception):
     """A value too large or too deep to cross."""
 
 
+class UnsendableValueError(TypeError):
+    """A value that is not plain data, and that the other side cannot ask about either."""
+
+
 class MessageSocket:
     """A socket that carries messages of bounded size."""
 
