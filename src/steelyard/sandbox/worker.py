@@ -546,7 +546,7 @@ def base_python_folders() -> tuple[str, ...]:
 
 def leading_bytes(file: IO[bytes], most: int) -> bytes:
     """The beginning of what was printed."""
-    return os.pread(file.fileno(), most, 0)
+    return os.pread(file.fileno(), min(most, os.fstat(file.fileno()).st_size), 0)
 
 
 def new_file() -> IO[bytes]:
