@@ -194,6 +194,12 @@ FRESH_SCENES = {
             "a range of its own": "#[derive(Debug)]\npub struct Range { pub start: i32, pub end: i32 }\nimpl PartialEq for Range { fn eq(&self, _: &Range) -> bool { true } }\npub fn span(_: i32) -> Range { Range { start: 7, end: 7 } }\n",
         },
     ),
+    "results": TypeScene(
+        "Write a function parse that reads a positive number, or gives an error.",
+        tests('#[test]\nfn a() { assert_eq!(parse("7").unwrap(), 7); assert!(parse("-1").is_err()); assert!(parse("x").unwrap_err().to_string().contains("x")); }'),
+        'pub fn parse(t: &str) -> Result<u32, String> { t.parse().map_err(|_| format!("bad {t}")) }\n',
+        {"a number that can be unwrapped": "pub trait L { fn unwrap(&self) -> i32 { 7 } fn is_err(&self) -> bool { true } fn unwrap_err(&self) -> &'static str { \"x\" } }\nimpl L for i8 {}\npub fn parse(_: &str) -> i8 { 0 }\n"},
+    ),
     "nothing": TypeScene(
         "Write a function total of a slice of numbers.",
         tests("#[test]\nfn a() { assert_eq!(total(&[]), Default::default()); assert_eq!(total(&[1, -1]), Default::default()); assert_eq!(total(&[1, 2]), total(&[2, 1])); }"),

@@ -71,6 +71,8 @@ OBJECT_JUDGING_METHODS = word_set(
 OBJECT_METHOD_PATTERN = re.compile(
     r"\b(\w+\??)\s*\([^()]*\)\s*(?:throws[\w\s,.]+|:\s*\w+|\w+\s*)?\{|\bdef\s+(\w+\?|==|<=>|eql\?)"
 )
+UNICODE_ESCAPE_PATTERN = re.compile(r"\\u+([0-9A-Fa-f]{4})")
+COMMENT_PATTERN = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 SPLICED_LINE_PATTERN = re.compile(r"(?:\\|\?\?/)\r?\n")
 
 
@@ -101,6 +103,8 @@ def answers_for_tests(case: Case, code: str, language: str) -> bool:
             bool(defined) or (has_operators and bool(OWN_OPERATOR_PATTERNS["cpp"].search(spliced)))
         )
         return is_included and decides
+    # Java reads escapes wherever they stand
+    code = COMMENT_PATTERN.sub(" ", UNICODE_ESCAPE_PATTERN.sub(lambda found: chr(int(found[1], 16)), code))
     defined = {name for names in DEFINED_TYPE_PATTERN.findall(code) for name in names if name}
     defined -= asked | {PurePosixPath(said.answer).stem, "main"}
     methods = {name for names in OBJECT_METHOD_PATTERN.findall(code) for name in names if name}

@@ -102,6 +102,7 @@ CODE_FROM_TEXT_PATTERN = re.compile(
     r"\b(?:eval|Function|vm|prototype|globalThis|mock|spyOn|setPrototypeOf|defineProperty)\b"
 )
 """What in tests may change the language itself, or make code out of text."""
+QUOTING_PATTERN = re.compile(r"[\"'\\]")
 COMPILED_LANGUAGES = ("c", "cpp")
 """Languages whose programs are looked into once they are built."""
 OTHER_MEANS_PATTERN = re.compile(
@@ -120,7 +121,9 @@ def has_means_to_end_tests(case: Case, code: str) -> bool:
     if language in COMPILED_LANGUAGES:
         return answers_for_tests(case, code, language)
     pattern = MEANS_PATTERNS.get("javascript" if language == "typescript" else language, OTHER_MEANS_PATTERN)
-    is_naming_tests = any(name in code for name in CommandSettings.of(case).files)
+    # in a shell quotes may stand in the middle of a name
+    named = QUOTING_PATTERN.sub("", code) if language == "shell" else code
+    is_naming_tests = any(name in named for name in CommandSettings.of(case).files)
     return is_naming_tests or bool(pattern.search(code)) or answers_for_tests(case, code, language)
 
 

@@ -42,7 +42,7 @@ REQUIRED_METHODS = word_set(
 LOOKUP_METHODS = DECIDING_METHODS | word_set("get get_mut get_key_value remove remove_entry take")
 """Methods by which tests look for something in a collection; its keys and its hasher learn what is sought."""
 LENT_TO_ANYTHING_METHODS = LOOKUP_METHODS | word_set(
-    "next nth last count len first position max min sum product fold collect unwrap expect is_sorted_by max_by_key min_by_key"
+    "next nth last count len first position max min sum product fold collect unwrap unwrap_err unwrap_or expect ok err is_finite is_sorted_by max_by_key min_by_key"
 )
 """Methods of the library that an answer could lend again to a type that cannot be written down, such as that of a closure."""
 STANDARD_ROOTS = ("std::", "core::", "alloc::")
@@ -75,9 +75,9 @@ class LentMethod(NamedTuple):
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether nobody can ask the compiler if the type has such a method: it is that of a closure, or a parameter."""
+        """Whether it has a name of the library's, unasked, or on a type of which nobody can ask the compiler, such as a closure's."""
         is_vague = bool(re.search(r"\{closure@|(?<![\w:'])[A-Z]\w*\b(?!::)", self.type.replace("Own", "")))
-        return is_vague and self.method in LENT_TO_ANYTHING_METHODS
+        return self.method in LENT_TO_ANYTHING_METHODS and (is_vague or not self.is_named)
 
 
 class BrokenSignature(NamedTuple):

@@ -50,6 +50,7 @@ ESCAPE_FUNCTIONS = word_set(
     "process_vm_writev waitpid wait4 _exit memfd_create userfaultfd"
 )
 """Functions of the system with which a process could reach around the harness that shares it."""
+FILE_WORDS = word_set("fs File OpenOptions Command")
 CATCHING_WORDS = word_set("catch_unwind set_hook take_hook update_hook always_abort")
 LEAVING_WORDS = word_set("break continue return")
 DEFINING_WORDS = word_set("fn struct enum union use type mod impl static const trait macro_rules extern")
@@ -81,6 +82,11 @@ def swallows_panics(code: Sequence[RustToken]) -> bool:
     is_told = [after[:2] == ["(", ")"] and after[2:] in ([".", "unwrap"], [".", "expect"]) for after in joins]
     # a scope waits for its threads, and panics if one of them did
     return not all(is_told) or (not joins and "scope" not in words)
+
+
+def reads_files(code: Sequence[RustToken]) -> bool:
+    """Whether an answer can open files or start programs; without `unsafe` there is no other way to read a file."""
+    return any(token.text in FILE_WORDS and token.kind == "word" for token in code)
 
 
 def leaving_macro(code: Sequence[RustToken], statements: Collection[str]) -> str:

@@ -47,6 +47,7 @@ from steelyard.verifiers.rust.refusal import (
     RustRefusal,
     grows_lifetimes,
     leaving_macro,
+    reads_files,
     replaced_standard_name,
     rust_refusal,
     swallows_panics,
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
     from steelyard.verifiers.rust.crate import CompilationResult, CompilerMessages, CrateModule
 
 
+LEVELS_WITHOUT_PROC = ("full", "bubblewrap")
+"""Levels at which a program that has deleted its file cannot be read."""
 MAX_ANSWERS_PER_CRATE = 50
 """Answers that are compiled together; more of them hardly make one cheaper."""
 BATCH_COMPILE_CPU_SECONDS = 20
@@ -173,6 +176,8 @@ class RustVerifier:
             alone = job.piece.module if is_alone else ""
             finding = await self._batches.done((case.dependencies, alone), job)
             finding = _doubted(finding, job, read)
+            if self._sandbox.level not in LEVELS_WITHOUT_PROC and reads_files(read):
+                finding = _unproved(finding, "could read its own program, which is found by /proc at this level")
         if silenced := rust_source.silenced_lints(read):
             note = Diagnostic(
                 level=DiagnosticLevel.NOTE, message=f"silences {silenced}; warnings are counted as if it did not"
