@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from steelyard.engine.progress import ProgressCallback
     from steelyard.engine.results.read_outcomes import CountingOptions
     from steelyard.evalsets import EvalSets
+    from steelyard.outcomes.parquet_counts import AttemptColumns
     from steelyard.records import Case, SuiteRule
     from steelyard.settings import Settings
 
@@ -80,16 +81,21 @@ def cache_days(options: argparse.Namespace) -> float | None:
     return float("inf") if days is None and getattr(options, "cache", False) else days
 
 
-def counting_options(options: argparse.Namespace) -> CountingOptions:
-    """How attempts in Parquet are read and counted."""
-    from steelyard.engine.results.read_outcomes import CountingOptions
+def attempt_columns(options: argparse.Namespace) -> AttemptColumns:
+    """The columns of a table with a row per attempt."""
     from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS
 
     columns = DEFAULT_ATTEMPT_COLUMNS._replace(passed=options.passed, sample=options.sample)
-    columns = columns._replace(
+    return columns._replace(
         case=options.case or DEFAULT_ATTEMPT_COLUMNS.case, model=options.model or DEFAULT_ATTEMPT_COLUMNS.model
     )
-    return CountingOptions(columns, options.copies, options.backend, options.ray_address)
+
+
+def counting_options(options: argparse.Namespace) -> CountingOptions:
+    """How attempts in Parquet are read and counted."""
+    from steelyard.engine.results.read_outcomes import CountingOptions
+
+    return CountingOptions(attempt_columns(options), options.copies, options.backend, options.ray_address)
 
 
 def parameters(options: argparse.Namespace, default_temperature: float | None = None) -> dict[str, Any]:

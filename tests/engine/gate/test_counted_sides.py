@@ -51,6 +51,14 @@ def test_a_table_of_attempts_and_a_table_of_counts_say_the_same() -> None:
     assert gate("counts.csv", fixes("m_fixes.csv", 2)).decision.verdict == "regressed"
 
 
+def test_compare_takes_tables_whose_columns_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, passes in (("old", 3), ("new", 1)):
+        rows = [f"a,{number < passes}" for number in range(3)]
+        Path(f"{name}.csv").write_text("\n".join(["task,ok", *rows, ""]))
+    assert main(["compare", "old.csv", "new.csv", "--case", "task", "--passed", "ok", "--fail-on-regression"]) == 1
+    assert "a  1.000 -> 0.333  -0.667" in capsys.readouterr().out
+
+
 def test_columns_of_a_table_can_be_named() -> None:
     rows = [f"{case},{'yes' if number < 7 else 'no'}" for case in CASES for number in range(10)]
     Path("old.csv").write_text("\n".join(["task,ok", *rows, ""]))

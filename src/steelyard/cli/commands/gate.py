@@ -32,7 +32,8 @@ def compare(options: argparse.Namespace) -> int:
     if options.corrected:
         return _compare_corrected(options, root)
     refuse_changed_judges(*_sides(options), root=root)
-    sides = [side(name, rule=options.rule, root=root) for name in _sides(options)]
+    columns = arguments.attempt_columns(options)
+    sides = [side(name, rule=options.rule, root=root, columns=columns) for name in _sides(options)]
     warn_of([warning for each in sides for warning in each.warnings])
     comparison = compared(*sides, threshold=options.threshold)
     print_report(COMPARISON_FORMATS[options.format](comparison), options.format)
@@ -88,17 +89,19 @@ def _compare_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--format", default="text", choices=["text", "json", "markdown"], help="what to print (default: text)"
     )
+    add_attempt_column_options(sub.add_argument_group("columns of a table with a row per attempt"))
     add_settings_option(sub)
 
 
 COMPARE_EXAMPLES = """\
-A side is a run folder, its name, latest, the name of a baseline, a report in JSON, a file of another tool that steelyard import reads, or
-RUN@MODEL for one model of it; with one model on each side they are compared whatever their names. Exit codes: 0 fine, 1 a regression with --fail-on-regression, 2 unreadable input,
+A side is a run folder, its name, latest, the name of a baseline, a report in JSON, a file of another tool that steelyard import reads, a table
+with a row per attempt (CSV or JSON lines), or RUN@MODEL for one model of it; with one model on each side they are compared whatever their names. Exit codes: 0 fine, 1 a regression with --fail-on-regression, 2 unreadable input,
 3 no case could be compared.
 
 examples:
   steelyard compare main-report.json latest
   steelyard compare --baseline latest@openai/gpt-5-mini --current latest@openai/gpt-5 --format markdown
+  steelyard compare march.csv april.csv --case task --passed ok
 """
 
 
