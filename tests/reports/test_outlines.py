@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from steelyard.analysis.attempt_texts import table_of_texts
 from steelyard.analysis.attempts import AttemptRow
@@ -64,6 +65,32 @@ def test_where_failures_are_too_many_they_are_spread_over_the_run() -> None:
     assert 0 in cases
     assert any(case > 1_900 for case in cases)
     assert {row.column for row in picked.rows} == {0, 1}
+
+
+class LiveRow(AttemptRow):
+    """A row that counts how many of its kind there are."""
+
+    live = most = 0
+
+    def __del__(self) -> None:
+        LiveRow.live -= 1
+
+
+class RowsOnDisk(list[AttemptRow]):
+    """Rows that are made again each time they are gone through."""
+
+    def __iter__(self) -> Iterator[AttemptRow]:
+        for row in super().__iter__():
+            LiveRow.live += 1
+            LiveRow.most = max(LiveRow.most, LiveRow.live)
+            yield LiveRow(*row)
+
+
+def test_choosing_what_a_page_shows_keeps_no_other_row() -> None:
+    picked = shown_attempts(RowsOnDisk(attempts(600, 1, 10, 9)))
+    assert (picked.failed, picked.passed) == (600, 400)
+    assert LiveRow.live == 1000
+    assert LiveRow.most <= 1002
 
 
 def test_spreading_takes_one_of_each_before_it_takes_a_second() -> None:

@@ -14,10 +14,11 @@ from steelyard.analysis.attempts import attempt_table
 from steelyard.analysis.summary import summarise_attempts
 from steelyard.records import Answer, Case, Cost, Fact, Failure, Finding, Reply, RunInfo, Verdict
 from steelyard.records import Test as OneTest
-from steelyard.reports.charts.run import MAX_CHART_MODELS
+from steelyard.reports.charts.run import MAX_CHART_MODELS, ChartedValues
 from steelyard.reports.charts.run import charts as drawn
 from steelyard.reports.charts.spec import Chart, vega_lite
 from steelyard.reports.charts.svg import DARK_COLOURS, svg_element
+from steelyard.stats.descriptive import percentile
 from support.hostile_texts import TEXTS
 from support.suite_facts import attempt, both, info, suite
 
@@ -65,6 +66,18 @@ def charts_of(cases: Sequence[Case], said: Sequence[Fact], about: RunInfo) -> di
 def run_charts(models: Sequence[str] = ("a", "b"), samples: int = 4, **how: Any) -> dict[str, Chart]:
     about = RunInfo(id="r", started_at="", names=tuple(models), models=tuple(models), samples=samples)
     return charts_of(CASES, facts(models, samples, **how), about)
+
+
+@pytest.mark.parametrize("most", [10, 1000])
+def test_values_of_attempts_are_the_same_whether_they_are_counted_or_read_again(most: int) -> None:
+    given = [None if number % 7 == 0 else (number * 37 % 101) / 8 for number in range(400)]
+    values = ChartedValues(lambda: iter(given), most)
+    for value in given:
+        values.add(value)
+    known = [value for value in given if value is not None]
+    assert len(values) == len(known)
+    assert sorted(values) == sorted(known)
+    assert values.percentiles([0.05, 0.5, 0.95]) == [percentile(known, share) for share in (0.05, 0.5, 0.95)]
 
 
 def suite_charts() -> dict[str, Chart]:

@@ -147,13 +147,6 @@ class AttemptTable(msgspec.Struct, frozen=True, array_like=True):
             return None
         return self.rows[index]
 
-    def by_column(self) -> dict[Column, list[AttemptRow]]:
-        """The rows of each column, in order."""
-        rows: dict[Column, list[AttemptRow]] = {column: [] for column in self.columns}
-        for row in self.rows:
-            rows[self.columns[row.column]].append(row)
-        return rows
-
     def judgments_of(self, reply_key: str) -> list[int]:
         """The places of the judgments of a reply, in order; a hash collision may add those of another reply."""
         key_hash = _reply_key_hash(reply_key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from markupsafe import Markup
 
 from steelyard.analysis.attempt_texts import table_of_texts
-from steelyard.analysis.attempts import AttemptRow, AttemptTable
+from steelyard.analysis.attempts import AttemptOutcome, AttemptTable
 from steelyard.analysis.hard_cases import hardest_cases
 from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults, Summary
 from steelyard.comparison import gate as gates
@@ -152,6 +153,7 @@ def html_report_data(results: RunResults) -> HtmlReportData:
 def page(material: HtmlReportData) -> str:
     """The page: the verdict and the headline numbers, charts, the matrix, then attempts."""
     summary, models = material.summary, material.summary.models
+    hidden = _hidden_counts(material)
     all_figures = figures.metric_rows(models)
     known = {
         "style": style(),
@@ -161,7 +163,7 @@ def page(material: HtmlReportData) -> str:
         "eval_sets": [PurePath(file.path).name for file in material.info.eval_sets],
         "sizes": _size_summary(material),
         "headline_verdict": _headline_verdict(material),
-        "kept": _shown_texts_note(material),
+        "kept": _shown_texts_note(material, hidden),
         "ks": sorted({k for model in models for k in model.pass_at}),
         "thin": _thin(models),
         "figures": all_figures,
@@ -177,7 +179,7 @@ def page(material: HtmlReportData) -> str:
         "against": _baseline_context(material.against) if material.against else None,
         **_chart_context(material),
     }
-    rows = _rows(material)
+    rows = _rows(material, hidden)
     pieces = TextFitter(material.cases, material.shown, material.judgments)
     room = (
         SMALL_RUN_PAGE_BYTES
@@ -185,7 +187,7 @@ def page(material: HtmlReportData) -> str:
         - len(_render(known, material, rows).encode())
     )
     fitted = pieces.fitted(room)
-    return _render(known, material, _rows(material, fitted))
+    return _render(known, material, _rows(material, hidden, fitted))
 
 
 def _render(known: dict[str, Any], material: HtmlReportData, rows: Sequence[ReportCaseRow]) -> str:
@@ -320,13 +322,14 @@ def _mean_rate(rates: Mapping[str, tuple[float, int]]) -> float:
     return sum(share for share, _ in rates.values()) / len(rates) if rates else 0.0
 
 
-def _shown_texts_note(material: HtmlReportData) -> str:
+def _shown_texts_note(material: HtmlReportData, hidden: HiddenCounts) -> str:
     """Which texts are on the page, where not all are."""
-    total = len(material.attempts.rows)
-    failed = sum(not attempt.correct for attempt in material.attempts.rows)
     of = material.chosen
-    if len(of.rows) >= total:
+    if not hidden:
         return ""
+    left_out: Counter[AttemptOutcome] = sum(hidden.values(), Counter())
+    total = len(of.rows) + left_out.total()
+    failed = of.failed + left_out.total() - left_out["correct"]
     failures = f"all {counted(failed, 'failure')}" if of.failed == failed else f"{of.failed:,} of {failed:,} failures"
     return (
         f"This run has {counted(total, 'attempt')}. All of them count in every number and chart; the page keeps the "
@@ -389,16 +392,25 @@ MAX_PAGE_LISTED_CHANGES = 50
 # The matrix, and the attempts below it.
 
 
-def _rows(material: HtmlReportData, fitted: FittedTexts | None = None) -> list[ReportCaseRow]:
+HiddenCounts = Mapping[tuple[str, str, str], Counter[AttemptOutcome]]
+"""How the attempts came out whose texts are not shown, by case, model and tier."""
+
+
+def _hidden_counts(material: HtmlReportData) -> HiddenCounts:
+    chosen = {row[:3] for row in material.chosen.rows}
+    found: dict[tuple[int, int], Counter[AttemptOutcome]] = {}
+    for row in material.attempts.rows:
+        if row[:3] not in chosen:
+            found.setdefault(row[:2], Counter())[row.outcome] += 1
+    columns = material.attempts.columns
+    return {(material.cases[case].id, *columns[column]): counts for (case, column), counts in found.items()}
+
+
+def _rows(material: HtmlReportData, hidden: HiddenCounts, fitted: FittedTexts | None = None) -> list[ReportCaseRow]:
     """The cases with their attempts; without a fit the attempts are empty."""
     shown: dict[tuple[str, str, str], list[AttemptText]] = {}
     for tried in material.shown:
         shown.setdefault((tried.case.id, tried.model, tried.tier), []).append(tried)
-    hidden: dict[tuple[str, str, str], list[AttemptRow]] = {}
-    chosen = {row[:3] for row in material.chosen.rows}
-    for row in material.attempts.rows:
-        if row[:3] not in chosen:
-            hidden.setdefault((material.cases[row.case].id, *material.attempts.columns[row.column]), []).append(row)
     counts = {(case.case, case.model, case.tier): case for case in material.summary.cases}
     changes = _changes(material.against)
     rows = []
@@ -416,7 +428,7 @@ def _rows(material: HtmlReportData, fitted: FittedTexts | None = None) -> list[R
                 )
                 for place_of, tried in enumerate(shown.get(place, ()), 1)
             ]
-            more = _hidden_attempts_note(hidden.get(place, ()))
+            more = _hidden_attempts_note(hidden.get(place))
             change = changes.get((case.id, name), "")
             groups.append(ReportCell(anchor, name, counts.get(place), parts, more, change))
         head = fitted.cases[case.id] if fitted and case.id in fitted.cases else Markup("")
@@ -433,19 +445,17 @@ def _changes(against: BaselineReport | None) -> dict[tuple[str, str], str]:
     return {(change.case_id, names[change.model]): f"{change.delta:+.2f}" for change in changes}
 
 
-def _hidden_attempts_note(hidden: Sequence[AttemptRow]) -> str:
+def _hidden_attempts_note(hidden: Counter[AttemptOutcome] | None) -> str:
     if not hidden:
         return ""
+    missing = hidden["missing"]
+    wrong = hidden.total() - hidden["correct"] - missing
     states = [
         f"{count:,} {word}"
-        for word, count in (
-            ("correct", sum(attempt.correct is True for attempt in hidden)),
-            ("wrong", sum(attempt.correct is False for attempt in hidden)),
-            ("missing", sum(attempt.correct is None for attempt in hidden)),
-        )
+        for word, count in (("correct", hidden["correct"]), ("wrong", wrong), ("missing", missing))
         if count
     ]
-    return f"{counted(len(hidden), 'more attempt')} whose texts are not kept here: {', '.join(states)}"
+    return f"{counted(hidden.total(), 'more attempt')} whose texts are not kept here: {', '.join(states)}"
 
 
 class _ShownMatrix(NamedTuple):

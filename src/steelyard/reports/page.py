@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from markupsafe import Markup
 
-from steelyard.analysis.attempts import row_index
+from steelyard.analysis.attempts import AttemptOutcome, row_index
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.summary import AttemptText
 from steelyard.reports import figures
@@ -246,30 +247,40 @@ class ShownAttempts(NamedTuple):
 
 def shown_attempts(rows: Sequence[AttemptRow]) -> ShownAttempts:
     """All of a small run; of a larger one the failures and a sample of the correct attempts, from all cases and models."""
-    failed = [row for row in rows if row.outcome != "correct"]
-    passed = [row for row in rows if row.outcome == "correct"]
-    if len(rows) > MAX_SMALL_RUN_ATTEMPTS:
-        failed = even_sample(failed, MAX_SHOWN_FAILURES)
-        passed = even_sample(passed, max(MIN_SHOWN_PASSES, MAX_SMALL_RUN_ATTEMPTS - len(failed)))
+    if len(rows) <= MAX_SMALL_RUN_ATTEMPTS:
+        failures = sum(row.outcome != "correct" for row in rows)
+        return ShownAttempts(tuple(sorted(rows, key=row_index)), failures, len(rows) - failures)
+    failed = even_sample(rows, MAX_SHOWN_FAILURES, ("wrong", "missing"))
+    room = max(MIN_SHOWN_PASSES, MAX_SMALL_RUN_ATTEMPTS - len(failed))
+    passed = even_sample(rows, room, ("correct",))
     return ShownAttempts(tuple(sorted((*failed, *passed), key=row_index)), len(failed), len(passed))
 
 
-def even_sample(rows: Sequence[AttemptRow], most: int) -> list[AttemptRow]:
-    """At most this many rows: first one of each model at each case, then a second one, and so on; evenly where not all fit."""
-    if len(rows) <= most:
-        return list(rows)
-    counts: dict[tuple[int, int], int] = {}
-    rounds: list[list[AttemptRow]] = []
+def even_sample(
+    rows: Iterable[AttemptRow], most: int, outcomes: Collection[AttemptOutcome] = ("correct", "wrong", "missing")
+) -> list[AttemptRow]:
+    """At most this many of the rows with these outcomes, in their order: first one of each model at each case, then a second one, and so on.
+
+    Where not all of a round fit, they are taken evenly. The rows are gone through twice, and only the sample is kept.
+    """
+    counts: Counter[tuple[int, int]] = Counter(row[:2] for row in rows if row.outcome in outcomes)
+    # a round has a row of each model at each case that has so many
+    whole, room = 0, most
+    while room and (size := sum(count > whole for count in counts.values())):
+        if size > room:
+            break
+        whole, room = whole + 1, room - size
+    else:
+        size = 0
+    chosen = {place * size // room for place in range(room)} if size else set()
+    turns: Counter[tuple[int, int]] = Counter()
+    place, sample = 0, []
     for row in rows:
-        turn = counts.get(row[:2], 0)
-        counts[row[:2]] = turn + 1
-        if turn == len(rounds):
-            rounds.append([])
-        rounds[turn].append(row)
-    sample: list[AttemptRow] = []
-    for of_round in rounds:
-        room = most - len(sample)
-        if len(of_round) > room:
-            return sample + [of_round[place * len(of_round) // room] for place in range(room)]
-        sample += of_round
+        if row.outcome not in outcomes:
+            continue
+        turn = turns[row[:2]]
+        turns[row[:2]] += 1
+        if turn < whole or (turn == whole and place in chosen):
+            sample.append(row)
+        place += turn == whole
     return sample

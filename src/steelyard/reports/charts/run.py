@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat, starmap
 from typing import NamedTuple
 
 from steelyard.analysis.attempts import AttemptRow, AttemptTable, Column
@@ -34,7 +35,7 @@ from steelyard.reports.charts.spec import (
     share_axis,
 )
 from steelyard.reports.figures import model_label, money, rate, seconds
-from steelyard.stats.descriptive import percentile
+from steelyard.stats.descriptive import streamed_percentiles
 from steelyard.stats.passk import pass_at_k
 from steelyard.text import line
 
@@ -56,12 +57,88 @@ SERIES_OFFSET_PIXELS = 6
 """Between the intervals of two models at the same k."""
 
 
+MAX_COUNTED_VALUES = 50_000
+"""Different values of one kind that are counted in memory; where there are more, the attempts are gone through again."""
+
+
+class ChartedValues(Collection[float]):
+    """The values of a model's attempts, in any order, in memory that does not grow with the attempts."""
+
+    def __init__(self, again: Callable[[], Iterator[float | None]], most: int = MAX_COUNTED_VALUES) -> None:
+        """`again` goes through the values of all attempts once more; None for one that has none."""
+        self._again, self._most = again, most
+        self._counts: Counter[float] | None = Counter()
+        self._size = 0
+
+    def add(self, value: float | None) -> None:
+        if value is None:
+            return
+        self._size += 1
+        if self._counts is not None:
+            self._counts[value] += 1
+            if len(self._counts) > self._most:
+                self._counts = None
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[float]:
+        if self._counts is None:
+            return (value for value in self._again() if value is not None)
+        return chain.from_iterable(starmap(repeat, self._counts.items()))
+
+    def __contains__(self, value: object) -> bool:
+        return any(value == one for one in self)
+
+    def percentiles(self, shares: Sequence[float]) -> list[float]:
+        return streamed_percentiles(self.__iter__, shares, len(self))
+
+
+class _ChartedAttempts:
+    """What charts need of the attempts of a model, gathered in one pass over all rows."""
+
+    def __init__(self, rows: Sequence[AttemptRow], column: int) -> None:
+        def values(of: Callable[[AttemptRow], float | None]) -> ChartedValues:
+            return ChartedValues(lambda: (of(row) for row in rows if row.column == column))
+
+        self.scores = values(lambda row: row.score)
+        self.latencies = values(lambda row: row.latency or None)
+        self.costs = values(lambda row: None if row.correct is None else row.cost_usd)
+        """Of those that were judged."""
+        self.size = self.unpriced = self.missing = 0
+        self.tokens = self.with_tokens = 0
+        self.failures: Counter[str] = Counter()
+
+    def add(self, row: AttemptRow) -> None:
+        self.size += 1
+        self.scores.add(row.score)
+        self.latencies.add(row.latency or None)
+        if row.correct is None:
+            self.missing += 1
+        elif row.cost_usd is None:
+            self.unpriced += 1
+        else:
+            self.costs.add(row.cost_usd)
+        if row.output_tokens:
+            self.tokens += row.output_tokens
+            self.with_tokens += 1
+        if row.failure:
+            self.failures[row.failure] += 1
+
+
+def _charted_attempts(table: AttemptTable) -> dict[Column, _ChartedAttempts]:
+    found = [_ChartedAttempts(table.rows, number) for number in range(len(table.columns))]
+    for row in table.rows:
+        found[row.column].add(row)
+    return dict(zip(table.columns, found, strict=True))
+
+
 class _ChartedModel(NamedTuple):
     """A model (under a tier) as charts show it."""
 
     label: str
     summary: ModelSummary
-    attempts: Sequence[AttemptRow]
+    attempts: _ChartedAttempts
     judged: Sequence[CaseSummary]
     """Its cases that have a verdict."""
 
@@ -100,10 +177,10 @@ def _charted_run(summary: Summary, cases: Sequence[Case], attempts: AttemptTable
     for case in summary.cases:
         if case.attempts:
             counts.setdefault((case.model, case.tier), []).append(case)
-    rows = attempts.by_column()
+    gathered = _charted_attempts(attempts)
     labels = distinct_names(line(short_name(model, shown), MAX_RUN_CHART_NAME_CHARACTERS) for model in shown)
     models = tuple(
-        _ChartedModel(label, model, rows.get(place, []), counts.get(place, []))
+        _ChartedModel(label, model, gathered.get(place) or _ChartedAttempts((), 0), counts.get(place, []))
         for label, model in zip(labels, shown, strict=True)
         for place in [Column(model.model, model.tier)]
     )
@@ -188,19 +265,18 @@ def _pass_at(run: _ChartedRun, model: _ChartedModel, k: int) -> Estimate | None:
 
 def scores(run: _ChartedRun) -> Chart | None:
     """How the scores of the attempts are spread."""
-    groups = [
-        ScoreGroup(model.label, [attempt.score for attempt in model.attempts if attempt.score is not None])
-        for model in run.models
-    ]
-    groups = [group for group in groups if group.scores]
+    groups = [ScoreGroup(model.label, model.attempts.scores) for model in run.models if model.attempts.scores]
     if not groups:
         return None
     words, rows = [], []
-    for name, values, _ in groups:
+    for model in run.models:
+        name, values = model.label, model.attempts.scores
+        if not values:
+            continue
         nothing, whole = (sum(value == end for value in values) / len(values) for end in (0, 1))
-        median = percentile(values, 0.5)
+        (median,) = values.percentiles([0.5])
         words.append(f"{name}: {nothing:.0%} score 0, {whole:.0%} score 1.")
-        spread = ["-" if median is None else f"{median:.3f}", f"{math.fsum(values) / len(values):.3f}"]
+        spread = [f"{median:.3f}", f"{math.fsum(values) / len(values):.3f}"]
         rows.append([name, f"{len(values):,}", f"{nothing:.1%}", *spread, f"{whole:.1%}"])
     return _chart(
         run,
@@ -259,15 +335,14 @@ def cost_and_quality(run: _ChartedRun) -> Chart | None:
 
 
 def _mean_cost(model: _ChartedModel) -> float | None:
-    costs = [attempt.cost_usd for attempt in model.attempts if attempt.correct is not None]
-    known = [cost for cost in costs if cost is not None]
+    costs = model.attempts.costs
     # a mean over those with a price would be that of other attempts than pass@1
-    return math.fsum(known) / len(known) if known and len(known) == len(costs) else None
+    return math.fsum(costs) / len(costs) if costs and not model.attempts.unpriced else None
 
 
 def _mean_tokens(model: _ChartedModel) -> float | None:
-    known = [attempt.output_tokens for attempt in model.attempts if attempt.output_tokens]
-    return sum(known) / len(known) if known else None
+    known = model.attempts
+    return known.tokens / known.with_tokens if known.with_tokens else None
 
 
 def _beats(one: tuple[int, float, Estimate], other: tuple[int, float, Estimate]) -> bool:
@@ -279,9 +354,8 @@ def latency(run: _ChartedRun) -> Chart | None:
     """How long replies take."""
     rows = []
     for model in run.models:
-        waits = [attempt.latency for attempt in model.attempts if attempt.latency]
-        if waits:
-            quantiles = [percentile(waits, share) or 0.0 for share in LATENCY_QUANTILES]
+        if model.attempts.latencies:
+            quantiles = model.attempts.latencies.percentiles(LATENCY_QUANTILES)
             rows.append(QuantileRow(model.label, quantiles, seconds(quantiles[2])))
     if not rows:
         return None
@@ -303,9 +377,9 @@ def latency(run: _ChartedRun) -> Chart | None:
 
 def failures(run: _ChartedRun) -> Chart | None:
     """What kinds of failures there are, and how many of each."""
-    counts = [Counter(attempt.failure for attempt in model.attempts if attempt.failure) for model in run.models]
+    counts = [model.attempts.failures for model in run.models]
     together = sum(counts, Counter[str]())
-    missing = [sum(attempt.correct is None for attempt in model.attempts) for model in run.models]
+    missing = [model.attempts.missing for model in run.models]
     if not together and not any(missing):
         return None
     ranked = sorted(together.items(), key=lambda item: (-item[1], item[0]))[:MAX_CHART_FAILURE_KINDS]
@@ -319,7 +393,7 @@ def failures(run: _ChartedRun) -> Chart | None:
         table["other kinds"] = [each.total() - sum(each[kind] for kind in kinds) for each in counts]
     if any(missing):
         table["missing: not the model's"] = missing
-    sizes = [len(model.attempts) or 1 for model in run.models]
+    sizes = [model.attempts.size or 1 for model in run.models]
     most = max(count / size for row in table.values() for count, size in zip(row, sizes, strict=True))
     layers = []
     for place, size in enumerate(sizes):

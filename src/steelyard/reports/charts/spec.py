@@ -7,7 +7,7 @@ who see fewer colours tell apart too.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from steelyard.analysis.estimates import Estimate
@@ -289,7 +289,7 @@ class ScoreGroup(NamedTuple):
     """The scores of a model or a tier."""
 
     name: str
-    scores: Sequence[float]
+    scores: Collection[float]
     median: float | None = None
     """Drawn where it is given."""
 
