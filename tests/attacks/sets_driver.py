@@ -18,12 +18,13 @@ from msgspec.structs import replace
 from attacks.boundary_attacks import BOUNDARY, BoundaryAttack
 from attacks.hostile import CASES, PYTEST, UNITTEST
 from attacks.inside_attacks import FORGERIES
+from attacks.library_attacks import ATTACKS, LibraryAttack
 from attacks.process_attacks import PROCESS, PROGRAMS
 from attacks.reviewed_attacks import LAZY_FILE, LAZY_TESTS, LOOKS, REVIEWED, lazy_answer
 from attacks.state_attacks import STATE
 from attacks.value_attacks import VALUE_ATTACKS
 from steelyard.analysis.scoring import is_correct
-from steelyard.records import Answer, Case, Finding
+from steelyard.records import Answer, Case, Finding, Pair
 from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, probe_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.text import verbatim_reply
@@ -69,6 +70,26 @@ def _boundary() -> Iterator[SetAttack]:
         yield SetAttack(f"{attack.kind}: {attack.name}, {attack.style}", boundary_case(attack), attack.code)
 
 
+def library_case(attack: LibraryAttack) -> Case:
+    """The case of one attack by libraries, names and arguments."""
+    case = with_tests(attack.style, attack.tests)
+    changed = replace(
+        case.verify,
+        entry_point="f" if attack.style in ("check", "io") else "",
+        stub=attack.stub or None,
+        pairs=tuple(Pair(input=given, output=wanted) for given, wanted in attack.pairs),
+        python_env=sys.prefix if attack.needs_packages else "",
+    )
+    return replace(case, verify=changed, timeout_secs=3)
+
+
+def _library() -> Iterator[SetAttack]:
+    has_packages = Path(sysconfig.get_paths()["purelib"], "pandas").is_dir()
+    for attack in ATTACKS:
+        if has_packages or not attack.needs_packages:
+            yield SetAttack(f"{attack.kind}: {attack.name}, {attack.style}", library_case(attack), attack.code)
+
+
 def _process() -> Iterator[SetAttack]:
     for name, code in PROCESS.items():
         style = "pytest" if "pytest" in name + code or name in ("conftest", "hook names", "pluggy") else "unittest"
@@ -107,6 +128,7 @@ def _value() -> Iterator[SetAttack]:
 SETS: dict[str, Callable[[], Iterator[SetAttack]]] = {
     "boundary": _boundary,
     "inside": _inside,
+    "library": _library,
     "process": _process,
     "reviewed": _reviewed,
     "state": _state,

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from attacks.boundary_attacks import BOUNDARY, IN_PROCESS, BoundaryAttack
 from attacks.hostile import CASES
+from attacks.library_attacks import ATTACKS, LibraryAttack
+from attacks.library_attacks import IN_PROCESS as LIBRARY_IN_PROCESS
 from attacks.scenes import USERS, needs_level, python_of, scenes, told_once
-from attacks.sets_driver import RIGHT, SETS, boundary_case, with_tests
+from attacks.sets_driver import RIGHT, SETS, boundary_case, library_case, with_tests
 from attacks.test_state_attacks import OWN_WORD
 from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Case, Finding
@@ -26,6 +29,19 @@ LOOP = asyncio.new_event_loop()
 SANDBOX = ZygoteSandbox(strongest_isolation())
 VERIFIER = PythonVerifier(SANDBOX)
 FIRST_OF_EACH_KIND = {attack.kind: attack for attack in reversed(BOUNDARY)}
+QUICK_LIBRARY_ATTACKS = {
+    *("one text", "an enum's member", "a function of the library", "reverse twice", "sqrt", "a constant", "an alias"),
+    *(
+        "map, pytest",
+        "unpacking",
+        "an exception of that name",
+        "str.upper",
+        "kind named function",
+        "gc",
+        "skip in a test",
+    ),
+    *("skipTest by the answer", "addTypeEqualityFunc"),
+}
 
 
 # once: a worker that steals tests comes back to a module that it had left
@@ -49,6 +65,18 @@ def test_no_wrong_answer_passes_as_isolated(attack: BoundaryAttack) -> None:
         assert (attack.kind in IN_PROCESS, finding.trust) == (True, "in-process")
 
 
+@pytest.mark.parametrize(
+    "attack",
+    [one for one in ATTACKS if one.name in QUICK_LIBRARY_ATTACKS and not one.needs_packages],
+    ids=lambda attack: f"{attack.kind}: {attack.name}",
+)
+def test_no_name_argument_or_library_makes_a_wrong_answer_pass_as_isolated(attack: LibraryAttack) -> None:
+    case = library_case(attack)
+    finding = verified(case, attack.code)
+    if is_correct(case, finding):
+        assert (attack.kind in LIBRARY_IN_PROCESS, finding.trust) == (True, "in-process")
+
+
 HONEST: dict[str, tuple[str, str, str]] = {
     "returns fresh lists": ("isolated", "def f(): return []\n", "x = f()\nx.append(1)\nassert f() == []\n"),
     "returns its state": ("isolated", "s = []\ndef f(x):\n    s.append(x)\n    return s\n", "assert f(1) == [1]\nassert f(2) == [1, 2]\n"),
@@ -56,6 +84,10 @@ HONEST: dict[str, tuple[str, str, str]] = {
     "is asked what it changed": ("isolated", "def f(x):\n    return x.pop()\n", "data = [3, 1]\nassert f(data) == 1\nassert data == [3]\n"),
     "shares a name with its tests": ("isolated", "LIMIT = 5\ndef f(x): return min(x, LIMIT)\n", "LIMIT = 5\nassert f(9) == LIMIT\nassert f(2) == 2\n"),
     "changes a constant of its own": ("isolated", "count = 0\ndef f():\n    global count\n    count += 1\n", "assert count == 0\nf()\nassert count == 1\n"),
+    "is asked for a member of its own": ("isolated", "import enum\nclass Color(enum.Enum):\n    RED = 1\n    GREEN = 2\ndef f(x): return Color(x)\n", "assert f(2) == Color.GREEN\n"),
+    "is given its own results later": ("isolated", "def f(x): return x[::-1]\n", "assert f([1, 2, 3]) == [3, 2, 1]\nassert f([3, 2, 1]) == [1, 2, 3]\n"),
+    "sorts in place through a function of the tests": ("isolated", "def f(x):\n    x.sort()\n    return x[0]\n", "def run(d): return f(d)\ndata = [3, 1]\nassert run(data) == 1\nassert data == [1, 3]\n"),
+    "survives a callback": ("isolated", "def f(g):\n    try: return g(1)\n    except ValueError: return 0\n", "def bad(x): raise ValueError\ndef good(x):\n    assert x == 1\n    return x\nassert f(bad) == 0\nassert f(good) == 1\n"),
     "tries again": ("in-process", "def f(g):\n    try: return g()\n    except AssertionError: return g()\n", "calls = []\ndef flaky():\n    calls.append(1)\n    assert len(calls) > 1\n    return 5\nassert f(flaky) == 5\n"),
     "has a state that tests change": ("in-process", "s = []\ndef f(): return s\n", "x = f()\nx.append(1)\nassert f() == [1]\n"),
 }  # fmt: skip
@@ -70,6 +102,17 @@ def test_an_honest_neighbour_passes_with_the_trust_that_it_deserves(name: str) -
     assert finding.trust == trust
 
 
+@pytest.mark.parametrize("style", ["asserts", "pytest"])
+def test_what_a_stub_imports_and_names_is_not_the_answers_word(style: str) -> None:
+    stub = "from math import sqrt\nSCALE = 10\ndef f(x):\n    pass\n"
+    line = "assert f(4) == sqrt(4) * SCALE\n"
+    tests = line if style == "asserts" else f"from answer import *\ndef test_f():\n    {line}"
+    case = with_tests(style, tests)
+    case = replace(case, verify=replace(case.verify, stub=stub))
+    finding = verified(case, "from math import sqrt\nSCALE = 10\ndef f(x): return sqrt(x) * SCALE\n")
+    assert (is_correct(case, finding), finding.trust) == (True, "isolated")
+
+
 def test_a_star_import_does_not_change_what_the_tests_have_imported() -> None:
     tests = (
         "from math import floor\nfrom answer import *\ndef test_f():\n    assert floor(f(1)) == 2 and helped(2) == 2\n"
@@ -82,7 +125,7 @@ def test_a_star_import_does_not_change_what_the_tests_have_imported() -> None:
 
 def wrong(told: dict[str, Any]) -> list[str]:
     """The attacks that passed and should not, and what came of them otherwise."""
-    allowed = {"boundary": IN_PROCESS, "state": OWN_WORD}
+    allowed = {"boundary": IN_PROCESS, "library": LIBRARY_IN_PROCESS, "state": OWN_WORD}
 
     def is_allowed(name: str, trust: str) -> bool:
         of, _, rest = name.partition(": ")
@@ -101,7 +144,7 @@ def test_every_set_holds_at_every_level_as_every_user(
     needs_level(level)
     from_sets = [python_of(user), str(SETS_DRIVER), level, *SETS]
     told = told_once(tmp_path_factory, f"sets-{level}-{user}", user, from_sets)
-    assert told["tried"] > (900 if user == USERS[0] else 700)
+    assert told["tried"] > (1200 if user == USERS[0] else 1000)
     assert wrong(told) == []
 
 

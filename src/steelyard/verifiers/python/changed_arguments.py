@@ -15,6 +15,11 @@ from steelyard.verifiers.python.guest.test_rewriter import EQUALITY_ASSERTIONS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+HOLDING_EXPRESSIONS = (
+    *(ast.Attribute, ast.BoolOp, ast.Dict, ast.IfExp, ast.List, ast.NamedExpr),
+    *(ast.Set, ast.Starred, ast.Subscript, ast.Tuple),
+)
+"""Expressions whose value is, or holds, what stands in them."""
 SHOWING_FUNCTIONS = frozenset({"len", "list", "set", "sorted", "sum", "tuple"})
 """What shows all of a container, and can be compared with a literal as well as the container itself."""
 
@@ -23,9 +28,20 @@ def looks_at_arguments_again(tree: ast.Module) -> bool:
     """Whether a name that is handed to the answer is read in another way than by comparing it with a literal."""
     nodes = list(ast.walk(tree))
     own = bound_names(tree.body) | {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    handed = {id(name): name.id for node in nodes if _may_call_answer(node, own) for name in _names_in_arguments(node)}
-    given = set(handed.values())
+    # a function of the tests may hand on what it is given
+    passing = {node.name for node in nodes if isinstance(node, ast.FunctionDef) and _calls_answer(node, own)}
+    passing |= {target for node in nodes for target, value in _assigned(node) if _calls_answer(value, own)}
+    local = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    local |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    handed = {
+        id(name): name.id
+        for node in nodes
+        if _may_call_answer(node, own - passing) or _hands_over_answer(node, (own | local) - passing)
+        for name in _names_in_arguments(node)
+    }
+    given = _with_other_names(set(handed.values()), nodes)
     harmless = {*handed, *(id(name) for node in nodes for name in _shown_beside_literal(node))}
+    harmless |= {id(node.value) for node in nodes if isinstance(node, ast.Assign)}
     return any(
         isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in given and id(node) not in harmless
         for node in nodes
@@ -43,6 +59,56 @@ def _may_call_answer(node: ast.AST, own: set[str]) -> bool:
     return owner is None or not is_own or (isinstance(owner, ast.Name) and owner.id in ANSWER_MODULE_NAMES)
 
 
+def _calls_answer(tree: ast.AST, own: set[str]) -> bool:
+    return any(_may_call_answer(node, own) for node in ast.walk(tree))
+
+
+def _hands_over_answer(node: ast.AST, own: set[str]) -> bool:
+    """Whether a function of the answer's is handed to another one, as in `map(f, data)`."""
+    if not isinstance(node, ast.Call):
+        return False
+    names = [one.id for one in node.args if isinstance(one, ast.Name)]
+    return any(name not in own and not hasattr(builtins, name) for name in names)
+
+
+def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Names that are given to a value, or to what a value holds."""
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.NamedExpr | ast.AnnAssign | ast.For | ast.comprehension):
+        targets = [node.target]
+    elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+        targets = [node.optional_vars]
+    value = getattr(node, "value", None) or getattr(node, "iter", None) or getattr(node, "context_expr", None)
+    if isinstance(value, ast.expr):
+        for target in targets:
+            yield from ((name.id, value) for name in ast.walk(target) if isinstance(name, ast.Name))
+
+
+def _with_other_names(given: set[str], nodes: list[ast.AST]) -> set[str]:
+    """These names, and those of what holds the same object, or is held by it."""
+    pairs = [(target, name.id) for node in nodes for target, value in _assigned(node) for name in _held_names(value)]
+    while True:
+        more = {one for pair in pairs if given & {*pair} for one in pair} - given
+        if not more:
+            return given
+        given = given | more
+
+
+def _held_names(value: ast.expr) -> Iterator[ast.Name]:
+    """Names of objects that a value may hold; what a comparison or arithmetic makes is new."""
+    if isinstance(value, ast.Name):
+        yield value
+    elif isinstance(value, ast.Call):
+        # what enumerate, zip, items or nullcontext returns holds what they are given
+        yield from (name for part in value.args for name in _held_names(part))
+        yield from _held_names(value.func.value) if isinstance(value.func, ast.Attribute) else ()
+    elif isinstance(value, HOLDING_EXPRESSIONS):
+        for part in ast.iter_child_nodes(value):
+            yield from _held_names(part) if isinstance(part, ast.expr) else ()
+
+
 def _names_in_arguments(node: ast.AST) -> Iterator[ast.Name]:
     """Names that stand in the arguments of a call by themselves, in a list, or with an attribute or an index."""
     waiting: list[ast.AST] = []
@@ -58,6 +124,12 @@ def _names_in_arguments(node: ast.AST) -> Iterator[ast.Name]:
             waiting += part.values
         elif isinstance(part, ast.Attribute | ast.Subscript | ast.Starred):
             waiting.append(part.value)
+        elif isinstance(part, ast.BoolOp):
+            waiting += part.values
+        elif isinstance(part, ast.IfExp):
+            waiting += [part.body, part.orelse]
+        elif isinstance(part, ast.NamedExpr):
+            waiting += [part.target, part.value]
 
 
 def _shown_beside_literal(node: ast.AST) -> Iterator[ast.Name]:

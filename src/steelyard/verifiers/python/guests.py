@@ -194,6 +194,8 @@ class RefereeProcess:
         self.tests = tests
         self.environment = environment
         self.ended = False
+        self.is_late = False
+        """Whether the tests of an answer were stopped, because they went on for too long after it had done its part."""
         self._held = AsyncExitStack()
         self._sandbox = sandbox
 
@@ -250,6 +252,7 @@ class RefereeProcess:
             await asyncio.wait([receiving], timeout=seconds)
             if receiving.done():
                 return receiving.result()
+            self.is_late = True
             self._host.stop()
             return None
         finally:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from steelyard.verifiers.python.guest.remote import FUNCTION_KINDS, MAX_REFEREE_OUTPUT_CHARS
+from steelyard.verifiers.python.guest.objects import FUNCTION_KINDS
+from steelyard.verifiers.python.guest.remote import MAX_REFEREE_OUTPUT_CHARS
 from steelyard.verifiers.python.guest.values import MODULES_WITH_EFFECTS, ValueDecoder, ValueEncoder, is_plain
 from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, TestFailure, class_failure_cause, difference
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 MAX_PLAIN_REPLY_BYTES = 1 << 20
 """Bytes of everything that an answer sends; who sends more is judged by the referee."""
 MAX_CONSTANT = 1 << 64
+MAX_GUESSED_CHARS = 2
+"""Numbers and texts of this length are in the arguments of many tests, and tell little of what others return."""
 FIRST_READ_SECONDS = 0.05
 """Seconds after which we read while the answer still runs: most have ended by then, and left little to read."""
 ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -54,6 +57,8 @@ class PlainCall(NamedTuple):
     named: list[Any]
     what_is_wrong: Callable[[Any], TestFailure]
     """Says what is wrong with a value; empty for a right one."""
+    expected: Any = None
+    """What it should return, as JSON carries it, where that is one value."""
 
 
 def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[PlainCall, ...]:
@@ -72,14 +77,41 @@ def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[Plai
                     else:
                         bound |= set(_prepared_names(statement))
                 continue
-            call, what_is_wrong = _claim(step)
-            found.append(_plain_call(place, call, functions, what_is_wrong))
+            call, what_is_wrong, expected = _claim(step)
+            found.append(_plain_call(place, call, functions, what_is_wrong)._replace(expected=expected))
     except (_NotPlainError, SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
+        return ()
+    if _tells_result_of_earlier(found):
         return ()
     called = {call.function for call in found}
     # besides the entry point, other functions of the answer influence the verdict
     is_tested = called == {entry_point} if entry_point else not any(hasattr(builtins, name) for name in called)
     return tuple(found) if is_tested and bound.isdisjoint(called | set(functions)) else ()
+
+
+def _tells_result_of_earlier(calls: list[PlainCall]) -> bool:
+    """Whether a later call is given what an earlier one should return, as in tests of `encode` and `decode`.
+
+    All calls are sent to the answer at once, and it may look ahead; what can be guessed without that does not count.
+    """
+    later: set[bytes] = set()
+    for call in reversed(calls):
+        if msgspec.json.encode(call.expected) in later:
+            return True
+        given = [*call.positional, *(value for _, value in call.named)]
+        later.update(part for value in given for part in _telling_parts(value))
+    return False
+
+
+def _telling_parts(value: Any) -> Iterator[bytes]:
+    """The parts of an encoded value that nobody guesses, as JSON."""
+    if type(value) in (str, float, int):
+        if len(f"{value:g}" if type(value) is float else str(value)) > MAX_GUESSED_CHARS:
+            yield msgspec.json.encode(value)
+    elif value and type(value) in (dict, list):
+        yield msgspec.json.encode(value)
+        for part in value.values() if type(value) is dict else value:
+            yield from _telling_parts(part)
 
 
 class _NotPlainError(Exception):
@@ -138,27 +170,28 @@ def _imported_names(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
         yield (one.asname or one.name).partition(".")[0]
 
 
-def _claim(step: dict[str, Any]) -> tuple[ast.expr, Callable[[Any], TestFailure]]:
-    """The call in a test, and what must hold for its result."""
+def _claim(step: dict[str, Any]) -> tuple[ast.expr, Callable[[Any], TestFailure], Any]:
+    """The call in a test, what must hold for its result, and that result as JSON carries it, if there is only one."""
     if "left" in step:
         expected = _constant(ast.parse(step["right"], mode="eval").body)
-        return ast.parse(step["left"], mode="eval").body, lambda got: _difference(got, expected)
+        call = ast.parse(step["left"], mode="eval").body
+        return call, lambda got: _difference(got, expected), ValueEncoder(_refuse).encode(expected)
     (statement,) = ast.parse(step["source"]).body
     if not isinstance(statement, ast.Assert):
         raise _NotPlainError
     words = "" if statement.msg is None else str(_constant(statement.msg))[:MAX_EXCEPTION_CHARS]
     failure = TestFailure(f"AssertionError: {words}" if words else "AssertionError", "comparison")
-    call, holds = _condition(statement.test)
-    return call, lambda got: TestFailure() if holds(got) else failure
+    call, holds, expected = _condition(statement.test)
+    return call, lambda got: TestFailure() if holds(got) else failure, expected
 
 
-def _condition(test: ast.expr) -> tuple[ast.expr, Callable[[Any], bool]]:
-    """The call in an asserted expression, and whether it holds for a value."""
+def _condition(test: ast.expr) -> tuple[ast.expr, Callable[[Any], bool], Any]:
+    """The call in an asserted expression, whether it holds for a value, and the number that this is compared with."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        call, holds = _condition(test.operand)
-        return call, lambda got: not holds(got)
+        call, holds, _ = _condition(test.operand)
+        return call, lambda got: not holds(got), None
     if not isinstance(test, ast.Compare):
-        return test, bool
+        return test, bool, None
     if len(test.ops) != 1:
         raise _NotPlainError
     left, (operation,), (right,) = test.left, test.ops, test.comparators
@@ -166,13 +199,14 @@ def _condition(test: ast.expr) -> tuple[ast.expr, Callable[[Any], bool]]:
         single = _constant(right)
         if single is not None and not isinstance(single, bool):
             raise _NotPlainError
-        return left, (lambda got: got is single) if isinstance(operation, ast.Is) else (lambda got: got is not single)
+        is_same = isinstance(operation, ast.Is)
+        return left, (lambda got: got is single) if is_same else (lambda got: got is not single), None
     if isinstance(operation, ast.Lt) and isinstance(left, ast.Call) and len(left.args) == 1:
         distance = left.args[0]
         is_distance = isinstance(distance, ast.BinOp) and isinstance(distance.op, ast.Sub)
         if isinstance(left.func, ast.Name) and left.func.id == "abs" and not left.keywords and is_distance:
             expected, most = _number(distance.right), _number(right)  # type: ignore[attr-defined]
-            return distance.left, lambda got: abs(_number_of(got) - expected) < most  # type: ignore[attr-defined]
+            return distance.left, lambda got: abs(_number_of(got) - expected) < most, expected  # type: ignore[attr-defined]
     raise _NotPlainError
 
 

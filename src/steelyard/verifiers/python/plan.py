@@ -14,6 +14,7 @@ from steelyard.verifiers.code.pairs import check_pairs
 from steelyard.verifiers.python.changed_arguments import looks_at_arguments_again
 from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES, bound_names
 from steelyard.verifiers.python.plain_calls import PlainCall, is_renaming, plain_calls
+from steelyard.verifiers.python.stubs import StubParts, is_preface, stub_definitions, stub_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,8 +118,8 @@ class PythonTestPlan(NamedTuple):
     """Whether the answer is a whole program, run once for each pair of the case."""
     runs_text: bool = False
     """Whether the tests may run text that the answer returns as code: they are kept beside it."""
-    helpers: tuple[str, ...] = ()
-    """Functions that are written out in the stub of the case: tests mean those, not what an answer makes of them."""
+    stub: StubParts = StubParts()
+    """What the stub of the case defines besides what is asked for."""
     rereads_arguments: bool = False
     """Whether the tests look again at what they have handed to the answer."""
 
@@ -139,12 +140,12 @@ def python_test_plan(case: Case) -> PythonTestPlan:
         trees = [tree for part in _sources(made) if (tree := _parsed(part)) is not None]
         whole = ast.Module([statement for tree in trees for statement in tree.body], [])
         runs_text = any(map(_makes_code, ast.walk(whole)))
-        helpers = tuple(_written_functions(case.verify.stub or "", case.verify.entry_point))
+        parts = stub_parts(case.verify.stub or "", case.verify.entry_point, whole)
         made = made._replace(
             runs_text=runs_text,
-            helpers=helpers,
+            stub=parts,
             rereads_arguments=looks_at_arguments_again(whole),
-            file={} if runs_text or not made.file else {**made.file, "helpers": helpers},
+            file={} if runs_text or not made.file else {**made.file, **parts._asdict()},
         )
     if not made.names:
         raise VerifierError("no tests; write asserts, functions test_*, check(candidate), examples with >>>, or pairs")
@@ -194,6 +195,8 @@ def _source(style: str, case: Case) -> PythonTestPlan:
             case, check, asserts=any(isinstance(node, ast.Assert) for part in body for node in ast.walk(part))
         )
     steps = [step for node in body for step in _imports(node)]
+    imported = stub_parts(case.verify.stub or "", case.verify.entry_point, ast.Module(body, [])).imports
+    steps += ({"test": False, "source": source} for source in imported)
     names = []
     for node in body:
         step = _statement(node)
@@ -232,7 +235,8 @@ def _asserts(node: ast.AST) -> bool:
 def _check(case: Case, check: ast.FunctionDef, *, asserts: bool) -> PythonTestPlan:
     """Each statement of check() that asserts something as a test of its own; check() as a whole where that cannot be."""
     entry_point = case.verify.entry_point
-    steps = [*_imports(check), *_helpers(case.verify.stub or "", entry_point), {"test": False, "source": case.tests}]
+    given = ({"test": False, "source": source} for source in stub_definitions(case.verify.stub or "", entry_point))
+    steps = [*_imports(check), *given, {"test": False, "source": case.tests}]
     parameters = check.args
     plain = len(parameters.args) == 1 and not (parameters.posonlyargs or parameters.kwonlyargs or parameters.defaults)
     inner = [node for statement in check.body for node in ast.walk(statement)]
@@ -267,30 +271,6 @@ def _imports(tests: ast.stmt) -> Iterator[dict[str, Any]]:
     called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     for name in sorted((used - called) & IMPLICIT_TEST_MODULES):
         yield {"test": False, "source": f"import {name}"}
-
-
-def _helpers(stub: str, entry_point: str) -> Iterator[dict[str, Any]]:
-    """What a stub defines in addition to the requested function: tests mean these definitions, not the answer's."""
-    try:
-        body = ast.parse(stub).body
-    except (SyntaxError, ValueError):
-        return
-    for node in body:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            # what is missing here is missed by those who need it
-            yield {"test": False, "source": f"try:\n    {ast.unparse(node)}\nexcept ImportError:\n    pass"}
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name != entry_point:
-            yield {"test": False, "source": ast.unparse(node)}
-
-
-def _written_functions(stub: str, entry_point: str) -> Iterator[str]:
-    """Functions of a stub that have more than a docstring, and so are not what is asked for."""
-    tree = _parsed(stub)
-    for node in tree.body if tree is not None else ():
-        if isinstance(node, ast.FunctionDef) and node.name != entry_point:
-            empty = (ast.Pass, ast.Raise)
-            if any(not (isinstance(part, empty) or _is_preface(part)) for part in node.body):
-                yield node.name
 
 
 def _statement(node: ast.stmt) -> dict[str, Any]:
@@ -343,20 +323,13 @@ def _with_imports(source: str, body: list[ast.stmt]) -> str:
     # a file may also load the answer by its name
     if modules.isdisjoint(ANSWER_MODULES) and not any(name in text for name in ANSWER_MODULES for text in texts):
         missing.append("from answer import *")
-    first = next((node for node in body if not _is_preface(node)), None)
+    first = next((node for node in body if not is_preface(node)), None)
     if not missing or first is None:
         return source
     decorators = getattr(first, "decorator_list", [])
     line = min([first.lineno, *(node.lineno for node in decorators)]) - 1
     lines = source.splitlines(keepends=True)
     return "".join([*lines[:line], "\n".join(missing), "\n", *lines[line:]])
-
-
-def _is_preface(node: ast.stmt) -> bool:
-    """Whether a statement must stay in front: a docstring or an import from the future."""
-    return (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)) or (
-        isinstance(node, ast.ImportFrom) and node.module == "__future__"
-    )
 
 
 def _file(style: str, source: str) -> dict[str, Any]:
@@ -372,13 +345,11 @@ def _file(style: str, source: str) -> dict[str, Any]:
     if "*" in imported:
         imported |= {node.id for node in nodes if isinstance(node, ast.Name)} - own
     compares_identity = _compares_identity(tree) or any(map(_asserts_identity, nodes))
-    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return {
         "style": style,
         "source": source,
         "imported": sorted(imported),
         "has_star_import": "*" in imported,
-        "texts": sorted(text for text in texts if text.isidentifier()),
         "handed": sorted(_handed_names(nodes)),
         "compares_identity": compares_identity,
         "shares_process": bool(names & (SHARED_PROCESS_NAMES | PRINT_CAPTURE_NAMES)) or compares_identity,

@@ -76,7 +76,7 @@ class PythonVerifier:
     """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
     settings = PythonSettings
-    version = f"python 19, CPython {platform.python_version()}"
+    version = f"python 20, CPython {platform.python_version()}"
     at_once = processor_count()
     runs_code = True
     _plans: ClassVar[dict[str, PythonTestPlan]] = {}
@@ -210,6 +210,9 @@ class PythonVerifier:
                 answered = await finish_call(candidate, answering)
             finally:
                 answering.cancel()
+            if report is None and referee.is_late:
+                await referee.end()
+                return _inseparable_finding(tests.names)
             if report is None:
                 # its tests may wait for what could not cross
                 await referee.end()
@@ -250,7 +253,7 @@ class PythonVerifier:
             job = tests.file or {
                 "steps": tests.steps,
                 "entry_point": case.verify.entry_point,
-                "helpers": tests.helpers,
+                **tests.stub._asdict(),
             }
             await waiting.begin({**job, "seconds": limits.cpu_seconds})
         try:

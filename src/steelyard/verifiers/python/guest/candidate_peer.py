@@ -15,7 +15,7 @@ import time
 import types
 from _thread import start_new_thread
 
-from steelyard.verifiers.python.guest.objects import ObjectPeer, is_plain_enum, is_plain_named_tuple
+from steelyard.verifiers.python.guest.objects import FUNCTION_KINDS, ObjectPeer, is_plain_enum, is_plain_named_tuple
 from steelyard.verifiers.python.guest.sharing import IS_CHANGED, IS_KEPT, KeptContainers, ReferrerSearch
 from steelyard.verifiers.python.guest.values import (
     NARROWED_TYPES,
@@ -230,7 +230,10 @@ class CandidatePeer(ObjectPeer):
             if isinstance(thing, type) and hasattr(thing, "__class_getitem__"):
                 special.add("__getitem__")
             known = sorted(name for name in special if name.startswith("__") or name == "unhashable")
-            return [kind.__name__, kind.__module__ != "answer", known]
+            # functions may be asked for more than objects
+            is_function = kind in (types.FunctionType, types.BuiltinFunctionType, type)
+            title = kind.__name__ if is_function or kind.__name__ not in FUNCTION_KINDS else "object"
+            return [title, kind.__module__ != "answer", known]
 
         return {"h": [self.number(thing), *self.described(kind, describe)["k"]]}
 

@@ -28,10 +28,17 @@ from steelyard.verifiers.python.guest.referee import (
     leave_to_others,
     load_candidate,
     looked_up_names,
+    says_otherwise,
 )
 from steelyard.verifiers.python.guest.remote import WORDS_OF_ENDING, RefereePeer, RemoteObject, put
 from steelyard.verifiers.python.guest.runners import TESTS_MODULE, received_job, run_pytest, tests_file
-from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES, is_star_import, take_names
+from steelyard.verifiers.python.guest.test_names import (
+    ANSWER_MODULE_NAMES,
+    asserting_functions,
+    is_star_import,
+    take_names,
+    wanted_names,
+)
 from steelyard.verifiers.python.guest.test_rewriter import EQUALITY_ASSERTIONS, TESTS_FILE
 from steelyard.verifiers.python.guest.values import ValueDecoder
 from steelyard.verifiers.python.guest.wire import (
@@ -157,11 +164,17 @@ class RefereedFile:
         self._job = job
         tree = ast.parse(job["source"], TESTS_FILE)
         self._code = compile(WatchedAssertions().visit(tree), TESTS_FILE, "exec", dont_inherit=True)
-        self._names = {*looked_up_names([self._code]), *job["texts"]} - RESERVED_TEST_NAMES
+        self._names = set(looked_up_names([self._code])) - RESERVED_TEST_NAMES
+        plain_tree = ast.parse(job["source"])
+        self._wanted = sorted(self._names & wanted_names([plain_tree]))
+        """What the answer is told of its tests."""
+        self._asserting = asserting_functions([plain_tree])
         self._may_catch = may_catch(job["source"])
         self._prepared = (True, False)
         self._result: dict[str, Any] = {"tests": []}
         self._began = 0.0
+        self._requests = 0
+        """What had been asked of the answer when the test that runs began."""
         self._cause: TestFailureCause = ""
         """What failed the test that runs."""
         self._shares_process: bool = job["shares_process"]
@@ -201,9 +214,10 @@ class RefereedFile:
         peer.give_up = lambda: leave_to_others(
             self._engine, any(outcome == "failed" for _, outcome, *_ in self._result["tests"])
         )
+        peer.asserting = self._asserting
         self._result["output"] = peer.output
         code, peer.withholds = self._engine.receive()
-        found = load_candidate(peer, code, sorted(self._names), self._result)
+        found = load_candidate(peer, code, self._wanted, self._result)
         if found is None:
             self._finish()
         if self._is_inseparable(found):
@@ -221,7 +235,13 @@ class RefereedFile:
         vars(module)[COMPARISON_NAME] = lambda left, right: is_equal_or_says(peer, left, right)
         vars(module)[BOTH_SIDES_NAME] = self._both_sides
         vars(module)[STAR_IMPORT_NAME] = functools.partial(take_names, answer, vars(answer)["__all__"])
+        constants = self._job["constants"].items()
+        is_own_word = any(name in found and says_otherwise(found[name], text) for name, text in constants)
+        # unittest would let a function of the answer's say what is equal
+        is_own_word |= handed and "addTypeEqualityFunc" in self._names
         try:
+            for source in self._job["imports"]:
+                exec(source, vars(module))
             exec(self._code, vars(module))
         except BaseException as error:
             if is_skip(error):
@@ -229,7 +249,7 @@ class RefereedFile:
             self._break(error)
             self._finish()
         self._result["asked_at_load"] = bool(peer.requests)
-        self._prepared = (peer.crossed, peer.own_word)
+        self._prepared = (peer.crossed, peer.own_word or is_own_word)
         return module
 
     def _is_inseparable(self, found: dict[str, Any]) -> bool:
@@ -268,6 +288,7 @@ class RefereedFile:
         self._prepared = (crossed and peer.crossed, own_word or peer.own_word)
         peer.crossed, peer.own_word = self._prepared
         peer.stopped, peer.is_steered = "", False
+        self._requests = peer.requests
         peer.caught.clear()
         self._cause = ""
         if peer.stdout.tell():
@@ -293,6 +314,8 @@ class RefereedFile:
             self._finish()
         own_word = peer.own_word or peer.catches_assertions or bool(peer.stopped)
         own_word |= self._job["compares_identity"] and peer.has_met_objects
+        # a test that is skipped after it has asked the answer may be skipped because of what that said
+        own_word |= outcome in ("skipped", "declined") and peer.requests != self._requests
         seconds = time.perf_counter() - self._began
         said = message[:MAX_EXCEPTION_CHARS]
         self._result["tests"].append([name, outcome, said, self._cause, seconds, crossed, own_word])

@@ -56,6 +56,8 @@ FURTHER_STATE: tuple[tuple[type[BaseException], tuple[str, ...]], ...] = (
     (AttributeError, ("name",)),
 )
 """The attributes of built-in exceptions in addition to their arguments."""
+FUNCTION_KINDS = frozenset({"builtin_function_or_method", "function", "type"})
+"""Types of what is called, rather than looked at."""
 ENUM_KINDS: tuple[type[enum.Enum], ...] = (enum.IntFlag, enum.Flag, enum.StrEnum, enum.IntEnum, enum.Enum)
 
 

@@ -21,9 +21,16 @@ import time
 import types
 from typing import NamedTuple
 
+from steelyard.verifiers.python.guest.objects import is_twin
 from steelyard.verifiers.python.guest.remote import WORDS_OF_ENDING, RefereePeer, RemoteObject, put
 from steelyard.verifiers.python.guest.start_method import fork_by_default
-from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES, bound_names, is_star_import
+from steelyard.verifiers.python.guest.test_names import (
+    ANSWER_MODULE_NAMES,
+    asserting_functions,
+    bound_names,
+    is_star_import,
+    wanted_names,
+)
 from steelyard.verifiers.python.guest.values import ValueDecoder, refill, snapshot
 from steelyard.verifiers.python.guest.wire import (
     MAX_EXCEPTION_CHARS,
@@ -90,13 +97,13 @@ class RefereeStep:
         self.sides = [compile(source, "tests.py", "eval", dont_inherit=True) for source in sources]
         mode = "single" if "want" in spec else "exec"
         self.code: CodeType | None = None
+        self.trees = [ast.parse(source) for source in sources or [spec.get("source", "0")]]
         # nothing else in an expression binds a name
-        self.binds = bound_names([ast.parse(source) for source in sources if ":=" in source])
+        self.binds = bound_names(tree for tree, source in zip(self.trees, sources, strict=False) if ":=" in source)
         """Names that are the tests' own once it has run."""
         if not self.sides and "pair" not in spec:
-            tree = ast.parse(spec["source"])
-            self.binds |= bound_names([tree])
-            source = spec["source"] if mode == "single" else WatchedComparisons().visit(tree)
+            self.binds |= bound_names(self.trees)
+            source = spec["source"] if mode == "single" else WatchedComparisons().visit(ast.parse(spec["source"]))
             self.code = compile(source, "tests.py", mode, dont_inherit=True)
         self.names = set(looked_up_names([code for code in (*self.sides, self.code) if code is not None]))
 
@@ -112,11 +119,11 @@ class RefereeStep:
             got = candidate(*copy.deepcopy(given))
             return TestFailure() if is_same_value(got, wanted) else difference(got, wanted)
         if "want" in self.spec:
-            return self._example(known)
+            return self._example(known, referee)
         exec(self.code, known)  # type: ignore[arg-type]
         return TestFailure()
 
-    def _example(self, known: dict[str, Any]) -> TestFailure:
+    def _example(self, known: dict[str, Any], referee: RefereePeer) -> TestFailure:
         """One example of a doctest."""
         import doctest  # heavy, and rarely needed
 
@@ -132,7 +139,10 @@ class RefereeStep:
             got = exception_text(error) + "\n"
             # whoever wrote the example may have had the answer in a module of another name
             prefix, colon, rest = raises.partition(":")
-            raises = prefix.rpartition(".")[2] + colon + rest
+            name = prefix.rpartition(".")[2]
+            raises = name + colon + rest
+            # a class of the answer's own may have the name of a built-in one
+            referee.own_word |= is_twin(type(error)) and hasattr(builtins, name.strip())
             if flags & doctest.IGNORE_EXCEPTION_DETAIL:
                 is_expected = got.partition(":")[0] == raises.partition(":")[0].rpartition(".")[2]
             else:
@@ -236,13 +246,17 @@ class RefereeTests:
         self.entry_point: str = job["entry_point"]
         self.helpers: list[str] = job.get("helpers", [])
         """Functions that the answer was given, for what it is asked for."""
+        self.constants: dict[str, str] = job.get("constants", {})
+        """Literals that the answer was given a name for, as text."""
         looked_up = {name for step in self.steps for name in step.names}
-        wanted = {name for name in looked_up if not hasattr(builtins, name)} - RESERVED_TEST_NAMES
+        wanted = looked_up & wanted_names(tree for step in self.steps for tree in step.trees)
+        wanted = {name for name in wanted if not hasattr(builtins, name)} - RESERVED_TEST_NAMES
         self.names = sorted(wanted | ({self.entry_point} if self.entry_point else set()))
         """What the tests may want of an answer."""
         self.handed = {name for step in self.steps for name in step.handed}
         self.share_process = any(step.shares_process for step in self.steps)
         self.may_catch = may_catch("\n".join(str(value) for step in job["steps"] for value in step.values()))
+        self.asserting = asserting_functions(tree for step in self.steps for tree in step.trees)
         self.have_threads = not THREAD_NAMES.isdisjoint(looked_up)
         self.cpu_limit = cpu_limit(job["seconds"])
 
@@ -274,8 +288,12 @@ def judge(referee: RefereePeer, code: str, tests: RefereeTests, engine: MessageS
     handed = any(isinstance(found.get(name), RemoteObject) for name in tests.handed)
     shares_process = handed or tests.share_process
     constants = AnswerConstants(referee, known, found)
+    referee.asserting = tests.asserting
     # what prepares the tests counts for all that come after it
     prepared = StepTrace(crossed=True, own_word=False)
+    changed_constants = {
+        name for name, text in tests.constants.items() if name in found and says_otherwise(found[name], text)
+    }
     for number, step in enumerate(steps):
         constants.refresh()
         referee.crossed, referee.own_word = prepared
@@ -295,6 +313,7 @@ def judge(referee: RefereePeer, code: str, tests: RefereeTests, engine: MessageS
         crossed |= bool(referee.stopped)
         # which of its objects is which is the answer's word, too
         is_own_word = referee.own_word or referee.catches_assertions or bool(referee.stopped)
+        is_own_word |= not changed_constants.isdisjoint(step.names)
         trace = StepTrace(crossed, is_own_word or (step.compares_identity and referee.has_met_objects))
         if referee.lost:
             # nor does a test pass that swallowed the end of the answer together with its exceptions
@@ -316,6 +335,11 @@ def leave_to_others(engine: MessageSocket | None, is_failed: bool) -> None:
     if engine is not None and not is_failed:
         engine.send([{"beside": True}])
         os._exit(0)
+
+
+def says_otherwise(value: Any, text: str) -> bool:
+    """Whether an answer gave a name to something else than the literal that it was given."""
+    return isinstance(value, RemoteObject) or value != ast.literal_eval(text)
 
 
 def is_equal_or_says(referee: RefereePeer, left: Any, right_side: Callable[[], Any]) -> bool:

@@ -7,7 +7,7 @@ import sys
 import types
 import weakref
 
-from steelyard.verifiers.python.guest.objects import ObjectPeer, is_twin
+from steelyard.verifiers.python.guest.objects import FUNCTION_KINDS, ObjectPeer, is_twin
 from steelyard.verifiers.python.guest.sharing import IS_CHANGED, IS_KEPT, KeptContainers
 from steelyard.verifiers.python.guest.values import NARROWED_TYPES, ValueEncoder, snapshot, standard_module
 from steelyard.verifiers.python.guest.wire import (
@@ -45,7 +45,6 @@ WORDS_OF_ENDING = {
     "CancelledError": frozenset({"CancelledError", "cancel", "return_exceptions"}),
 }
 """Exceptions that end a loop or a task without failing it, and the words of tests that expect one."""
-FUNCTION_KINDS = frozenset({"builtin_function_or_method", "function", "type"})
 PLAIN_TYPES = (bool, bytes, complex, float, int, str, type(None))
 
 
@@ -85,6 +84,8 @@ class RefereePeer(ObjectPeer):
         """Whether the answer gave the tests a class of exceptions that their own failed assertions belong to."""
         self.caught: dict[int, str] = {}
         """Assertions of the tests that failed where the answer could catch that, by the number of what it had called."""
+        self.asserting: frozenset[str] = frozenset()
+        """Names of functions of the tests that assert something."""
         self._changes = 0
         self.give_up: Callable[[], None] = lambda: None
         """Ends the judging where only tests beside the answer can decide."""
@@ -219,6 +220,8 @@ class RefereePeer(ObjectPeer):
             except BaseException as error:
                 if is_failed_assertion(error):
                     self.caught[number] = exception_text(error)
+                # what the answer handed over may have ended it before it came to its assertion
+                self.own_word |= getattr(function, "__name__", "") in self.asserting
                 raise
             self.own_word |= self.caught.pop(number, None) is not None
             return value

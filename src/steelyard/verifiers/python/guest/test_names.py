@@ -48,6 +48,45 @@ def _bindings(waiting: list[Any]) -> Iterator[str]:
             waiting += ast.iter_child_nodes(node)
 
 
+def wanted_names(trees: Iterable[ast.AST]) -> set[str]:
+    """The names that tests may take from an answer, in the order of these parts.
+
+    Attributes and texts are not among them: the answer is told these names, and `Color.GREEN` may be what is expected of it.
+    """
+    modules, wanted = set(ANSWER_MODULE_NAMES), set()
+    used: dict[str, tuple[int, int]] = {}
+    imported: dict[str, tuple[int, int]] = {}
+    nodes = [(place, node) for place, tree in enumerate(trees) for node in ast.walk(tree)]
+    for place, node in nodes:
+        where = (place, getattr(node, "lineno", 0))
+        if isinstance(node, ast.Name):
+            used[node.id] = min(used.get(node.id, where), where)
+        elif isinstance(node, ast.Import):
+            modules |= {one.asname or one.name for one in node.names if one.name in ANSWER_MODULE_NAMES}
+        elif isinstance(node, ast.ImportFrom) and node.module in ANSWER_MODULE_NAMES:
+            wanted |= {one.name for one in node.names}
+        elif isinstance(node, ast.Module):
+            # what the tests import first is theirs
+            for part in node.body:
+                if isinstance(part, ast.Import | ast.ImportFrom):
+                    imported |= dict.fromkeys(bound_names([part]), (place, part.lineno))
+    for _, node in nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            wanted.add(node.attr)
+    return wanted | {name for name, where in used.items() if name not in imported or imported[name] > where}
+
+
+def asserting_functions(trees: Iterable[ast.AST]) -> frozenset[str]:
+    """The names of functions in tests that assert something, themselves or in a function in them."""
+    functions = (node for tree in trees for node in ast.walk(tree) if isinstance(node, _FUNCTIONS))
+    return frozenset(node.name for node in functions if any(map(_is_assertion, ast.walk(node))))
+
+
+def _is_assertion(node: ast.AST) -> bool:
+    called = node.func if isinstance(node, ast.Call) else None
+    return isinstance(node, ast.Assert) or (isinstance(called, ast.Attribute) and called.attr.startswith("assert"))
+
+
 def take_names(module: Any, names: Iterable[Any], scope: dict[str, Any]) -> None:
     """Do what `from answer import *` does, except to what the tests have given a name to before."""
     for name in names:
