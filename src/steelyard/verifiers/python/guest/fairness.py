@@ -50,6 +50,10 @@ __builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has 
 """The builtins of our functions, safe from temporary changes by an answer."""
 PLAIN_SCALAR_TYPES = (bool, int, float, complex, str, bytes, type(None))
 PLAIN_CONTAINER_TYPES = (list, tuple, set, frozenset, collections.deque, bytearray, range, array.array)
+PLAIN_MAPPING_TYPES = (
+    *(dict, collections.ChainMap, collections.Counter, collections.OrderedDict, collections.defaultdict),
+    types.SimpleNamespace,
+)
 PLAIN_LIBRARY_TYPES = (
     *(decimal.Decimal, fractions.Fraction, uuid.UUID, enum.Enum, pathlib.PurePath),
     *(datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo),
@@ -296,8 +300,8 @@ class ComparisonJudge:
         kind = type(value)
         if _is_among(kind, PLAIN_SCALAR_TYPES) or depth > MAX_PLAIN_DEPTH:
             return False
-        if kind is dict:
-            return any(self._is_answers(item, depth + 1) for pair in _some(value.items()) for item in pair)
+        if _is_among(kind, PLAIN_MAPPING_TYPES):
+            return any(self._is_answers(item, depth + 1) for pair in _pairs_in(value) for item in pair)
         if _is_among(kind, PLAIN_CONTAINER_TYPES):
             return any(self._is_answers(item, depth + 1) for item in _some(value))
         return id(kind) not in self._known_types and not self._is_of_library(kind)
@@ -307,8 +311,8 @@ class ComparisonJudge:
         kind = type(value)
         if _is_among(kind, PLAIN_SCALAR_TYPES) or depth > MAX_PLAIN_DEPTH:
             return False
-        if kind is dict:
-            return any(self._decides(item, depth + 1) for pair in _some(value.items()) for item in pair)
+        if _is_among(kind, PLAIN_MAPPING_TYPES):
+            return any(self._decides(item, depth + 1) for pair in _pairs_in(value) for item in pair)
         if _is_among(kind, PLAIN_CONTAINER_TYPES):
             return any(self._decides(item, depth + 1) for item in _some(value))
         owner = equality_owner(kind)
@@ -468,6 +472,11 @@ def has_library_order(kind: type) -> bool:
 
 _ancestors: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
 """The real method resolution order, independent of the metaclass."""
+
+
+def _pairs_in(value: Any) -> Iterable[tuple[Any, Any]]:
+    """Names or keys and what a mapping or a namespace holds for them."""
+    return _some((vars(value) if type(value) is types.SimpleNamespace else value).items())
 
 
 def _some(values: Iterable[Any]) -> list[Any]:
