@@ -6,7 +6,7 @@ import math
 import re
 import time
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
@@ -414,19 +414,23 @@ def is_token_limit(content: Any) -> bool:
 def _texts_at(content: Any, names: Sequence[str]) -> set[str]:
     """The texts, also in lists, under these keys of an error, however deep they are."""
     found: set[str] = set()
+    for name, item in _error_fields(content):
+        texts = item if isinstance(item, list) else [item]
+        if name in names and all(isinstance(text, str | int) for text in texts):
+            found.update(text for text in texts if isinstance(text, str) and text)
+    return found
+
+
+def _error_fields(content: Any) -> Iterator[tuple[str, Any]]:
+    """The keys of an error response with their values, however deep they are."""
     waiting = [content]
     while waiting:
         value = waiting.pop()
         if isinstance(value, list):
             waiting += value
         elif isinstance(value, dict):
-            for name, item in value.items():
-                texts = item if isinstance(item, list) else [item]
-                if name in names and all(isinstance(text, str | int) for text in texts):
-                    found.update(text for text in texts if isinstance(text, str) and text)
-                else:
-                    waiting.append(item)
-    return found
+            waiting += value.values()
+            yield from value.items()
 
 
 def provider_error(
@@ -488,20 +492,12 @@ def _error_words(content: Any) -> tuple[set[str], set[str], str]:
     codes: set[str] = set()
     keys: set[str] = set()
     messages = [content] if isinstance(content, str) else []
-    waiting = [content]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, list):
-            waiting += value
-        elif isinstance(value, dict):
-            for name, item in value.items():
-                keys.add(_snake_case(str(name)))
-                if name in ("code", "type", "status", "reason") and isinstance(item, str):
-                    codes.add(_snake_case(item))
-                elif isinstance(item, str) and name in ("message", "error", "detail", "msg", "raw"):
-                    messages.append(item)
-                else:
-                    waiting.append(item)
+    for name, item in _error_fields(content):
+        keys.add(_snake_case(str(name)))
+        if name in ("code", "type", "status", "reason") and isinstance(item, str):
+            codes.add(_snake_case(item))
+        elif isinstance(item, str) and name in ("message", "error", "detail", "msg", "raw"):
+            messages.append(item)
     return codes, keys, " ".join(messages)[:10_000]
 
 

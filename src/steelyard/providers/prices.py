@@ -96,27 +96,26 @@ BATCH_DISCOUNTS = dict.fromkeys(
 COMPACT_DATE = re.compile(r"(-|@)(20\d\d)(0[1-9]|1[0-2])([0-2]\d|3[01])$")
 
 
-class LongPromptRates(msgspec.Struct, frozen=True):
-    """US dollars per million tokens in prompts of more than this many tokens."""
+class TokenRates(msgspec.Struct, frozen=True, kw_only=True):
+    """US dollars per million tokens."""
+
+    input: float
+    output: float
+    cached: float | None = None
+    cache_write: float | None = None
+    cache_write_1h: float | None = None
+    reasoning: float | None = None
+
+
+class LongPromptRates(TokenRates, frozen=True, kw_only=True):
+    """The rates in prompts of more than this many tokens."""
 
     tokens: int
-    input: float
-    output: float
-    cached: float | None = None
-    cache_write: float | None = None
-    cache_write_1h: float | None = None
-    reasoning: float | None = None
 
 
-class Rates(msgspec.Struct, frozen=True):
-    """US dollars per million tokens, from a day on or at certain hours (UTC)."""
+class Rates(TokenRates, frozen=True, kw_only=True):
+    """The rates from a day on or at certain hours (UTC)."""
 
-    input: float
-    output: float
-    cached: float | None = None
-    cache_write: float | None = None
-    cache_write_1h: float | None = None
-    reasoning: float | None = None
     above: tuple[LongPromptRates, ...] = ()
     since: str = ""
     hours: tuple[str, str] | None = None

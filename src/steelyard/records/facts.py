@@ -8,7 +8,6 @@ from typing import Any, Literal, get_args
 from msgspec.structs import force_setattr
 
 from steelyard.records.base import (
-    MAX_NUMBER,
     Amount,
     AttemptIndex,
     AttemptNumber,
@@ -17,7 +16,7 @@ from steelyard.records.base import (
     SignedNumber,
     is_bounded,
 )
-from steelyard.records.messages import TOKEN_COUNT_FIELDS, Cost, ToolCall, Turn
+from steelyard.records.messages import Cost, ToolCall, Turn, drop_impossible_numbers
 
 FailureStage = Literal["ask", "verify", "judge"]
 """The step of ours that broke."""
@@ -108,19 +107,7 @@ class Answer(Record, frozen=True, kw_only=True):
     """What is odd about how it came: an unknown finish reason, a number that cannot be one."""
 
     def __post_init__(self) -> None:
-        """Drop impossible numbers from any source: the text beside them was paid for in any case."""
-        # most answers are sound, and each is made several times
-        counts = (self.input_tokens, self.output_tokens, self.cached_tokens, self.cache_write_tokens)
-        rest = (self.cache_write_1h_tokens, self.reasoning_tokens, self.latency, self.first_token)
-        for number in counts + rest:
-            if number is not None and not 0 <= number <= MAX_NUMBER:
-                break
-        else:
-            if self.cost is None or 0 <= self.cost.usd <= MAX_NUMBER:
-                return
-        for name in (*TOKEN_COUNT_FIELDS, "latency", "first_token"):
-            if getattr(self, name) is not None and not is_bounded(getattr(self, name)):
-                force_setattr(self, name, None)
+        drop_impossible_numbers(self)
         if self.cost is not None and not is_bounded(self.cost.usd):
             force_setattr(self, "cost", None)
 

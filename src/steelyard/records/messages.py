@@ -199,6 +199,21 @@ class ToolResult(Record, frozen=True, kw_only=True):
     """How long the call took; None if it was not measured."""
 
 
+def drop_impossible_numbers(said: Any) -> None:
+    """Drop the numbers of an answer or a turn that cannot be, from any source: the text beside them was paid for in any case."""
+    # most are sound, and each is made several times
+    counts = (said.input_tokens, said.output_tokens, said.cached_tokens, said.cache_write_tokens)
+    rest = (said.cache_write_1h_tokens, said.reasoning_tokens, said.latency, said.first_token)
+    for number in counts + rest:
+        if number is not None and not 0 <= number <= MAX_NUMBER:
+            break
+    else:
+        return
+    for name in (*TOKEN_COUNT_FIELDS, "latency", "first_token"):
+        if getattr(said, name) is not None and not is_bounded(getattr(said, name)):
+            force_setattr(said, name, None)
+
+
 class Turn(Record, frozen=True, kw_only=True):
     """One turn of a conversation: what a model or a simulated user said, and the results of its tool calls."""
 
@@ -232,18 +247,7 @@ class Turn(Record, frozen=True, kw_only=True):
     note: str = ""
 
     def __post_init__(self) -> None:
-        """Drop impossible numbers from any source."""
-        # most turns are sound, and each is made several times
-        counts = (self.input_tokens, self.output_tokens, self.cached_tokens, self.cache_write_tokens)
-        rest = (self.cache_write_1h_tokens, self.reasoning_tokens, self.latency, self.first_token)
-        for number in counts + rest:
-            if number is not None and not 0 <= number <= MAX_NUMBER:
-                break
-        else:
-            return
-        for name in (*TOKEN_COUNT_FIELDS, "latency", "first_token"):
-            if getattr(self, name) is not None and not is_bounded(getattr(self, name)):
-                force_setattr(self, name, None)
+        drop_impossible_numbers(self)
 
     @property
     def seconds(self) -> float | None:
