@@ -252,7 +252,8 @@ def shown_attempts(rows: Sequence[AttemptRow]) -> ShownAttempts:
         return ShownAttempts(tuple(sorted(rows, key=row_index)), failures, len(rows) - failures)
     failed = even_sample(rows, MAX_SHOWN_FAILURES, ("wrong", "missing"))
     room = max(MIN_SHOWN_PASSES, MAX_SMALL_RUN_ATTEMPTS - len(failed))
-    passed = even_sample(rows, room, ("correct",))
+    correct: tuple[AttemptOutcome, ...] = ("correct",)
+    passed = even_sample(rows, room, correct)
     return ShownAttempts(tuple(sorted((*failed, *passed), key=row_index)), len(failed), len(passed))
 
 
