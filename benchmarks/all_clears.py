@@ -37,6 +37,10 @@ def _of_three(always: float, never: float, sizes: tuple[int, int], chance: np.ra
     return np.where(kind < always, 1.0, np.where(kind < always + never, 0.0, chance.random(sizes)))
 
 
+def _all_alike(rate: float, sizes: tuple[int, int], _: np.random.Generator) -> Floats:
+    return np.full(sizes, rate)
+
+
 SUITES: dict[str, Callable[[tuple[int, int], np.random.Generator], Floats]] = {
     "settled": partial(_of_three, 0.35, 0.29),
     "mature": partial(_of_three, 0.6, 0.1),
@@ -45,10 +49,7 @@ SUITES: dict[str, Callable[[tuple[int, int], np.random.Generator], Floats]] = {
     "saturated": lambda sizes, chance: np.where(chance.random(sizes) < 0.85, 1.0, chance.beta(9, 1, sizes)),
     "weak": lambda sizes, chance: np.where(chance.random(sizes) < 0.5, 0.0, chance.beta(1, 3, sizes)),
     "a tenth at 0.5": lambda sizes, chance: np.where(chance.random(sizes) < 0.1, 0.5, 1.0),
-    **{
-        f"all at {rate:g}": lambda sizes, _, rate=rate: np.full(sizes, rate)
-        for rate in (1.0, 0.99, 0.97, 0.95, 0.9, 0.8, 0.5, 0.2)
-    },
+    **{f"all at {rate:g}": partial(_all_alike, rate) for rate in (1.0, 0.99, 0.97, 0.95, 0.9, 0.8, 0.5, 0.2)},
 }
 
 
@@ -61,7 +62,8 @@ def even(rates: Floats) -> Floats:
     taken_up_to = earlier + (cases - np.arange(cases)) * ordered
     place = np.minimum((taken_up_to < MARGIN * cases - 1e-15).sum(axis=1), cases - 1)
     taken = (MARGIN * cases - earlier[np.arange(len(rates)), place]) / (cases - place)
-    return rates - np.minimum(rates, taken[:, None])
+    after: Floats = rates - np.minimum(rates, taken[:, None])
+    return after
 
 
 def few(rates: Floats, parts: int) -> Floats:
@@ -77,7 +79,8 @@ def few(rates: Floats, parts: int) -> Floats:
 
 def proportional(rates: Floats) -> Floats:
     """The same share of every rate."""
-    return rates * (1 - np.minimum(1, MARGIN / np.maximum(rates.mean(axis=1), 1e-9)))[:, None]
+    after: Floats = rates * (1 - np.minimum(1, MARGIN / np.maximum(rates.mean(axis=1), 1e-9)))[:, None]
+    return after
 
 
 CHANGES: dict[str, Callable[[Floats], Floats]] = {
