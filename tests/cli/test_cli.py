@@ -258,7 +258,7 @@ def test_options_that_are_no_option_here_point_to_the_options_of_this_command(pl
     ran = steelyard(place, "list", "--base-url", "http://x")
     assert (ran.returncode, "did you mean" in ran.stderr) == (2, False)
     assert 'did you mean "--config"?' in steelyard(place, "list", "--confg", "x").stderr
-    assert "; see steelyard compare --help" in steelyard(place, "compare", "a", "b", "--model", "x").stderr
+    assert "; see steelyard list --help" in steelyard(place, "list", "--model", "x").stderr
 
 
 def test_quiet_prints_one_line_and_verbose_every_attempt(place: Path) -> None:

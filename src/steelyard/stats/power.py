@@ -31,8 +31,8 @@ GOLDEN_RATIO_CONJUGATE = (math.sqrt(5) - 1) / 2
 """Its multiples lie more evenly between whole numbers than those of any other number."""
 SCORE_GRID_STEPS = 1000
 """The step to which scores are rounded when noise is predicted."""
-SINGLE_ATTEMPT_PRIOR = 3.0
-"""The weight of the assumed slope of a variance where a side has one attempt, against one unit elsewhere; calibrated by simulation."""
+SLOPE_PRIOR = 1.5
+"""The least weight of the assumed slope of a variance, in units; see `_slope_prior`."""
 
 
 class CaseEvidence(NamedTuple):
@@ -85,7 +85,7 @@ class CaseEvidence(NamedTuple):
     @property
     def prior(self) -> float:
         """The weight of the assumption that variance grows by one unit with the drop."""
-        return SINGLE_ATTEMPT_PRIOR if self.unit == 1 else 1.0
+        return float(_slope_prior(self.baseline_attempts, self.current_attempts))
 
 
 class BaselineRate(NamedTuple):
@@ -201,14 +201,14 @@ def non_inferiority(
     Medicine 4, 213-226: the variance is the one that a drop of the margin would have. Each side's unbiased variance says
     how much the drop varies as it was seen; what a larger drop would add is the third moment over the variance, times
     what is missing to the margin. So rare failures of cases that nearly always pass count as in a score test of a
-    Poisson rate, and cases that vary evenly on both sides add nothing. One unit, what one attempt can move, is assumed
-    beside what was seen: where all attempts agree it is all there is. Calibrated in `benchmarks/decisions.py`.
+    Poisson rate, and cases that vary evenly on both sides add nothing. A few units, what one attempt can move, are
+    assumed beside what was seen (`_slope_prior`): where all attempts agree they are all there is. Calibrated in `benchmarks/all_clears.py`.
 
     >>> sides = zip([10, 9, 10, 4, 0, 7], [10, 7, 6, 5, 0, 5], strict=True)
     >>> known = [evidence(PairedCaseCounts(10, before, 10, after)) for before, after in sides]
     >>> found = non_inferiority(known, margin=0.05)
     >>> f"{found.drop:.6f} {found.error:.6f} {found.bound:.6f} {found.p:.6f}"
-    '0.116667 0.069597 0.229937 0.835017'
+    '0.116667 0.069597 0.232120 0.832336'
     """
     kinds = Counter(cases)
     size = kinds.total()
@@ -367,7 +367,7 @@ def all_clear_chance(cases: Sequence[BaselineRate], margin: float, attempts: int
     That is, how likely the bound of `non_inferiority` stays below the margin.
 
     >>> f"{all_clear_chance([baseline_rate(30, 15), baseline_rate(30, 30)] * 50, 0.05, 7, alpha=0.05):.4f}"
-    '0.9515'
+    '0.9510'
     """
     doubts = []
     for case, count in Counter(cases).items():
@@ -384,9 +384,20 @@ def all_clear_chance(cases: Sequence[BaselineRate], margin: float, attempts: int
 def _expected_doubt(rate: Any, variance: Any, before: Any, after: Any) -> tuple[Any, Any, Any, Any]:
     """The doubt about a case of this mean score and variance that did not change, by the attempts on both sides."""
     unit = (1 / before + 1 / after + abs(1 / before - 1 / after)) / 2
-    prior = 1 + (SINGLE_ATTEMPT_PRIOR - 1) * (unit == 1)
+    prior = _slope_prior(before, after)
     skew = variance * (2 * rate - 1) * (1 / (after * after) - 1 / (before * before))
     return variance * (1 / before + 1 / after), skew, prior * unit**2, prior * unit**3
+
+
+def _slope_prior(before: Any, after: Any) -> Any:
+    """How much is assumed beside what was seen, by the attempts on both sides.
+
+    Where one side has a single attempt, little is known of its variance. Where both have nearly as many, differences lie on a
+    coarse grid, and a test of few of them would otherwise spend more than its level; most so with two attempts or one on each.
+    Calibrated by `benchmarks/all_clears.py`.
+    """
+    fewer, more = (before + after - abs(before - after)) / 2, (before + after + abs(before - after)) / 2
+    return SLOPE_PRIOR * (1 + ((fewer == 1) | (2 * fewer > more)) + (more <= 2))
 
 
 def unlucky_alarms(sizes: Iterable[tuple[int, int]] | Mapping[tuple[int, int], int], *, alpha: float) -> float | None:
