@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # Many tests wait for a time limit, a server or a browser: three at a time keep two processors busy.
-WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 3 / 2 )))
+WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )))
 # Tests start hundreds of commands: without compiled modules on disk each of them would compile ours again.
 export PYTHONDONTWRITEBYTECODE :=
 

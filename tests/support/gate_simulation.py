@@ -180,7 +180,8 @@ def cleared_p(runs: Drawn, margin: float = MARGIN) -> Floats:
         spread = old * (1 - old) / (before - 1) + new * (1 - new) / (after - 1)
         skew = _third(new, after, old) - _third(old, before, new)
     unit = 1 / min(before, after)
-    prior = 3 if unit == 1 else 1
+    fewer, more = sorted((before, after))
+    prior = 1.5 * (1 + (fewer == 1 or 2 * fewer > more) + (more <= 2))
     variance = spread.sum(axis=1)
     slope = np.maximum(0, (skew.sum(axis=1) + prior * unit**3) / (variance + prior * unit**2))
     missing = margin * cases - (old - new).sum(axis=1)
