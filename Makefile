@@ -1,7 +1,7 @@
 # Each target sets up what it needs: a virtual environment in .venv with the pinned packages and steelyard itself.
 PYTHON ?= python3
 BIN := .venv/bin
-# Many tests wait for a time limit, a server or a browser: three at a time keep two processors busy.
+# Many tests wait for a time limit, a server or a browser: four at a time keep two processors busy.
 WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )))
 # Tests start hundreds of commands: without compiled modules on disk each of them would compile ours again.
 export PYTHONDONTWRITEBYTECODE :=
