@@ -73,6 +73,23 @@ def test_a_scanner_gets_one_result_for_each_suite_and_case_that_got_worse() -> N
     assert note["message"]["text"] == "main is thin"
 
 
+def test_every_format_says_what_would_decide_where_the_gate_cannot_tell() -> None:
+    thin = [
+        PairedCase(case=f"c{each}", baseline_attempts=30, baseline_passes=15, current_attempts=10, current_passes=5)
+        for each in range(6)
+    ]
+    found = decide({"weak": thin}, attempt_cost=0.01)
+    (further,) = [model.further for model in found.models]
+    assert further is not None
+    assert further.cost_usd is not None
+    needed = f"CANNOT TELL: {further.attempts:,} more attempts, about ${further.cost_usd:.2f}, would probably decide"
+    text, comment = (DECISION_FORMATS[name](found, []).splitlines()[0] for name in ("text", "markdown"))
+    assert (text, comment) == (needed, f"### {needed}")
+    assert needed in decision_junit(found, [])
+    assert needed in decision_sarif(found, [])
+    assert json.loads(DECISION_FORMATS["json"](found, []))["decision"]["models"][0]["further"]["attempts"] > 0
+
+
 def test_no_case_commands_a_terminal() -> None:
     for form in (*DECISION_FORMATS.values(), decision_junit, decision_sarif):
         assert INVISIBLE_CHARACTER_PATTERN.search(form(decision(), [HOSTILE]).replace("@\u200b", "@")) is None

@@ -230,12 +230,15 @@ def decision_markdown(decision: Decision, warnings: Sequence[str]) -> str:
 
 def _decision_headline(decision: Decision) -> str:
     """The verdict, and where it is open what would decide it."""
-    words = VERDICT_WORDS[decision.verdict]
-    if decision.verdict != CANNOT_TELL:
-        return words
-    if any(model.data_missing for model in decision.models):
+    return open_headline(decision.models) if decision.verdict == CANNOT_TELL else VERDICT_WORDS[decision.verdict]
+
+
+def open_headline(models: Sequence[ModelDecision]) -> str:
+    """That the gate cannot tell, and the attempts and dollars that would decide about these models."""
+    words = VERDICT_WORDS[CANNOT_TELL]
+    if any(model.data_missing for model in models):
         return f"{words}: too many attempts have no verdict"
-    needed = [model.further for model in decision.models if model.verdict == CANNOT_TELL]
+    needed = [model.further for model in models if model.verdict == CANNOT_TELL]
     known = [each for each in needed if each is not None]
     if not needed or len(known) < len(needed):
         return words

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import msgspec
 
 from steelyard.comparison.gate import CANNOT_TELL, REGRESSED, Decision, ModelDecision
-from steelyard.reports.comparison import VERDICT_WORDS, case_change, reasons
+from steelyard.reports.comparison import VERDICT_WORDS, case_change, open_headline, reasons
 from steelyard.reports.junit import junit_document, junit_text
 from steelyard.text import escaped_json, line
 
@@ -40,7 +40,8 @@ def decision_junit(decision: Decision, warnings: Sequence[str], gone: Sequence[s
                 said
             )
         elif model.suite == CANNOT_TELL:
-            ElementTree.SubElement(test, "skipped", message=junit_text(said.partition("\n")[0]))
+            why = f"{open_headline([model])}; {said.partition(chr(10))[0]}"
+            ElementTree.SubElement(test, "skipped", message=junit_text(why))
         for change in model.confirmed:
             test = ElementTree.SubElement(suite, "testcase", about, name=junit_text(change.case))
             if decision.rule.cases == "fail":
@@ -91,7 +92,7 @@ def _results(model: ModelDecision, decision: Decision) -> Iterator[dict[str, Any
     if model.suite == REGRESSED:
         yield _result(SUITE_RULE, "error", f"{name}: {first}", name)
     elif model.suite == CANNOT_TELL:
-        yield _result(OPEN_RULE, "note", f"{name}: {first}", name)
+        yield _result(OPEN_RULE, "note", f"{name}: {open_headline([model])}; {first}", name)
     level = "error" if decision.rule.cases == "fail" else "warning"
     for change in model.confirmed:
         yield _result(CASE_RULE, level, f"{name}: {case_change(change)}", f"{name}/{line(change.case)}")
