@@ -21,7 +21,14 @@ import pytest
 
 from steelyard.errors import InputError, VerifierError
 from steelyard.protocols import GuestModules, ProcessResult, ResourceLimits, Workspace
-from steelyard.sandbox.fair_clock import has_fair_clock, is_in_its_own_way, process_tree_pids, tree_usage
+from steelyard.sandbox import fair_clock
+from steelyard.sandbox.fair_clock import (
+    has_fair_clock,
+    is_in_its_own_way,
+    patience_seconds,
+    process_tree_pids,
+    tree_usage,
+)
 from steelyard.sandbox.levels import (
     ISOLATION_CLAIMS,
     ISOLATION_LEVEL_NAMES,
@@ -200,7 +207,13 @@ def test_code_that_sleeps_is_ended_on_a_busy_machine_too(sandbox: ZygoteSandbox)
 
 
 @fair
-def test_code_that_never_gets_a_processor_is_a_failure_of_ours() -> None:
+def test_code_that_gets_little_of_a_processor_has_a_minute_however_short_its_limit() -> None:
+    assert [patience_seconds(limit) for limit in (0.1, 1, 10, 20)] == [60, 60, 60, 120]
+
+
+@fair
+def test_code_that_never_gets_a_processor_is_a_failure_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fair_clock, "MIN_STARVED_SECONDS", 0.0)
     sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
     endless = [base_interpreter(), "-c", "while True: pass"]
     with busy_processor(24), pytest.raises(VerifierError, match="this machine was too busy"):

@@ -23,6 +23,8 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 PROC_READ_BYTES = 1 << 14
 MAX_STARVED_FACTOR = 6
 """How many times its wall limit something may take that waits for a processor; after that we have failed it."""
+MIN_STARVED_SECONDS = 60.0
+"""What it may take at least: a busy machine does not become quiet sooner because a limit is short."""
 
 
 _own_root: list[int] = []
@@ -37,6 +39,11 @@ def count_own_from(pid: int) -> None:
 def has_fair_clock() -> bool:
     """Whether this machine reports how long processes wait for a processor; where it does not, all time counts."""
     return Path("/proc/self/schedstat").exists()
+
+
+def patience_seconds(wall_seconds: float) -> float:
+    """How long to wait for something with this wall limit that waits for a processor itself."""
+    return max(MIN_STARVED_SECONDS, MAX_STARVED_FACTOR * wall_seconds)
 
 
 class FairClock:

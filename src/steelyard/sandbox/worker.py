@@ -27,7 +27,7 @@ from steelyard.errors import VerifierError
 from steelyard.protocols import ENDLESS_SECONDS, GuestHost, GuestModules, ProcessLimit, ProcessResult, ResourceLimits
 from steelyard.sandbox import kernel
 from steelyard.sandbox.control_group import ControlGroup, new_control_group
-from steelyard.sandbox.fair_clock import MAX_STARVED_FACTOR, FairClock
+from steelyard.sandbox.fair_clock import FairClock, patience_seconds
 from steelyard.sandbox.memory import process_tree_memory_bytes
 from steelyard.sandbox.process_room import CrowdWatch
 from steelyard.sandbox.syscall_filter import FilterOptions, syscall_filter
@@ -373,7 +373,7 @@ class SandboxWorker:
         if self._group is not None:
             self._group.set_limits(limits)
         # we look at the clock from outside; the zygote only knows when we must be gone
-        longest = MAX_STARVED_FACTOR * limits.wall_seconds + ZYGOTE_TIMEOUT_SECONDS
+        longest = patience_seconds(limits.wall_seconds) + ZYGOTE_TIMEOUT_SECONDS
         header["limits"] = limits._replace(wall_seconds=longest)
         try:
             async with asyncio.timeout(longest + ZYGOTE_TIMEOUT_SECONDS):
@@ -418,7 +418,7 @@ class SandboxWorker:
         left = limits.wall_seconds - clock.counted
         if left <= 0:
             self._exceeded = "time limit"
-        elif clock.elapsed > MAX_STARVED_FACTOR * limits.wall_seconds:
+        elif clock.elapsed > patience_seconds(limits.wall_seconds):
             self._starved = True
         elif (
             self._process is not None
