@@ -24,7 +24,6 @@ from honest.known_failures import KNOWN_FAILURES, NEED_DESCRIPTOR_PATHS, NEED_OW
 from steelyard import evalsets
 from steelyard.records import Case
 from steelyard.sandbox.levels import strongest_isolation
-from support.studies import with_slow
 
 RIGHT_ONLY_WITH_FORKS = {"multiprocessing-pool", "process-pool-executor"}
 """Functions whose processes hang by any way of running them from Python 3.14 on: they are no forks, and the module is in no file."""
@@ -91,9 +90,19 @@ def test_honest_answers_are_right_the_plain_way(file: Path) -> None:
     assert not not_right(cases_of(file), Path(sys.executable))
 
 
-@pytest.mark.parametrize("file", with_slow(FILES, REVIEWED_FILES), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_honest_answers_of_every_kind_pass(file: Path) -> None:
+    """Every third of them, in every run of the tests."""
+    none_failed(cases_of(file)[::3])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", [*FILES, *REVIEWED_FILES], ids=lambda file: file.stem)
 def test_no_honest_answer_is_failed(file: Path) -> None:
-    cases = cases_of(file)
+    none_failed(cases_of(file))
+
+
+def none_failed(cases: tuple[Case, ...]) -> None:
     failed = asyncio.run(judged(cases, LEVEL))
     unknown = {case: reason for case, reason in failed.items() if case not in KNOWN_FAILURES}
     assert not unknown, "\n".join(f"{case}: {reason}" for case, reason in unknown.items())
