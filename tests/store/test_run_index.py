@@ -23,6 +23,7 @@ from steelyard.store.run_index import (
     current_runs,
     steelyard_version,
 )
+from steelyard.viewer.run_list import RunCatalog
 
 SOME_TIME_AGO = time.time() - 3600
 
@@ -165,6 +166,71 @@ def test_a_question_has_a_run_once_whether_the_index_knows_it_or_not(root: Path,
         assert "is the same run as" in answer.warnings[0]
     finally:
         shutil.rmtree(root / twin)
+
+
+def edit_index(root: Path, name: str, cases: int) -> None:
+    """Let the index say that a run has so many cases."""
+    tool, runs = msgspec.msgpack.decode((root / RUN_INDEX_FILE).read_bytes())
+    for run in runs:
+        if run[0] == name:
+            done, eval_sets, _, models = msgspec.msgpack.decode(run[-1])
+            run[-1] = msgspec.msgpack.encode([done, eval_sets, cases, models])
+    (root / RUN_INDEX_FILE).write_bytes(msgspec.msgpack.encode([tool, runs]))
+
+
+def listed_cases(catalog: RunCatalog, name: str) -> int:
+    return next(run.cases for run in catalog.listed().runs if run.name == name)
+
+
+def test_the_viewer_lists_the_same_runs_with_an_index_and_without(root: Path) -> None:
+    indexed = RunCatalog(root).listed()
+    assert len(indexed.runs) == MIN_INDEXED_RUNS + 1
+    (root / RUN_INDEX_FILE).unlink()
+    catalog = RunCatalog(root)
+    while catalog.listed().pending:
+        pass
+    assert catalog.listed().runs == indexed.runs
+    # nothing changed, so nothing is laid out again; and the viewer writes nothing
+    assert catalog.listed() is catalog.listed()
+    assert not (root / RUN_INDEX_FILE).exists()
+
+
+def test_the_viewer_takes_from_the_index_only_what_the_folders_confirm(root: Path) -> None:
+    edit_index(root, "r007", 77)
+    edit_index(root, "r008", 78)
+    catalog = RunCatalog(root)
+    assert listed_cases(catalog, "r007") == 77
+    assert listed_cases(catalog, "r008") == 78
+    first = catalog.listed().version
+    path = root / "r007" / "run.json"
+    # as long as before, and edited in place
+    path.write_bytes(path.read_bytes().replace(b"2026", b"2028"))
+    assert catalog.listed().version != first
+    for seen in (catalog, RunCatalog(root)):
+        assert seen.listed().runs[0].started_at.startswith("2028")
+        assert listed_cases(seen, "r007") == 0
+        assert listed_cases(seen, "r008") == 78
+
+
+def test_the_viewer_sees_that_an_indexed_run_is_written_again(root: Path) -> None:
+    catalog = RunCatalog(root)
+    states = [{run.state for run in catalog.listed().runs}]
+    with Journal(root / "r007"):
+        states += [{run.state for run in seen.listed().runs} for seen in (catalog, RunCatalog(root))]
+    states.append({run.state for run in catalog.listed().runs})
+    assert states == [{"stopped"}, {"stopped", "growing"}, {"stopped", "growing"}, {"stopped"}]
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xc1", msgspec.msgpack.encode([True, [], 1]), b"\x91" * 100_000])
+def test_figures_of_the_index_that_cannot_be_read_are_read_from_the_folder(root: Path, damage: bytes) -> None:
+    expected = RunCatalog(root).listed().runs
+    tool, runs = msgspec.msgpack.decode((root / RUN_INDEX_FILE).read_bytes())
+    runs[7][-1] = damage
+    (root / RUN_INDEX_FILE).write_bytes(msgspec.msgpack.encode([tool, runs]))
+    catalog = RunCatalog(root)
+    while catalog.listed().pending:
+        pass
+    assert catalog.listed().runs == expected
 
 
 def test_few_runs_have_no_index(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from steelyard.stats.intervals import Interval, independent_difference_interval,
 from steelyard.stats.passk import pass_at_k, pass_hat_k
 
 
-class Estimate(Record, frozen=True, kw_only=True):
+class Estimate(Record, frozen=True, kw_only=True, gc=False):
     """A number with its 95% interval and what it rests on."""
 
     value: float | None

@@ -25,7 +25,7 @@ from steelyard.records import Case, Record, RunInfo
 from steelyard.stats.passk import pass_at_k
 
 
-class ModelHeadline(Record, frozen=True, kw_only=True):
+class ModelHeadline(Record, frozen=True, kw_only=True, gc=False):
     """What a list of runs says of one model (under one tier)."""
 
     model: str
@@ -49,6 +49,28 @@ class RunHeadlines(Record, frozen=True, kw_only=True):
     """A fingerprint of the files that this was made of."""
     cases: int
     models: tuple[ModelHeadline, ...] = ()
+
+
+class ListedFigures(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
+    """What the viewer's list shows of a run that nobody is writing."""
+
+    is_done: bool
+    """Whether its last session finished."""
+    eval_sets: tuple[str, ...]
+    """The names of the files that its cases came from."""
+    cases: int
+    models: tuple[ModelHeadline, ...]
+
+
+_figures_decoder = msgspec.msgpack.Decoder(ListedFigures)
+
+
+def unpacked_figures(content: bytes) -> ListedFigures | None:
+    """The figures of an index of runs; None if there are none."""
+    try:
+        return _figures_decoder.decode(content)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def headlines(info: RunInfo, cases: Sequence[Case], table: AttemptTable) -> tuple[ModelHeadline, ...]:

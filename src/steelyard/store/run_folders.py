@@ -7,7 +7,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Container
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO, NamedTuple
 
 import msgspec
@@ -218,6 +218,28 @@ def run_folder_snapshot(folder: Path) -> RunFolderSnapshot:
         return RunFolderSnapshot(tuple(files), tuple(links), not names, is_locked(opened))
     finally:
         os.close(opened)
+
+
+def is_quiet(folder: str) -> bool:
+    """Whether a folder can be read and nobody is writing a run there."""
+    try:
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        return not is_locked(opened)
+    finally:
+        os.close(opened)
+
+
+def is_done(stored: StoredRun, info: RunInfo, *, has_figures: bool) -> bool:
+    """Whether the last session of a run finished; `has_figures` says that it left figures of the present state."""
+    return info.ended_at is not None and (has_figures or stored.last_timestamp() <= info.ended_at)
+
+
+def eval_set_files(info: RunInfo) -> tuple[str, ...]:
+    """The names of the files that the cases of a run came from."""
+    return tuple(PurePath(file.path).name for file in info.eval_sets)
 
 
 def run_fingerprint(stored: StoredRun, shape: int) -> str:

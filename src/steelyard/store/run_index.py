@@ -12,7 +12,7 @@ import stat
 import struct
 import sys
 import time
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -49,6 +49,17 @@ _FILE_STATE = struct.Struct("<QQQ")
 """The inode of a file, its size and when it changed; the size of a folder says nothing, and is 0."""
 
 
+class FolderState(NamedTuple):
+    """How a run folder looks from outside."""
+
+    name: str
+    """Of the folder."""
+    files: tuple[str, ...]
+    """The names of its files."""
+    states: bytes
+    """How the folder and then each file looked."""
+
+
 class IndexedRun(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
     """A run as it was when its folder looked like this."""
 
@@ -66,24 +77,32 @@ class IndexedRun(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_
     """Its row in the table of runs, as JSON; without its folder."""
     lines: RunLines | None
     """What lists print of it; None until a list has asked."""
+    figures: bytes
+    """What the viewer's list shows of it, packed; empty until a list has asked."""
 
-    def is_current(self, root: str, files: Container[str] | None = None) -> bool:
-        """Whether the folder, and its files or those of these names, still look like that; no file is opened."""
-        place = f"{root}/{self.name}"
-        lstat = os.lstat
-        try:
-            (inode, _, changed), *states = _FILE_STATE.iter_unpack(self.states)
-            now = lstat(place)
-            if now.st_mtime_ns != changed or now.st_ino != inode or len(states) != len(self.files):
-                return False
-            for name, (inode, size, changed) in zip(self.files, states, strict=True):
-                if files is None or name in files:
-                    now = lstat(f"{place}/{name}")
-                    if now.st_mtime_ns != changed or now.st_size != size or now.st_ino != inode:
-                        return False
-        except (OSError, ValueError, struct.error):
+    @property
+    def looks(self) -> FolderState:
+        """How its folder looked."""
+        return FolderState(self.name, self.files, self.states)
+
+
+def is_current(run: FolderState | IndexedRun, root: str, files: Container[str] | None = None) -> bool:
+    """Whether the folder of a run, and its files or those of these names, still look like that; no file is opened."""
+    place = f"{root}/{run.name}"
+    lstat = os.lstat
+    try:
+        (inode, _, changed), *states = _FILE_STATE.iter_unpack(run.states)
+        now = lstat(place)
+        if now.st_mtime_ns != changed or now.st_ino != inode or len(states) != len(run.files):
             return False
-        return True
+        for name, (inode, size, changed) in zip(run.files, states, strict=True):
+            if files is None or name in files:
+                now = lstat(f"{place}/{name}")
+                if now.st_mtime_ns != changed or now.st_size != size or now.st_ino != inode:
+                    return False
+    except (OSError, ValueError, struct.error):
+        return False
+    return True
 
 
 class RunIndexFile(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -110,15 +129,7 @@ def steelyard_version() -> str:
     return version("steelyard")
 
 
-class RunState(NamedTuple):
-    """How a run folder looks from outside."""
-
-    name: str
-    files: tuple[str, ...]
-    states: bytes
-
-
-def run_state(folder: Path) -> RunState | None:
+def run_state(folder: Path) -> FolderState | None:
     """How a run folder looks, to be taken before it is read; None if it may not be indexed."""
     try:
         outside = os.lstat(folder)
@@ -135,7 +146,7 @@ def run_state(folder: Path) -> RunState | None:
         return None
     states = [_FILE_STATE.pack(outside.st_ino, 0, outside.st_mtime_ns)]
     states += [_FILE_STATE.pack(state.st_ino, state.st_size, state.st_mtime_ns) for state in files]
-    return RunState(folder.name, tuple(names), b"".join(states))
+    return FolderState(folder.name, tuple(names), b"".join(states))
 
 
 def run_row(info: RunInfo) -> bytes:
@@ -156,10 +167,10 @@ def run_row(info: RunInfo) -> bytes:
     return msgspec.json.encode(row)
 
 
-def indexed_run(state: RunState, info: RunInfo, lines: RunLines | None = None) -> IndexedRun:
+def indexed_run(state: FolderState, info: RunInfo, lines: RunLines | None = None, figures: bytes = b"") -> IndexedRun:
     """The entry of a run that was read after its folder looked like this."""
     parts = tuple(part.id for part in info.merged)
-    return IndexedRun(*state, info.id, info.started_at, parts, run_row(info), lines)
+    return IndexedRun(*state, info.id, info.started_at, parts, run_row(info), lines, figures)
 
 
 def current_runs(root: Path, files: Container[str] | None = None) -> dict[str, IndexedRun]:
@@ -167,19 +178,23 @@ def current_runs(root: Path, files: Container[str] | None = None) -> dict[str, I
 
     With names of `files`, changes within others do not matter.
     """
+    place = str(root)
+    return {run.name: run for run in indexed_runs(root) if is_current(run, place, files)}
+
+
+def indexed_runs(root: Path) -> Iterator[IndexedRun]:
+    """The runs of the index, whether their folders have changed or not."""
     try:
         # anybody may have put it there: a pipe would never end, and a link may lead anywhere
         opened = os.open(root / RUN_INDEX_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(opened, "rb") as file:
             if not stat.S_ISREG(os.fstat(opened).st_mode):
-                return {}
+                return
             index = _decoder.decode(file.read(MAX_RUN_INDEX_BYTES))
     except (OSError, *DECODE_ERRORS):
-        return {}
-    if index.tool != steelyard_version():
-        return {}
-    place = str(root)
-    return {run.name: run for run in index.runs if "/" not in run.name and run.is_current(place, files)}
+        return
+    if index.tool == steelyard_version():
+        yield from (run for run in index.runs if "/" not in run.name)
 
 
 def write_run_index(root: Path, runs: Iterable[IndexedRun], known: Mapping[str, IndexedRun]) -> None:

@@ -22,7 +22,7 @@ from steelyard.reports.figures import model_label
 from steelyard.text import escaped_json
 from steelyard.viewer import api_records, openapi
 from steelyard.viewer.query_params import MAX_QUERY_VALUE_CHARACTERS, QueryParameters, ViewerRequestError
-from steelyard.viewer.run_cache import RunCache, eval_sets
+from steelyard.viewer.run_cache import RunCache
 from steelyard.viewer.run_list import RUN_STATES, ListedRun
 from steelyard.viewer.run_view import AttemptRow, RunView
 
@@ -85,7 +85,7 @@ def runs(run_cache: RunCache, asked: QueryParameters) -> Response:
         one
         for one in run_cache.listing().runs
         if (not model or model in [model_label(each.model, each.tier) for each in one.models])
-        and (not eval_set or eval_set in eval_sets(one))
+        and (not eval_set or eval_set in one.eval_sets)
         and (not state or one.state == state)
     ]
     started, _, name = asked.text("cursor").partition("|")
@@ -128,14 +128,14 @@ def run(run_cache: RunCache, name: str) -> Response:
 
 
 def _entry(run: ListedRun) -> api_records.RunEntry:
-    whole = " + ".join(eval_sets(run))
+    whole = " + ".join(run.eval_sets)
     return api_records.RunEntry(
         run_id=run.name,
         model_id=", ".join(model_label(one.model, one.tier) for one in run.models),
         timestamp_utc=run.started_at,
         state=run.state,
         problem=run.problem,
-        eval_sets=eval_sets(run),
+        eval_sets=run.eval_sets,
         cases=run.cases,
         models=tuple(map(_figures, run.models)),
         suite_stats=tuple(

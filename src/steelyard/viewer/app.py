@@ -309,7 +309,7 @@ def _pulse(run_cache: RunCache, name: str) -> Response:
 
 
 def _pulse_of_all(run_cache: RunCache) -> Response:
-    listing = run_cache.listing()
+    listing = run_cache.recent_listing()
     growing = sum(run.state == "growing" for run in listing.runs)
     headline = f"{counted(len(listing.runs), 'run')}, {growing:,} growing"
     is_growing = bool(growing or listing.pending)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from steelyard.analysis.headlines import ModelHeadline
@@ -63,6 +63,8 @@ class SingleFlightCache(Generic[Value]):
 MAX_ANALYSED_JOURNAL_BYTES = 64 << 20
 """Bytes of the journals of a run whose tiers are analysed on a page: the analysis holds their texts in memory."""
 
+LISTING_PAUSE_FACTOR = 10
+"""How many times as long as it took to list all runs they are not listed again for a page that is merely open."""
 SUMMARY_PAUSE_FACTOR = 10
 """How many times as long as it took to add up a growing run it is not added up again."""
 
@@ -72,6 +74,18 @@ class EarlierRun(NamedTuple):
 
     run: ListedRun
     headline: ModelHeadline
+
+
+class RunsOverview(NamedTuple):
+    """What all runs of a list have in common."""
+
+    histories: Mapping[tuple[tuple[str, ...], str], Sequence[EarlierRun]]
+    """All finished runs by eval sets and model, oldest first: an unfinished one covers only some cases, so comparing it would be misleading."""
+    earlier: Mapping[tuple[str, str], EarlierRun]
+    """By run and model the run before it in its history, if there is one."""
+    models: tuple[str, ...]
+    eval_sets: tuple[str, ...]
+    states: tuple[str, ...]
 
 
 class RunViewSide(NamedTuple):
@@ -93,6 +107,13 @@ class _TimedSummary(NamedTuple):
     until: float
 
 
+class _TimedListing(NamedTuple):
+    """A list of runs, and until when it will do for those who only want to know whether something has changed."""
+
+    listing: RunListing
+    until: float
+
+
 class RunCache:
     """All that requests share; safe to be used by several threads."""
 
@@ -101,6 +122,8 @@ class RunCache:
         self._clock = clock
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Event] = {}
+        self._recent: _TimedListing | None = None
+        self._overviews: SingleFlightCache[RunsOverview] = SingleFlightCache(1)
         self._summaries: dict[str, _TimedSummary] = {}
         self._tables: SingleFlightCache[CaseMatrix] = SingleFlightCache(4)
         self._searches: SingleFlightCache[frozenset[int]] = SingleFlightCache(32)
@@ -110,7 +133,27 @@ class RunCache:
 
     def listing(self) -> RunListing:
         """All runs, the newest first."""
-        return self._library.listed()
+        began = self._clock()
+        listing = self._library.listed()
+        ended = self._clock()
+        with self._lock:
+            self._recent = _TimedListing(listing, ended + LISTING_PAUSE_FACTOR * (ended - began))
+        return listing
+
+    def recent_listing(self) -> RunListing:
+        """The same, or as they were a little while ago, where listing them takes its time."""
+        with self._lock:
+            recent = self._recent
+        return recent.listing if recent is not None and self._clock() < recent.until else self.listing()
+
+    def overview(self, listing: RunListing) -> RunsOverview:
+        """What all runs of a list have in common."""
+
+        def work_out() -> RunsOverview:
+            with garbage_collection_paused():
+                return runs_overview(listing.runs)
+
+        return self._overviews.get(listing.version, work_out)
 
     def run(self, name: str) -> RunView:
         """The run of this name as it is now."""
@@ -236,20 +279,22 @@ def displayed_path(folder: Path) -> str:
         return str(folder)
 
 
-def eval_sets(listed: ListedRun) -> tuple[str, ...]:
-    """The names of the files that the cases of a run came from."""
-    return tuple(PurePath(file.path).name for file in listed.info.eval_sets) if listed.info else ()
-
-
-def run_histories(runs: Sequence[ListedRun]) -> dict[tuple[tuple[str, ...], str], list[EarlierRun]]:
-    """All finished runs by eval set and model, oldest first; `runs` are newest first.
-
-    An unfinished run covers only some cases, so comparing it would be misleading.
-    """
-    found: dict[tuple[tuple[str, ...], str], list[EarlierRun]] = {}
+def runs_overview(runs: Sequence[ListedRun]) -> RunsOverview:
+    """What all runs of a list have in common; `runs` are newest first."""
+    histories: dict[tuple[tuple[str, ...], str], list[EarlierRun]] = {}
+    earlier: dict[tuple[str, str], EarlierRun] = {}
+    models: set[str] = set()
     for run in reversed(runs):
+        is_comparable = run.state == "done" and run.eval_sets
         for headline in run.models:
-            if run.state == "done" and eval_sets(run) and headline.pass_at_1 is not None:
-                key = eval_sets(run), model_label(headline.model, headline.tier)
-                found.setdefault(key, []).append(EarlierRun(run, headline))
-    return found
+            name = model_label(headline.model, headline.tier)
+            models.add(name)
+            if is_comparable and headline.pass_at_1 is not None:
+                history = histories.setdefault((run.eval_sets, name), [])
+                if history and history[-1].run is not run:
+                    earlier.setdefault((run.name, name), history[-1])
+                history.append(EarlierRun(run, headline))
+    eval_sets = {name for names in {run.eval_sets for run in runs} for name in names}
+    return RunsOverview(
+        histories, earlier, tuple(sorted(models)), tuple(sorted(eval_sets)), tuple(sorted({run.state for run in runs}))
+    )

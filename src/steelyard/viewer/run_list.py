@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import os
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
-from msgspec.structs import replace
 
-from steelyard.analysis.headlines import ATTEMPT_TABLE_VERSION, ModelHeadline, RunHeadlines, headlines
+from steelyard.analysis.headlines import (
+    ATTEMPT_TABLE_VERSION,
+    ModelHeadline,
+    RunHeadlines,
+    headlines,
+    unpacked_figures,
+)
 from steelyard.errors import InputError, SteelyardError
-from steelyard.records import Case, RunInfo
+from steelyard.records import Case
 from steelyard.store.journal import DECODE_ERRORS
 from steelyard.store.run_folders import (
     HEADLINE_FILE,
     RunFolderSnapshot,
     UntrustedRun,
+    eval_set_files,
+    is_done,
+    is_quiet,
     run_folder_snapshot,
     run_size_fingerprint,
 )
+from steelyard.store.run_index import FolderState, indexed_runs, is_current, run_state
 from steelyard.text import short_quote
 from steelyard.viewer.run_view import IncrementalRunReader, RunView, garbage_collection_paused, version
 
@@ -41,8 +51,6 @@ RUN_OVERHEAD_BYTES = 64 << 10
 """The fixed cost of a run, counted as bytes of its journal."""
 SMALL_GROWING_RUN_BYTES, RECOUNT_GROWTH_FACTOR = 1 << 20, 1.05
 """The figures of a growing run with more bytes are computed again when it is this many times as large."""
-LONG_RUN_INFO_BYTES = 64 << 10
-"""Bytes of a run.json from which on a list does not keep all of it."""
 
 _headlines_decoder = msgspec.json.Decoder(RunHeadlines)
 
@@ -57,8 +65,10 @@ class ListedRun(NamedTuple):
 
     name: str
     """The name of the folder: what the run is called in addresses."""
-    info: RunInfo | None
-    """None where run.json cannot be read; without the longest parts where it is long."""
+    id: str
+    """Empty where run.json cannot be read."""
+    eval_sets: tuple[str, ...]
+    """The names of the files that its cases came from."""
     models: tuple[ModelHeadline, ...]
     """One per model and tier; empty until they are computed, and for a broken run."""
     state: RunState
@@ -92,24 +102,33 @@ class RunCatalog:
         self._open: OrderedDict[str, RunView] = OrderedDict()
         self._opening: dict[str, threading.Lock] = {}
         self._lock = threading.RLock()
+        self._last: RunListing | None = None
+        self._last_runs: list[ListedRun] = []
 
     def listed(self) -> RunListing:
         """All runs with their headline figures; never raises on account of what the folder holds."""
         with self._lock:
             try:
-                folders = self._folders()
+                names = self._names()
             except OSError as error:
                 return RunListing((), "", problem=f"{self.root}: cannot be read: {error.strerror}")
-            looked = ((folder.name, self._look(folder)) for folder in folders)
-            self._known = {name: known for name, known in looked if known is not None}
-            self._work_out(JOURNAL_BYTES_PER_LISTING)
-            found = [known.listed for known in self._known.values()]
-            found.sort(key=lambda run: (run.started_at, run.name), reverse=True)
-            state = hash(
-                tuple((name, known.snapshot, *known.listed[2:5]) for name, known in sorted(self._known.items()))
-            )
-            pending = sum(known.is_behind and not known.listed.models for known in self._known.values())
-            return RunListing(tuple(_with_duplicates_noted(found)), f"{state & (1 << 64) - 1:016x}", pending)
+            with garbage_collection_paused():
+                looked = self._looked(names)
+                self._known = {name: known for name, known in looked if known is not None}
+                self._work_out(JOURNAL_BYTES_PER_LISTING)
+                found = [known.listed for known in self._known.values()]
+                pending = sum(known.is_behind and not known.listed.models for known in self._known.values())
+                return self._listing(found, pending)
+
+    def _listing(self, found: list[ListedRun], pending: int) -> RunListing:
+        """The list of these runs: the last one as long as nothing in it has changed."""
+        last = self._last
+        if last is None or pending != last.pending or found != self._last_runs:
+            self._last_runs = found
+            newest = sorted(found, key=lambda run: (run.started_at, run.name), reverse=True)
+            last = RunListing(tuple(_with_duplicates_noted(newest)), secrets.token_hex(8), pending)
+            self._last = last
+        return last
 
     def open(self, run_id: str) -> RunView:
         """The run of this name as it is now; raises an InputError where no run has this name or it cannot be read."""
@@ -158,45 +177,58 @@ class RunCatalog:
             pass
         raise InputError(f"no run {short_quote(name)} here; the list of runs shows what there is")
 
-    def _folders(self) -> list[Path]:
-        """The folders that may hold runs, links to folders included."""
+    def _names(self) -> list[str]:
+        """The names of folders that may hold runs, links to folders included."""
         if self._is_run:
-            return [self.root]
+            return [self.root.name]
         with os.scandir(self.root) as inside:
-            return [self.root / entry.name for entry in inside if not entry.name.startswith(".") and _is_folder(entry)]
+            return [entry.name for entry in inside if not entry.name.startswith(".") and _is_folder(entry)]
 
     @property
     def _is_run(self) -> bool:
         return (self.root / "run.json").is_file()
 
+    def _looked(self, names: Iterable[str]) -> Iterator[tuple[str, _CatalogEntry | None]]:
+        """What is known of each folder as it is now; None of one that has nothing to do with runs."""
+        folder = self.root.parent if self._is_run else self.root
+        place = str(folder)
+        # the first list takes from the index what it can
+        known = self._known if self._known or self._is_run else _indexed_entries(folder)
+        for name in names:
+            before = known.get(name)
+            looks = before.looks if before else None
+            if looks is not None and is_current(looks, place) and is_quiet(f"{place}/{name}"):
+                yield name, before
+            else:
+                yield name, self._look(folder / name)
+
     def _look(self, folder: Path) -> _CatalogEntry | None:
-        """What is known of a folder as it is now; None if it has nothing to do with runs."""
+        """What a folder holds, by reading it if it is not as before."""
         try:
-            snapshot = run_folder_snapshot(folder)
+            looks, snapshot = run_state(folder), run_folder_snapshot(folder)
             before = self._known.get(folder.name)
-            if before is not None and before.snapshot == snapshot:
-                return before
             if not snapshot.files and not snapshot.links and not snapshot.is_empty:
                 return None
-            return _CatalogEntry(folder, snapshot, before)
+            is_same = before is not None and before.snapshot == snapshot
+            entry = before if before is not None and is_same else _ReadEntry(folder, snapshot, before)
+            entry.looks = None if snapshot.is_locked or entry.is_behind else looks
+            return entry
         except FileNotFoundError:
             # it went away while we looked
             return None
         except OSError as error:
             why = "a link, and links are not followed" if folder.is_symlink() else f"cannot be read: {error.strerror}"
-            return _CatalogEntry(
-                folder, RunFolderSnapshot((), (), is_empty=False, is_locked=False), None, f"{folder.name}: {why}"
-            )
+            return _CatalogEntry(_unread(folder.name, f"{folder.name}: {why}"))
 
     def _work_out(self, most: int) -> None:
         """Continue with the figures that are not cached on disk, the newest runs first."""
-        behind = [known for known in self._known.values() if known.is_behind]
+        behind = [known for known in self._known.values() if known.is_behind and isinstance(known, _ReadEntry)]
         for known in sorted(behind, key=lambda known: known.listed.started_at, reverse=True):
             if most <= 0:
                 break
             most -= known.get_on(most, self._opened(known)) + RUN_OVERHEAD_BYTES
 
-    def _opened(self, known: _CatalogEntry) -> RunView | None:
+    def _opened(self, known: _ReadEntry) -> RunView | None:
         """The run as it is open in the cache, so that it is not read twice."""
         name = known.listed.name
         opened = self._open.get(name)
@@ -220,41 +252,66 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 class _CatalogEntry:
-    """The known figures of a folder in this state, and those still to be computed."""
+    """What is known of a folder in this state."""
+
+    __slots__ = ("is_behind", "listed", "looks", "snapshot")
 
     def __init__(
-        self, folder: Path, snapshot: RunFolderSnapshot, before: _CatalogEntry | None, problem: str = ""
+        self, listed: ListedRun, looks: FolderState | None = None, snapshot: RunFolderSnapshot | None = None
     ) -> None:
+        self.listed = listed
+        self.looks = looks
+        """How the folder looks while nobody writes the run; None if only a snapshot tells whether something has changed."""
         self.snapshot = snapshot
-        self.listed = ListedRun(folder.name, None, (), "broken", problem, 0, "")
+        """None if the folder was not looked into."""
         self.is_behind = False
         """Whether the figures are not those of its present state."""
+
+
+def _indexed_entries(root: Path) -> dict[str, _CatalogEntry]:
+    """What the index says of runs, whether their folders have changed since or not."""
+    known = {}
+    for run in indexed_runs(root):
+        figures = unpacked_figures(run.figures)
+        if figures is not None:
+            state: RunState = "done" if figures.is_done else "stopped"
+            eval_sets, models, cases = figures.eval_sets, figures.models, figures.cases
+            listed = ListedRun(run.name, run.id, eval_sets, models, state, "", cases, run.started_at)
+            known[run.name] = _CatalogEntry(listed, run.looks)
+    return known
+
+
+class _ReadEntry(_CatalogEntry):
+    """The known figures of a folder that was read, and those still to be computed."""
+
+    def __init__(self, folder: Path, snapshot: RunFolderSnapshot, before: _CatalogEntry | None) -> None:
+        super().__init__(_unread(folder.name), snapshot=snapshot)
+        self.snapshot: RunFolderSnapshot = snapshot
         self._stored = UntrustedRun(folder)
-        self._reading: IncrementalRunReader | None = before._reading if before else None
-        self._counted: int = before._counted if before else 0
-        if not problem:
-            self._describe(before)
+        read = before if isinstance(before, _ReadEntry) else None
+        self._reading: IncrementalRunReader | None = read._reading if read else None
+        self._counted: int = read._counted if read else 0
+        self._describe(before)
 
     def _describe(self, before: _CatalogEntry | None) -> None:
         """Take what is written down."""
-        folder, described = self._stored.folder, self.snapshot.file("run.json")
-        if described is None:
+        folder = self._stored.folder
+        if self.snapshot.file("run.json") is None:
             what = "an empty folder" if self.snapshot.is_empty else "no run.json"
             self._fail(f"{folder.name}: not a run ({what})")
             return
         try:
             info, written = self._stored.described()
-            self.listed = self.listed._replace(info=info, started_at=info.started_at)
+            self.listed = self.listed._replace(id=info.id, eval_sets=eval_set_files(info), started_at=info.started_at)
             kept = self._kept(written)
-            is_done = info.ended_at is not None and (kept is not None or self._stored.last_timestamp() <= info.ended_at)
+            has_ended = is_done(self._stored, info, has_figures=kept is not None)
         except SteelyardError as error:
             self._fail(str(error))
             return
         self.listed = self.listed._replace(
-            info=_abridged_info(info) if described.size > LONG_RUN_INFO_BYTES else info,
             # what is a little old will do as long as it changes all the time
             models=kept.models if kept else before.listed.models if before and self.snapshot.is_locked else (),
-            state="growing" if self.snapshot.is_locked else "done" if is_done else "stopped",
+            state="growing" if self.snapshot.is_locked else "done" if has_ended else "stopped",
             cases=kept.cases if kept else before.listed.cases if before else 0,
         )
         self.is_behind = kept is None
@@ -313,21 +370,15 @@ class _CatalogEntry:
         self.listed = self.listed._replace(models=(), state="broken", problem=problem)
 
 
-def _abridged_info(info: RunInfo) -> RunInfo:
-    """A description without its longest parts, which a list has no use for."""
-    experiment = info.experiment
-    if experiment is not None:
-        tiers = tuple(replace(tier, files={}, environment={}, system="", prompt="") for tier in experiment.tiers)
-        experiment = replace(experiment, tiers=tiers)
-    panel = replace(info.panel, rubric={}) if info.panel else None
-    longest: dict[str, Any] = {"parameters": {}, "system": "", "more": {}, "rules": (), "shard": None, "merged": ()}
-    return replace(info, experiment=experiment, panel=panel, **longest)
+def _unread(name: str, problem: str = "") -> ListedRun:
+    """What is listed of a folder before it is read, or if it cannot be."""
+    return ListedRun(name, "", (), (), "broken", problem, 0, "")
 
 
 def _with_duplicates_noted(runs: Iterable[ListedRun]) -> Iterator[ListedRun]:
     """The runs in their order, with a note about those that are in two folders."""
     known: dict[str, str] = {}
     for run in runs:
-        first = known.setdefault(run.info.id, run.name) if run.info else run.name
+        first = known.setdefault(run.id, run.name) if run.id else run.name
         is_twin = first != run.name and not run.problem
         yield run._replace(problem=f"{run.name}: is the same run as {first}") if is_twin else run

@@ -11,6 +11,7 @@ import msgspec
 from steelyard.analysis.attempts import AttemptTable
 from steelyard.analysis.headlines import (
     ATTEMPT_TABLE_VERSION,
+    ListedFigures,
     ModelHeadline,
     RunHeadlines,
     headlines,
@@ -25,6 +26,8 @@ from steelyard.store.journal import DECODE_ERRORS, Journal, StoredRun, write_pie
 from steelyard.store.run_folders import (
     ATTEMPT_INDEX_FILE,
     HEADLINE_FILE,
+    eval_set_files,
+    is_done,
     run_folder_snapshot,
     run_size_fingerprint,
     unknown_run_folders,
@@ -88,15 +91,21 @@ def _listed(folder: Path) -> _Listed:
     run, state = StoredRun(folder), run_state(folder)
     try:
         info = run.info
-        models = _cached_headlines(run) or _computed_headlines(run)
+        cached = _cached_headlines(run)
+        models = cached.models if cached else _computed_headlines(run)
         files = tuple(file.path for file in info.eval_sets or info.recordings)
         lines = run_lines(folder.name, models, info.started_at, files)
+        figures = ListedFigures(
+            is_done(run, info, has_figures=cached is not None),
+            eval_set_files(info),
+            cached.cases if cached else len(run.cases),
+            models,
+        )
     except (SteelyardError, OSError, ArithmeticError, ValueError) as error:
         # one run that anybody may have filled must not hide the others
         return _Listed("", RunListEntry(folder.name, problem=str(error)))
-    return _Listed(
-        info.started_at, RunListEntry(folder.name, lines), indexed_run(state, info, lines) if state else None
-    )
+    indexed = indexed_run(state, info, lines, msgspec.msgpack.encode(figures)) if state else None
+    return _Listed(info.started_at, RunListEntry(folder.name, lines), indexed)
 
 
 MAX_LISTED_EVAL_SETS = 3
@@ -144,17 +153,17 @@ def _eval_set_names(paths: Sequence[str]) -> str:
     return ", ".join(names) + (f" and {more} more" if more else "")
 
 
-def _cached_headlines(run: StoredRun) -> tuple[ModelHeadline, ...]:
-    """The figures of the run as it is now; empty if the cache is of another state of it."""
+def _cached_headlines(run: StoredRun) -> RunHeadlines | None:
+    """The figures of the run as it is now; None if the cache is of another state of it."""
     folder = run.folder.resolve()
     try:
         cached = _headlines.decode(run.content(folder / HEADLINE_FILE))
         snapshot = run_folder_snapshot(folder)
     except (OSError, *DECODE_ERRORS):
-        return ()
+        return None
     is_current = cached.made_of == run_size_fingerprint(run.described()[1], snapshot, ATTEMPT_TABLE_VERSION)
     # a snapshot does not have the size of a journal that a link leads to
-    return cached.models if is_current and not snapshot.links else ()
+    return cached if is_current and not snapshot.links else None
 
 
 def _computed_headlines(run: StoredRun) -> tuple[ModelHeadline, ...]:

@@ -28,7 +28,7 @@ from steelyard.viewer.pages.compare import TextDiffRow, is_comparable, side_by_s
 from steelyard.viewer.pages.rendering import PageUrl, rendered
 from steelyard.viewer.pages.runs import run_row
 from steelyard.viewer.query_params import QueryParameters, ViewerRequestError, url_path
-from steelyard.viewer.run_cache import RunCache, displayed_path, eval_sets, run_histories
+from steelyard.viewer.run_cache import RunCache, displayed_path
 from steelyard.viewer.run_view import AttemptRow, RunView
 
 MAX_NEARBY_ATTEMPTS = 60
@@ -215,15 +215,15 @@ def run_page_context(run_cache: RunCache, opened: RunView, where: str) -> dict[s
     listed = next((one for one in listing.runs if one.name == opened.name), None)
     earlier = None
     if listed is not None:
-        past = run_histories(listing.runs)
-        earlier = next((row.earlier for row in run_row(listed, past).models if row.earlier), None)
+        rows = run_row(listed, run_cache.overview(listing)).models
+        earlier = next((row.earlier for row in rows if row.earlier), None)
     return {
         "opened": opened,
         "folder": displayed_path(opened.folder),
         "info": opened.info,
         "where": where,
         "state": "growing" if opened.is_growing else listed.state if listed else "done",
-        "eval_sets": eval_sets(listed) if listed else (),
+        "eval_sets": listed.eval_sets if listed else (),
         "earlier": earlier,
         "has_suites": any(case.suite for case in opened.cases),
         "has_tiers": bool(opened.info.experiment or opened.info.panel) or len(opened.columns) > 1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from steelyard.viewer.matrix import page_slice
 from steelyard.viewer.pages import rendering
 from steelyard.viewer.pages.rendering import PageUrl, rendered
 from steelyard.viewer.query_params import QueryParameters
-from steelyard.viewer.run_cache import EarlierRun, RunCache, eval_sets, run_histories
+from steelyard.viewer.run_cache import EarlierRun, RunCache, RunsOverview
 from steelyard.viewer.run_list import RUN_STATES, ListedRun
 
 RUNS_PER_PAGE = 50
@@ -63,17 +63,17 @@ def runs(run_cache: RunCache, asked: QueryParameters) -> str:
     text, model = asked.text("q").strip(), asked.text("model")
     eval_set, state = asked.text("eval_set"), asked.choice("state", RUN_STATES)
     listing = run_cache.listing()
-    past = run_histories(listing.runs)
+    overview = run_cache.overview(listing)
     wanted = [
         run
         for run in listing.runs
         if (not state or run.state == state)
-        and (not eval_set or eval_set in eval_sets(run))
+        and (not eval_set or eval_set in run.eval_sets)
         and (not model or any(model == reports.model_label(one.model, one.tier) for one in run.models))
         and (not text or text.casefold() in _listed_words(run))
     ]
     here = page_slice(range(len(wanted)), asked.whole("page", 1, least=1, most=10_000), RUNS_PER_PAGE)
-    trends = [
+    trends = (
         TrendCard(
             " + ".join(sets),
             name,
@@ -81,11 +81,13 @@ def runs(run_cache: RunCache, asked: QueryParameters) -> str:
             tuple(points),
             _change(points[-2], points[-1].headline),
         )
-        for (sets, name), whole in sorted(past.items(), key=lambda item: item[1][-1].run.started_at, reverse=True)
+        for (sets, name), whole in sorted(
+            overview.histories.items(), key=lambda item: item[1][-1].run.started_at, reverse=True
+        )
         if len(points := whole[-MAX_TREND_RUNS:]) > 1
         and (not eval_set or eval_set in sets)
         and (not model or model == name)
-    ]
+    )
     values = {"q": text, "model": model, "eval_set": eval_set, "state": state}
     return rendered(
         "runs.html.j2",
@@ -94,36 +96,34 @@ def runs(run_cache: RunCache, asked: QueryParameters) -> str:
         pending=listing.pending,
         problem=listing.problem,
         total=len(listing.runs),
-        rows=[run_row(wanted[place], past) for place in here.cases],
+        rows=[run_row(wanted[place], overview) for place in here.cases],
         page=here,
         here=PageUrl([], values),
         values=values,
-        trends=trends[:MAX_TREND_CARDS],
-        models=sorted({reports.model_label(one.model, one.tier) for run in listing.runs for one in run.models}),
-        eval_sets=sorted({name for run in listing.runs for name in eval_sets(run)}),
-        states=sorted({run.state for run in listing.runs}),
+        trends=list(islice(trends, MAX_TREND_CARDS)),
+        models=overview.models,
+        eval_sets=overview.eval_sets,
+        states=overview.states,
     )
 
 
 def _listed_words(run: ListedRun) -> str:
     models = [reports.model_label(one.model, one.tier) for one in run.models]
-    return "\n".join([run.name, run.started_at, *eval_sets(run), *models]).casefold()
+    return "\n".join([run.name, run.started_at, *run.eval_sets, *models]).casefold()
 
 
 def _pass_at_1(point: EarlierRun) -> Estimate:
     return point.headline.pass_at_1 or Estimate(value=None)
 
 
-def run_row(run: ListedRun, past: Mapping[tuple[tuple[str, ...], str], Sequence[EarlierRun]]) -> RunRow:
+def run_row(run: ListedRun, overview: RunsOverview) -> RunRow:
     """One run in the list, each model beside its result in the run before."""
     rows = []
     for headline in run.models:
         name = reports.model_label(headline.model, headline.tier)
-        points = past.get((eval_sets(run), name), ())
-        places = [place for place, point in enumerate(points) if point.run.name == run.name]
-        earlier = points[places[0] - 1] if places and places[0] else None
+        earlier = overview.earlier.get((run.name, name))
         rows.append(ModelRow(name, headline, rendering.scale(headline.pass_at_1), earlier, _change(earlier, headline)))
-    return RunRow(run, eval_sets(run), tuple(rows))
+    return RunRow(run, run.eval_sets, tuple(rows))
 
 
 def _change(earlier: EarlierRun | None, headline: ModelHeadline) -> Estimate | None:
