@@ -230,9 +230,9 @@ def _environment() -> jinja2.Environment:
 
 
 def compile_templates() -> None:
-    """Compile the templates, so that the first page opens without delay."""
+    """Compile the templates of the first page, so that it opens without delay; others are compiled when they are needed."""
     environment = _environment()
-    for name in environment.list_templates(extensions=["j2"]):
+    for name in ("layout.html.j2", "parts.html.j2", "runs.html.j2"):
         environment.get_template(name)
 
 
