@@ -72,16 +72,18 @@ def attempt_text(cases: Sequence[Case], columns: Sequence[Column], row: AttemptR
     """An attempt with its texts, from the facts by their places."""
     reply, verdict = facts.get(row.reply_place), facts.get(row.verdict_place)
     failure = facts.get(row.failure_place)
+    model, tier = columns[row.column]
+    # a million of them are made for one report
     return AttemptText(
-        case=cases[row.case],
-        model=columns[row.column].model,
-        tier=columns[row.column].tier,
-        number=row.number,
-        reply=reply if isinstance(reply, Reply) else None,
-        verdict=verdict if isinstance(verdict, Verdict) else None,
-        failure=failure if isinstance(failure, Failure) else None,
-        correct=row.correct,
-        score=row.score,
+        cases[row.case],
+        model,
+        tier,
+        row.number,
+        reply if isinstance(reply, Reply) else None,
+        verdict if isinstance(verdict, Verdict) else None,
+        failure if isinstance(failure, Failure) else None,
+        row.correct,
+        row.score,
     )
 
 
@@ -136,12 +138,17 @@ class StoredAttempts(Sequence[AttemptText]):
 
     def _text(self, row: AttemptRow, facts: FactLookup) -> AttemptText:
         text = attempt_text(self._cases, self._columns, row, facts)
-        for fact, place in zip(text[4:7], (row.reply_place, row.verdict_place, row.failure_place), strict=True):
+        case, model, tier, number, reply, verdict, failure, *_ = text
+        for fact, place in ((reply, row.reply_place), (verdict, row.verdict_place), (failure, row.failure_place)):
             if place != NO_PLACE and (
-                fact is None or (fact.case, fact.model, fact.tier, fact.number) != (text.case.id, *text[1:4])
+                fact is None
+                or fact.number != number
+                or fact.case != case.id
+                or fact.model != model
+                or fact.tier != tier
             ):
                 raise StoreError(
-                    f'another attempt is where "{text.case.id}" was: the journal has changed, so read the run again'
+                    f'another attempt is where "{case.id}" was: the journal has changed, so read the run again'
                 )
         return text
 

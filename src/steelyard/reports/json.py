@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
@@ -55,10 +55,8 @@ def report_fields(results: RunResults) -> dict[str, Any]:
 def _result(run: str, tried: AttemptText, verdict: Verdict) -> dict[str, Any]:
     found = verdict.found
     answer = tried.reply.answer if tried.reply else None
-    errors = [diagnostic for diagnostic in found.diagnostics if diagnostic.level == DiagnosticLevel.ERROR]
-    others = [diagnostic for diagnostic in found.diagnostics if diagnostic.level != DiagnosticLevel.ERROR]
     linted = found.warnings is not None
-    lint = [other for other in others if linted and _is_lint(other, tried.case.language)]
+    errors, others, lint = _by_kind(found.diagnostics, tried.case.language if linted else None)
     outcomes = [test.outcome for test in found.tests]
     asking = None if answer is None or answer.latency is None else _milliseconds(answer.latency)
     compiling, testing = _milliseconds(found.compile_seconds), _milliseconds(found.test_seconds)
@@ -70,7 +68,7 @@ def _result(run: str, tried: AttemptText, verdict: Verdict) -> dict[str, Any]:
         "compilation": {
             "success": found.compiled,
             "errors": [_diagnostic(error) for error in errors],
-            "warnings": [_diagnostic(other) for other in others if other not in lint],
+            "warnings": [_diagnostic(other) for other in others],
             "duration_ms": compiling,
         },
         "test_execution": {
@@ -140,6 +138,18 @@ def _failure(tried: AttemptText) -> dict[str, Any]:
         "message": message,
     }
     return failure | {"tier": tried.tier} if tried.tier else failure
+
+
+def _by_kind(
+    diagnostics: Sequence[Diagnostic], linted: str | None
+) -> tuple[list[Diagnostic], list[Diagnostic], list[Diagnostic]]:
+    """Errors, warnings of a compiler, and those of a linter, where there was one for this language."""
+    if not diagnostics:
+        return [], [], []
+    errors = [diagnostic for diagnostic in diagnostics if diagnostic.level == DiagnosticLevel.ERROR]
+    others = [diagnostic for diagnostic in diagnostics if diagnostic.level != DiagnosticLevel.ERROR]
+    lint = [other for other in others if linted is not None and _is_lint(other, linted)]
+    return errors, [other for other in others if other not in lint], lint
 
 
 def _is_lint(diagnostic: Diagnostic, language: str) -> bool:

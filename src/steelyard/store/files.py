@@ -35,10 +35,9 @@ class AtomicFiles:
     def __init__(self) -> None:
         self._fresh: dict[Path, Path] = {}
 
-    def write(self, path: Path, lines: Iterable[str]) -> str:
-        """Write the new content of `path`, and return its digest; it becomes visible with `finish`."""
+    def write(self, path: Path, lines: Iterable[str]) -> None:
+        """Write the new content of `path`; it becomes visible with `finish`."""
         fresh = path.with_name(f".steelyard-{secrets.token_hex(6)}.new")
-        digest = hashlib.sha256()
         self._fresh[path] = fresh
         # created, never followed: a link that somebody put there must not lead us elsewhere
         with fresh.open("xb") as file:
@@ -46,11 +45,20 @@ class AtomicFiles:
                 # who could not read the old file must not read the new one
                 os.fchmod(file.fileno(), stat.S_IMODE(path.stat(follow_symlinks=False).st_mode))
             for line in lines:
-                content = line.encode()
-                digest.update(content)
-                file.write(content)
+                file.write(line.encode())
             file.flush()
             os.fsync(file.fileno())
+
+    def write_and_digest(self, path: Path, lines: Iterable[str]) -> str:
+        """The same, and the digest of what was written."""
+        digest = hashlib.sha256()
+
+        def digested() -> Iterator[str]:
+            for line in lines:
+                digest.update(line.encode())
+                yield line
+
+        self.write(path, digested())
         return digest.hexdigest()
 
     def finish(self) -> None:

@@ -99,6 +99,8 @@ def reply_texts(stored: StoredRun, places: Container[int], journals: Sequence[st
                 place += len(line)
 
 
+JOURNAL_PLACES = fact_offset(1, 0)
+"""How many places a journal has."""
 _facts: TolerantDecoder[JournalFact] = TolerantDecoder(JournalFact)
 
 
@@ -106,7 +108,7 @@ class FactReader:
     """The facts of a run by their places, of which none is kept; `journals` are named as when places were given."""
 
     def __init__(self, stored: StoredRun, journals: Sequence[str]) -> None:
-        self._stored, self._journals = stored, journals
+        self._stored, self._journals, self._largest = stored, journals, stored.largest
         self._files: dict[int, BinaryIO] = {}
         self._open = ExitStack()
 
@@ -114,15 +116,16 @@ class FactReader:
         """The fact at a place, None for a negative one; raises a StoreError where the journal is not what it was."""
         if place < 0:
             return None
-        number, byte = divmod(place, fact_offset(1, 0))
-        if number >= len(self._journals):
-            raise StoreError(f"{self._stored.folder}: has no journal {number + 1}; it has changed, so read it again")
+        number, byte = divmod(place, JOURNAL_PLACES)
         try:
             file = self._files.get(number)
             if file is None:
+                if number >= len(self._journals):
+                    folder = self._stored.folder
+                    raise StoreError(f"{folder}: has no journal {number + 1}; it has changed, so read it again")
                 file = self._files[number] = self._open.enter_context(self._stored.open(self._path(number)))
             file.seek(byte)
-            return _facts.decode(file.readline(self._stored.largest))
+            return _facts.decode(file.readline(self._largest))
         except OSError as error:
             raise StoreError(f"{self._path(number)}: cannot be read: {error.strerror}") from None
         except DECODE_ERRORS:

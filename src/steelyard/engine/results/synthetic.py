@@ -91,7 +91,7 @@ def synthesize(
         raise InputError(Problem(printable(str(folder / name)), 0, what) for name in foreign)
     with explain_write_errors(folder), AtomicFiles() as fresh:
         folder.mkdir(parents=True, exist_ok=True)
-        digests = {name: fresh.write(folder / name, lines) for name, lines in files.items()}
+        digests = {name: fresh.write_and_digest(folder / name, lines) for name, lines in files.items()}
         ours.pop(SYNTHETIC_MANIFEST_FILE, None)
         # a file that takes its place must be known as ours even if we are killed before the next one does
         _write_manifest(folder, _SyntheticManifest(files=ours, writing=digests))

@@ -24,55 +24,57 @@ ATTEMPT_CSV_COLUMNS = (
     *("warnings", "label", "reason", "finish", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"),
     *("cost_usd", "latency_s", "failure_stage", "failure", "tampered", "rechecked", "disagreed", "trust", "isolation"),
 )
+NO_FINDING_CELLS, NO_ANSWER_CELLS, NO_FAILURE_CELLS, NO_TRUST_CELLS = (None,) * 6, (None,) * 7, (None,) * 2, (None,) * 5
+"""What stands in a row for a verdict, a reply and a failure that an attempt does not have."""
 
 
 @StreamedReport
 def csv_report(results: RunResults) -> Iterator[str]:
     """A header and a row per attempt; what is not known is empty."""
-    rows = (attempt_row(results.info.id, tried) for tried in results.attempts)
-    yield from csv_lines(ATTEMPT_CSV_COLUMNS, (map(row.get, ATTEMPT_CSV_COLUMNS) for row in rows))
+    run = results.info.id
+    yield from csv_lines(ATTEMPT_CSV_COLUMNS, (_attempt_cells(run, tried) for tried in results.attempts))
 
 
 def attempt_row(run: str, tried: AttemptText) -> Mapping[str, CsvValue]:
     """What is known of an attempt, by column."""
-    row: dict[str, CsvValue] = {
-        "run_id": run,
-        "case": tried.case.id,
-        "model": tried.model,
-        "tier": tried.tier,
-        "number": tried.number,
-        "correct": tried.correct,
-        "score": tried.score,
-    }
+    return dict(zip(ATTEMPT_CSV_COLUMNS, _attempt_cells(run, tried), strict=True))
+
+
+def _attempt_cells(run: str, tried: AttemptText) -> tuple[CsvValue, ...]:
+    """What is known of an attempt, in the order of the columns."""
+    answered: tuple[CsvValue, ...] = NO_ANSWER_CELLS
     if tried.reply is not None:
         answer = tried.reply.answer
-        row |= {
-            "finish": answer.finish,
-            "input_tokens": answer.input_tokens,
-            "output_tokens": answer.output_tokens,
-            "cached_tokens": answer.cached_tokens,
-            "reasoning_tokens": answer.reasoning_tokens,
-            "cost_usd": answer.cost.usd if answer.cost else None,
-            "latency_s": answer.latency,
-        }
+        answered = (
+            answer.finish,
+            answer.input_tokens,
+            answer.output_tokens,
+            answer.cached_tokens,
+            answer.reasoning_tokens,
+            answer.cost.usd if answer.cost else None,
+            answer.latency,
+        )
+    where = (run, tried.case.id, tried.model, tried.tier, tried.number, tried.correct, tried.score)
     if tried.verdict is None:
-        stage, message = missing_reason(tried)
-        return row | {"failure_stage": stage, "failure": message}
+        return (*where, *NO_FINDING_CELLS, *answered, *missing_reason(tried), *NO_TRUST_CELLS)
     found = tried.verdict.found
     outcomes = [test.outcome for test in found.tests]
-    return row | {
-        "compiled": found.compiled,
-        "tests_passed": outcomes.count("passed") if outcomes else None,
-        "tests_failed": outcomes.count("failed") if outcomes else None,
-        "warnings": found.warnings,
-        "label": found.label,
-        "reason": found.reason,
-        "tampered": found.tampered,
-        "rechecked": found.rechecked,
-        "disagreed": found.disagreed,
-        "trust": found.trust,
-        "isolation": found.isolation,
-    }
+    return (
+        *where,
+        found.compiled,
+        outcomes.count("passed") if outcomes else None,
+        outcomes.count("failed") if outcomes else None,
+        found.warnings,
+        found.label,
+        found.reason,
+        *answered,
+        *NO_FAILURE_CELLS,
+        found.tampered,
+        found.rechecked,
+        found.disagreed,
+        found.trust,
+        found.isolation,
+    )
 
 
 @StreamedReport
