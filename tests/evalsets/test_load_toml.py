@@ -545,3 +545,28 @@ def test_an_experiment_beside_eval_sets_is_none_of_them_and_is_told_from_one(tmp
     with pytest.raises(InputError) as caught:
         load([experiment])
     assert str(caught.value).endswith(f"an experiment, not an eval set; run it with: steelyard tiers {experiment}")
+
+
+def test_what_a_model_gets_to_see_from_elsewhere_is_told(tmp_path: Path) -> None:
+    theirs, mine = tmp_path / "theirs", tmp_path / "mine"
+    for folder in (theirs, mine, theirs / "space"):
+        folder.mkdir()
+    (mine / "key").write_text("secret")
+    (theirs / "own.md").write_text("own")
+    (theirs / "linked.md").symlink_to(mine / "key")
+    (theirs / "elsewhere").symlink_to(mine)
+    (theirs / "space" / "x").write_text("x")
+
+    def told(lines: str) -> list[str]:
+        file = theirs / "set.toml"
+        file.write_text(f'{HEADER}[[cases]]\nid = "a"\nname = "A"\n{lines}\n')
+        return [problem.what for problem in load([file, EXAMPLES / "python-basics.toml"]).problems]
+
+    own = 'prompt = "file://own.md"\ntarget = "x"', 'prompt = "x"\nworkspace = "space"\nverify = { test = "true" }'
+    assert [told(lines) for lines in own] == [[], []]
+    for prompt in ("linked.md", "../mine/key", f"{mine}/key"):
+        (what,) = told(f'prompt = "file://{prompt}"\ntarget = "x"')
+        assert f'reads "{mine}/key", which is outside' in what
+    for workspace in ("../mine", "elsewhere"):
+        (what,) = told(f'prompt = "x"\nworkspace = "{workspace}"\nverify = {{ test = "true" }}')
+        assert f'reads "{mine}", which is outside' in what

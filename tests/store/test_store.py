@@ -533,3 +533,17 @@ def test_a_run_that_is_finished_just_now_is_found_in_its_place(tmp_path: Path) -
         pass
     assert not aside.exists()
     assert StoredRun(place).info == INFO
+
+
+def test_a_pipe_among_the_files_of_a_run_keeps_nobody_waiting(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    with create_run(folder, INFO, CASES) as journal:
+        journal.append(reply())
+    os.mkfifo(folder / "attempts-2.jsonl")
+    stored = StoredRun(folder)
+    with pytest.raises(StoreError, match="not a plain file"):
+        list(stored.facts())
+    (folder / "cases.jsonl").unlink()
+    (folder / "cases.jsonl").symlink_to("/dev/zero")
+    with pytest.raises(InputError, match="not a plain file"):
+        _ = stored.cases

@@ -32,6 +32,7 @@ class CompanionFiles:
     _read: dict[Path, bytes] = field(default_factory=dict)
     _checks: dict[Path, tuple[set[str], str]] = field(default_factory=dict)
     _workspaces: dict[str, str] = field(default_factory=dict)
+    _located: set[Path] = field(default_factory=set)
 
     def text(self, path: Path) -> str:
         """The text of a file, a prompt for example."""
@@ -64,6 +65,13 @@ class CompanionFiles:
         if located not in self._workspaces:
             self._workspaces[located] = workspaces.workspace_digest(workspaces.workspace_files(located))
         return located, self._workspaces[located]
+
+    def outside(self, folder: Path) -> list[str]:
+        """The prompts and workspaces read since the last call that are not in this folder, by what their links lead to."""
+        located = {*self._read, *map(Path, self._workspaces)} - self._checks.keys() - self._located
+        self._located |= located
+        home = folder.resolve()
+        return sorted({str(path) for path in (each.resolve() for each in located) if not path.is_relative_to(home)})
 
     def attached(self, folder: Path, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """A conversation whose parts have their files."""

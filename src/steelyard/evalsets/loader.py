@@ -276,6 +276,10 @@ def _read(
                 if case:
                     cases.append(case)
         content_digest = content.hash.hexdigest()
+        for outside in companions.outside(Path(file).absolute().parent) if is_any else ():
+            problems.warning(
+                path, f"reads {short_quote(outside)}, which is outside of its folder; models get to see it"
+            )
     except OSError as error:
         problems.error(path, 0, f"cannot be read: {system_error_reason(error)}")
     except InputError as error:

@@ -120,6 +120,11 @@ class ProblemCollector:
         else:
             self._again[topic if topic in self._unknown else ("", "")] += 1
 
+    def warning(self, path: str, what: str) -> None:
+        """Something that can be used and that the user should know, once per file."""
+        if len(self._unknown) < MAX_REPORTED_PROBLEMS:
+            self._unknown.setdefault((path, what), Problem(printable(path), 0, what, fatal=False))
+
     def is_repeated(self, path: str, row: str) -> bool:
         """Whether the same row of a file was asked about before."""
         is_known = (path, row) in self._rows

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import importlib
 import importlib.util
 import inspect
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from importlib.machinery import SourceFileLoader
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 from steelyard.errors import InputError
+
+examined_sources: dict[str, str] = {}
+"""The SHA-256 digests of source files as they were when the user was asked about them, by their resolved paths."""
 
 
 class UserFunction(NamedTuple):
@@ -71,16 +76,50 @@ def _from_file(file: str) -> Any:
 
 
 class _UncachedSourceLoader(SourceFileLoader):
-    """Reads a file as it is now: what Python keeps compiled is taken for it if it was as long within the same second."""
+    """Reads a file as it is now: a compiled one beside it may hold other code, or that of another second.
+
+    A file that changed since the user was asked about it is not run.
+    """
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
-        return self.source_to_code(self.get_data(path), path)
+        source = self.get_data(path)
+        examined = examined_sources.get(str(Path(path).resolve()))
+        if examined and examined != hashlib.sha256(source).hexdigest():
+            raise ImportError(f"{path} changed after the question whether it may run; start the command again")
+        return self.source_to_code(source, path)
+
+
+class _UncachedModuleFinder(MetaPathFinder):
+    """Finds the modules of one package by their sources; those of this Python's own folders are left to others."""
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname.partition(".")[0] != self.package:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is None or type(spec.loader) is not SourceFileLoader or spec.origin is None:
+            return None
+        if any(Path(spec.origin).is_relative_to(folder) for folder in {sys.prefix, sys.base_prefix}):
+            return None
+        return importlib.util.spec_from_file_location(
+            fullname,
+            spec.origin,
+            loader=_UncachedSourceLoader(fullname, spec.origin),
+            submodule_search_locations=spec.submodule_search_locations,
+        )
 
 
 def _from_path(name: str) -> Any:
     if "" not in sys.path:
         sys.path.insert(0, "")  # as `python -m` does: the user's own module is in the current folder
+    package = name.partition(".")[0]
+    if not any(isinstance(finder, _UncachedModuleFinder) and finder.package == package for finder in sys.meta_path):
+        sys.meta_path.insert(0, _UncachedModuleFinder(package))
     return importlib.import_module(name)
 
 

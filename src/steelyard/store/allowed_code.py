@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,13 +30,28 @@ def allowed_code_file(environment: Mapping[str, str] = os.environ) -> Path | Non
 
 
 def allowed_code() -> frozenset[str]:
-    """The digests that this user agreed to; a file that cannot be read allows nothing."""
+    """The digests that this user agreed to; a file that cannot be read, or that others can write, allows nothing."""
     path = allowed_code_file()
     try:
-        content = path.read_bytes() if path is not None and path.is_file() else b""
+        content = path.read_bytes() if path is not None and path.is_file() and not _others_who_write(path) else b""
     except OSError:
         content = b""
     return frozenset({*(digest.decode() for digest in _ALLOWED_LINE_PATTERN.findall(content)), *_allowed_here})
+
+
+def _others_who_write(path: Path) -> str:
+    """Who else could add a digest to the file, or put another one in its place; empty if nobody can."""
+    own = {0, os.geteuid()}
+    for place in (path, path.parent, path.parent.parent):
+        about = place.stat()
+        if about.st_uid not in own:
+            return f"{printable(str(place))} belongs to another user; set XDG_STATE_HOME to a folder of yours"
+        # a home folder may belong to a group of one user, and in a sticky folder nobody replaces another's files
+        is_own_place = place != path.parent.parent
+        is_open = about.st_mode & (stat.S_IWGRP | stat.S_IWOTH if is_own_place else stat.S_IWOTH)
+        if is_open and (is_own_place or not about.st_mode & stat.S_ISVTX):
+            return f"{printable(str(place))} can be written by other users; type: chmod go-w {printable(str(place))}"
+    return ""
 
 
 def allow_code(entries: Iterable[tuple[str, str]]) -> str:
@@ -72,6 +88,6 @@ def _append(text: str) -> str:
                 content = content[os.write(file, content) :]
         finally:
             os.close(file)
+        return _others_who_write(path)
     except OSError as error:
         return f"{printable(str(path))}: {error.strerror}"
-    return ""

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, BinaryIO, Generic, TypeVar
 
 import msgspec
 from msgspec import inspect
@@ -136,6 +136,15 @@ def explain_write_errors(folder: Path) -> Iterator[None]:
         if error.errno in DISK_BROKEN_ERRNOS:
             raise DiskError(f"{where}: {error.strerror}; check the disk and try again") from None
         raise InputError(f"{where}: cannot be written: {error.strerror}") from None
+
+
+def open_plain_file(path: Path) -> BinaryIO:
+    """A regular file; raises an OSError for anything else, because reading a pipe or a device may never end."""
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "not a plain file", str(path))
+    return os.fdopen(file, "rb")
 
 
 def append_line(path: Path, line: bytes) -> None:

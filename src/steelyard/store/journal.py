@@ -15,7 +15,13 @@ import msgspec
 from steelyard.errors import DiskError, DiskFullError, InputError, Problem, StoreError, check_format
 from steelyard.records import Attempt, Case, Fact, Failure, Judgment, Record, Reply, RunInfo, Verdict
 from steelyard.store.attachments import keep_files, with_kept_files
-from steelyard.store.files import DISK_BROKEN_ERRNOS, DISK_FULL_ERRNOS, TolerantDecoder, format_number
+from steelyard.store.files import (
+    DISK_BROKEN_ERRNOS,
+    DISK_FULL_ERRNOS,
+    TolerantDecoder,
+    format_number,
+    open_plain_file,
+)
 from steelyard.store.locks import lock_folder
 from steelyard.store.responses import RESPONSES_FILE, TURNS_FILE, RecordLog, StoredTurn, response_body
 
@@ -129,7 +135,7 @@ class StoredRun:
 
     def open(self, path: Path) -> BinaryIO:
         """A file of the run."""
-        return path.open("rb")
+        return open_plain_file(path)
 
     def content(self, path: Path) -> bytes:
         """All that a file of the run holds."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,11 +16,13 @@ import msgspec
 from steelyard import evalsets
 from steelyard.engine.options import RunOptions
 from steelyard.engine.preflight.connect import located_path, split_model_names, uncontained_reason
+from steelyard.engine.preflight.named_files import MAX_PACKAGE_FILES, file_content, implied_files, importable_files
 from steelyard.errors import InputError
 from steelyard.evalsets import experiments
 from steelyard.evalsets.companions import SCRIPT_KEYS
 from steelyard.plugins import foreign_plugins
 from steelyard.plugins.built_in import BUILT_IN_PLUGINS, PluginKind
+from steelyard.plugins.user_functions import examined_sources
 from steelyard.records import Case, RunInfo, Tier
 from steelyard.settings import BUILT_IN_PROVIDERS, DEFAULT_SETTINGS_PATH, Settings
 from steelyard.settings import load as load_settings
@@ -32,8 +33,6 @@ from steelyard.verifiers.checks.rubric import rubric_judges
 
 MAX_LISTED_CODE = 5
 """The number of parts of code that a message lists."""
-MAX_PACKAGE_FILES = 10_000
-"""The maximum number of files of a package or a virtual environment that are examined."""
 
 
 class NamedCode(NamedTuple):
@@ -137,7 +136,7 @@ def settings_code(settings: Settings) -> list[NamedCode]:
         code.append(_settings_code(f"the Ray cluster {given['ray_address']}", str(given["ray_address"])))
     if given.get("env_file"):
         file = Path(str(given["env_file"]))
-        code.append(_settings_code(f"the environment file {file}", _content(file)))
+        code.append(_settings_code(f"the environment file {file}", file_content(file)))
     if given.get("python_env"):
         code.append(_environment_code(Path(str(given["python_env"]))))
     return code + _plugin_code("pools", str(given.get("backend", "local")))
@@ -273,14 +272,23 @@ def _function_code(reference: str) -> NamedCode:
     if name.endswith(".py"):
         path = Path(name).resolve()
         return NamedCode(
-            _digest("function", str(path), function, _content(path)),
+            _digest("function", str(path), function, _source_content(path)),
             f"the function {printable(function)} of {printable(str(path))}",
         )
     spec = PathFinder.find_spec(name.partition(".")[0], [str(Path.cwd()), *sys.path])
     origin = Path(spec.origin) if spec and spec.origin else Path(name)
-    files = sorted(origin.parent.rglob("*.py"))[:MAX_PACKAGE_FILES] if origin.name == "__init__.py" else [origin]
-    content = [(str(file.resolve()), _content(file)) for file in files]
+    folders = (spec.submodule_search_locations if spec else None) or ()
+    files = [file for folder in folders for file in importable_files(Path(folder))] if folders else [origin]
+    content = [(str(file.resolve()), _source_content(file)) for file in files]
     return NamedCode(_digest("module", name, function, content), f"the function {printable(reference)}")
+
+
+def _source_content(path: Path) -> str:
+    """The digest of a source file, noted so that no other content is run in its place."""
+    content = file_content(path)
+    if path.suffix == ".py":
+        examined_sources[str(path.resolve())] = content
+    return content
 
 
 def _program_code(kind: str, line: str, folder: Path, environment: dict[str, str]) -> NamedCode:
@@ -291,11 +299,11 @@ def _program_code(kind: str, line: str, folder: Path, environment: dict[str, str
         words = [line]
     paths = [folder / part for word in words for part in (word, word.partition("=")[2]) if part]
     paths += [path / "__main__.py" for path in paths]
-    content = [(str(path.resolve()), _content(path)) for path in paths]
-    return NamedCode(
-        _digest("program", kind, line, str(folder.resolve()), content, environment),
-        f"the program {kind}:{printable(line)}",
-    )
+    content = [(str(path.resolve()), file_content(path)) for path in paths]
+    parts: list[Any] = ["program", kind, line, str(folder.resolve()), content, environment]
+    if implied := implied_files(words, folder, paths):
+        parts.append([(str(path.resolve()), file_content(path)) for path in implied])
+    return NamedCode(_digest(*parts), f"the program {kind}:{printable(line)}")
 
 
 def _agent_code(name: str, settings: Settings, environment: Mapping[str, str] = {}) -> NamedCode:
@@ -313,11 +321,11 @@ def _environment_code(folder: Path) -> NamedCode:
     """A virtual environment: its settings, its packages, and the files that Python runs whenever it starts there."""
     packages = folder.glob("lib/python*/site-packages/*")
     content = [
-        (package.name, _content(package) if package.suffix in (".pth", ".py") else "")
+        (package.name, file_content(package) if package.suffix in (".pth", ".py") else "")
         for package in sorted(packages)[:MAX_PACKAGE_FILES]
     ]
     return NamedCode(
-        _digest("environment", str(folder.resolve()), _content(folder / "pyvenv.cfg"), content),
+        _digest("environment", str(folder.resolve()), file_content(folder / "pyvenv.cfg"), content),
         f"the virtual environment {printable(str(folder))}",
     )
 
@@ -341,14 +349,3 @@ def _digest(*parts: Any) -> str:
 
 def _settings_code(text: str, value: object) -> NamedCode:
     return NamedCode(_digest("setting", str(Path.cwd()), text, value), f"the setting {printable(text)}")
-
-
-def _content(path: Path) -> str:
-    """A digest of a file; empty for anything but a regular file."""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            return ""
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except (OSError, ValueError):
-        return ""
