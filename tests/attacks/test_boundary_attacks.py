@@ -17,6 +17,7 @@ from attacks.library_attacks import IN_PROCESS as LIBRARY_IN_PROCESS
 from attacks.scenes import USERS, needs_level, python_of, scenes, told_once
 from attacks.sets_driver import RIGHT, SETS, boundary_case, library_case, with_tests
 from attacks.test_state_attacks import OWN_WORD
+from attacks.unshared_attacks import UNSHARED, UNSHARED_IN_PROCESS
 from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Case, Finding
 from steelyard.sandbox.levels import strongest_isolation
@@ -77,6 +78,28 @@ def test_no_name_argument_or_library_makes_a_wrong_answer_pass_as_isolated(attac
         assert (attack.kind in LIBRARY_IN_PROCESS, finding.trust) == (True, "in-process")
 
 
+QUICK_UNSHARED_ATTACKS = {
+    *(
+        "identity: is not, unittest",
+        "identity: id, asserts",
+        "identity: operator.is_not, pytest",
+        "names: isclose, doctest",
+    ),
+    *("process: a list changed later, pytest", "process: CPU time, check", "stub: members by is, pytest"),
+}
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [one for one in UNSHARED if f"{one.kind}: {one.name}, {one.style}" in QUICK_UNSHARED_ATTACKS],
+    ids=lambda attack: f"{attack.kind}: {attack.name}",
+)
+def test_what_processes_do_not_share_makes_no_wrong_answer_pass_as_isolated(attack: LibraryAttack) -> None:
+    case = library_case(attack)
+    finding = verified(case, attack.code)
+    assert (is_correct(case, finding), finding.trust) == (attack.kind in ("names", "stub"), "in-process")
+
+
 HONEST: dict[str, tuple[str, str, str]] = {
     "returns fresh lists": ("isolated", "def f(): return []\n", "x = f()\nx.append(1)\nassert f() == []\n"),
     "returns its state": ("isolated", "s = []\ndef f(x):\n    s.append(x)\n    return s\n", "assert f(1) == [1]\nassert f(2) == [1, 2]\n"),
@@ -88,6 +111,9 @@ HONEST: dict[str, tuple[str, str, str]] = {
     "is given its own results later": ("isolated", "def f(x): return x[::-1]\n", "assert f([1, 2, 3]) == [3, 2, 1]\nassert f([3, 2, 1]) == [1, 2, 3]\n"),
     "sorts in place through a function of the tests": ("isolated", "def f(x):\n    x.sort()\n    return x[0]\n", "def run(d): return f(d)\ndata = [3, 1]\nassert run(data) == 1\nassert data == [1, 3]\n"),
     "survives a callback": ("isolated", "def f(g):\n    try: return g(1)\n    except ValueError: return 0\n", "def bad(x): raise ValueError\ndef good(x):\n    assert x == 1\n    return x\nassert f(bad) == 0\nassert f(good) == 1\n"),
+    "copies what it is given": ("isolated", "import copy\ndef f(x): return copy.deepcopy(x)\n", "x = [[1]]\ny = f(x)\nassert y is not x and y[0] is not x[0]\nassert f(y) is not y\n"),
+    "returns what it is given": ("isolated", "def f(x): return x\n", "x = []\nassert f(x) is x and id(x) == id(x)\nassert f(None) is None and f(list) is list\n"),
+    "returns another list each time": ("in-process", "def f(): return []\n", "assert f() is not f()\n"),
     "tries again": ("in-process", "def f(g):\n    try: return g()\n    except AssertionError: return g()\n", "calls = []\ndef flaky():\n    calls.append(1)\n    assert len(calls) > 1\n    return 5\nassert f(flaky) == 5\n"),
     "has a state that tests change": ("in-process", "s = []\ndef f(): return s\n", "x = f()\nx.append(1)\nassert f() == [1]\n"),
 }  # fmt: skip
@@ -126,6 +152,7 @@ def test_a_star_import_does_not_change_what_the_tests_have_imported() -> None:
 def wrong(told: dict[str, Any]) -> list[str]:
     """The attacks that passed and should not, and what came of them otherwise."""
     allowed = {"boundary": IN_PROCESS, "library": LIBRARY_IN_PROCESS, "state": OWN_WORD}
+    allowed |= {"unshared": UNSHARED_IN_PROCESS}
 
     def is_allowed(name: str, trust: str) -> bool:
         of, _, rest = name.partition(": ")
@@ -144,7 +171,7 @@ def test_every_set_holds_at_every_level_as_every_user(
     needs_level(level)
     from_sets = [python_of(user), str(SETS_DRIVER), level, *SETS]
     told = told_once(tmp_path_factory, f"sets-{level}-{user}", user, from_sets)
-    assert told["tried"] > (1200 if user == USERS[0] else 1000)
+    assert told["tried"] > (1500 if user == USERS[0] else 1200)
     assert wrong(told) == []
 
 

@@ -76,7 +76,7 @@ assert repr(p) == "Point(x=1, y=2)"
 assert isinstance(p, Point) and isinstance(p, tuple)
 assert swap(p) == Point(2, 1)
 assert Point(7) == (7, 0)
-assert is_point(p) and is_point(Point(1))
+assert [is_point(p), is_point(Point(1))] == [True, True]
 assert pair(1, [2]).right == [2]
 x, y = p
 assert (x, y) == (1, 2)
@@ -563,7 +563,7 @@ assert Settings() is Settings()
     Honest(
         "tests that import the answer",
         "LIMIT = 3\ndef add(a, b): return a + b\n",
-        "from answer import add as plus\nimport solution\nassert plus(1, 2) == 3\nassert solution.add(1, 2) == solution.LIMIT\n",
+        "from answer import add as plus\nimport solution\nassert plus(1, 2) == 3\nassert solution.add(1, 2) == 3 == solution.LIMIT\n",
     ),
     Honest(
         "a tree whose nodes tests build and change",

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 from steelyard.errors import VerifierError, did_you_mean
 from steelyard.records import Case, Pair, VerifierSettings
 from steelyard.verifiers.code.pairs import check_pairs
+from steelyard.verifiers.python.answer_claims import answer_claims
 from steelyard.verifiers.python.changed_arguments import looks_at_arguments_again
 from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES, bound_names
 from steelyard.verifiers.python.plain_calls import PlainCall, is_renaming, plain_calls
+from steelyard.verifiers.python.process_claims import HARMLESS_ATTRIBUTES, speaks_of_process
 from steelyard.verifiers.python.stubs import StubParts, is_preface, stub_definitions, stub_parts
 
 if TYPE_CHECKING:
@@ -68,14 +70,6 @@ BESIDE_NAMES = frozenset(
     }
 ) - {"Thread", "ThreadPoolExecutor", "contextlib", "eval", "exec", "id", "mock", "threading", "time"}
 """Names in a file of tests that can mean nothing in another process than the answer's: the file is run beside it at once."""
-HARMLESS_ATTRIBUTES = frozenset(
-    {
-        *("os.linesep", "os.path.abspath", "os.path.basename", "os.path.dirname", "os.path.join", "os.path.realpath"),
-        *("os.sep", "sys.exit", "sys.float_info", "sys.maxsize", "sys.path", "sys.platform", "sys.stdout"),
-        *("sys.version", "sys.version_info"),
-    }
-)
-"""Attributes of process-related modules that are the same for the answer's process, or are fetched from it."""
 PRINT_CAPTURE_NAMES = frozenset({"capsys", "capsysbinary", "redirect_stdout", "stdout"})
 """Names in tests that look at what was printed, which crosses in most cases."""
 RAISING_ASSERTIONS = frozenset({"assertRaises", "assertRaisesRegex", "raises"})
@@ -118,6 +112,10 @@ class PythonTestPlan(NamedTuple):
     """Whether the answer is a whole program, run once for each pair of the case."""
     runs_text: bool = False
     """Whether the tests may run text that the answer returns as code: they are kept beside it."""
+    speaks_of_process: bool = False
+    """Whether the tests look at the state of their process: they are kept beside the answer, which shares that."""
+    claims: tuple[Any, ...] = ()
+    """Pairs of sides of assertions that both come from the answer, by its names."""
     stub: StubParts = StubParts()
     """What the stub of the case defines besides what is asked for."""
     rereads_arguments: bool = False
@@ -141,11 +139,17 @@ def python_test_plan(case: Case) -> PythonTestPlan:
         whole = ast.Module([statement for tree in trees for statement in tree.body], [])
         runs_text = any(map(_makes_code, ast.walk(whole)))
         parts = stub_parts(case.verify.stub or "", case.verify.entry_point, whole)
+        of_process = speaks_of_process(whole)
+        given = {*parts.constants, *bound_names(map(ast.parse, parts.imports))}
+        own_claims = tuple(answer_claims(whole, case.verify.entry_point, given))
+        is_apart = made.file and not (runs_text or of_process)
         made = made._replace(
             runs_text=runs_text,
+            speaks_of_process=of_process,
+            claims=own_claims,
             stub=parts,
             rereads_arguments=looks_at_arguments_again(whole),
-            file={} if runs_text or not made.file else {**made.file, **parts._asdict()},
+            file={**made.file, **parts._asdict(), "claims": own_claims} if is_apart else {},
         )
     if not made.names:
         raise VerifierError("no tests; write asserts, functions test_*, check(candidate), examples with >>>, or pairs")
@@ -156,8 +160,10 @@ def _sources(plan: PythonTestPlan) -> list[str]:
     """The text of the tests, in parts that can be parsed."""
     if plan.file:
         return [plan.source]
-    comparisons = [f"({step['left']}) == ({step['right']})" for step in plan.steps if "left" in step]
-    return [*(step["source"] for step in plan.steps if "source" in step), *comparisons]
+    comparisons = [f"assert ({step['left']}) == ({step['right']})" for step in plan.steps if "left" in step]
+    examples = [f"assert (\n{step['source']})" for step in plan.steps if step.get("want")]
+    examples = [source for source in examples if _parsed(source) is not None]
+    return [*(step["source"] for step in plan.steps if "source" in step), *comparisons, *examples]
 
 
 def _makes_code(node: ast.AST) -> bool:
@@ -209,7 +215,7 @@ def _source(style: str, case: Case) -> PythonTestPlan:
             call = (
                 f"{node.name}()" if isinstance(node, ast.FunctionDef) else f"__import__('asyncio').run({node.name}())"
             )
-            steps.append({"test": True, "source": call, "compares_identity": _compares_identity(node)})
+            steps.append({"test": True, "source": call})
             names.append(node.name)
     return PythonTestPlan(style, tuple(names), tuple(steps))
 
@@ -249,8 +255,7 @@ def _check(case: Case, check: ast.FunctionDef, *, asserts: bool) -> PythonTestPl
     helped = asserts and not any(map(_asserts, check.body)) and any(isinstance(node, ast.Call) for node in inner)
     if whole or helped:
         call = f"check({entry_point})"
-        step = {"test": True, "source": call, "compares_identity": _compares_identity(check)}
-        return PythonTestPlan("check", (call,), (*steps, step))
+        return PythonTestPlan("check", (call,), (*steps, {"test": True, "source": call}))
     steps.append({"test": False, "source": f"{parameters.args[0].arg} = {entry_point}"})
     names = []
     for node in check.body:
@@ -274,15 +279,14 @@ def _imports(tests: ast.stmt) -> Iterator[dict[str, Any]]:
 
 
 def _statement(node: ast.stmt) -> dict[str, Any]:
-    shares = {"compares_identity": _compares_identity(node)}
     if not isinstance(node, ast.Assert) or isinstance(node.test, ast.Constant):  # `assert True` tests nothing
-        return {"test": False, "source": ast.unparse(node), **shares}
+        return {"test": False, "source": ast.unparse(node)}
     compared = node.test
     if isinstance(compared, ast.Compare) and len(compared.ops) == 1 and isinstance(compared.ops[0], ast.Eq):
         # both sides apart, so that a failure can say what came instead
         sides = {"left": ast.unparse(compared.left), "right": ast.unparse(compared.comparators[0])}
-        return {"test": True, **sides, **shares}
-    return {"test": True, "source": ast.unparse(node), **shares}
+        return {"test": True, **sides}
+    return {"test": True, "source": ast.unparse(node)}
 
 
 def _without_start(source: str, body: list[ast.stmt]) -> str:
@@ -344,14 +348,13 @@ def _file(style: str, source: str) -> dict[str, Any]:
     own = bound_names(tree.body)
     if "*" in imported:
         imported |= {node.id for node in nodes if isinstance(node, ast.Name)} - own
-    compares_identity = _compares_identity(tree) or any(map(_asserts_identity, nodes))
+    compares_identity = any(_is_identity_comparison(node) or _asserts_identity(node) for node in nodes)
     return {
         "style": style,
         "source": source,
         "imported": sorted(imported),
         "has_star_import": "*" in imported,
         "handed": sorted(_handed_names(nodes)),
-        "compares_identity": compares_identity,
         "shares_process": bool(names & (SHARED_PROCESS_NAMES | PRINT_CAPTURE_NAMES)) or compares_identity,
     }
 
@@ -439,10 +442,6 @@ def _parsed(source: str) -> ast.Module | None:
         return ast.parse(source)
     except SyntaxError:
         return None
-
-
-def _compares_identity(tests: ast.AST) -> bool:
-    return any(map(_is_identity_comparison, ast.walk(tests)))
 
 
 def _is_identity_comparison(node: ast.AST) -> bool:

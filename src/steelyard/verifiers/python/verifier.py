@@ -76,7 +76,7 @@ class PythonVerifier:
     """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
     settings = PythonSettings
-    version = f"python 20, CPython {platform.python_version()}"
+    version = f"python 21, CPython {platform.python_version()}"
     at_once = processor_count()
     runs_code = True
     _plans: ClassVar[dict[str, PythonTestPlan]] = {}
@@ -143,7 +143,11 @@ class PythonVerifier:
             return Finding(label=FailureLabel.NO_CODE, reason=f"no code in the reply ({extracted.how})")
         if tests.is_program:
             finding = await self._program(case, extracted.code)
-        elif tests.runs_text or (tests.style in FILE_STYLES and tests.names and not tests.file):
+        elif (
+            tests.runs_text
+            or tests.speaks_of_process
+            or (tests.style in FILE_STYLES and tests.names and not tests.file)
+        ):
             finding = await self._inside(case, tests, extracted.code)
         else:
             finding = await self._isolated_first(case, tests, extracted.code)
@@ -253,6 +257,7 @@ class PythonVerifier:
             job = tests.file or {
                 "steps": tests.steps,
                 "entry_point": case.verify.entry_point,
+                "claims": tests.claims,
                 **tests.stub._asdict(),
             }
             await waiting.begin({**job, "seconds": limits.cpu_seconds})

@@ -23,24 +23,26 @@ from steelyard.verifiers.python.guest.referee import (
     caught_failure,
     compared,
     cpu_limit,
+    decoded_constant,
     forked_for_answer,
     is_equal_or_says,
     leave_to_others,
     load_candidate,
     looked_up_names,
     says_otherwise,
+    watch_identity,
 )
 from steelyard.verifiers.python.guest.remote import WORDS_OF_ENDING, RefereePeer, RemoteObject, put
 from steelyard.verifiers.python.guest.runners import TESTS_MODULE, received_job, run_pytest, tests_file
 from steelyard.verifiers.python.guest.test_names import (
     ANSWER_MODULE_NAMES,
     asserting_functions,
+    has_own_claims,
     is_star_import,
     take_names,
     wanted_names,
 )
 from steelyard.verifiers.python.guest.test_rewriter import EQUALITY_ASSERTIONS, TESTS_FILE
-from steelyard.verifiers.python.guest.values import ValueDecoder
 from steelyard.verifiers.python.guest.wire import (
     MAX_EXCEPTION_CHARS,
     MessageSocket,
@@ -105,7 +107,7 @@ class AnswerModule(types.ModuleType):
         was, value = self.__dict__["_fetched"].get(name, (None, None))
         if was != held:
             try:
-                value = ValueDecoder(peer.borrow).decode(held)[name]
+                value = decoded_constant(peer, held)[name]
             except Exception as error:
                 raise peer.gone(exception_text(error)) from None
             self.__dict__["_fetched"][name] = (held, value)
@@ -130,7 +132,7 @@ class WatchedAssertions(WatchedComparisons):
         return ast.fix_missing_locations(ast.copy_location(taken, node))
 
     def visit_Call(self, node: ast.Call) -> ast.Call:  # noqa: N802  the name is ast's
-        self.generic_visit(node)
+        super().visit_Call(node)
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         if name in EQUALITY_ASSERTIONS and len(node.args) >= 2 and is_movable(node.args[:2]):
             sides = deferred_call(BOTH_SIDES_NAME, *node.args[:2])
@@ -197,6 +199,7 @@ class RefereedFile:
         self._finish()
 
     def _finish(self, **more: Any) -> NoReturn:
+        self._peer.settle()
         if self._peer.lost:
             more = {"gone": True, "crossed": self._peer.crossed and not self._shares_process, **more}
         shared = {"altered": self._peer.altered, "diverged": self._peer.is_diverged}
@@ -217,6 +220,8 @@ class RefereedFile:
         peer.asserting = self._asserting
         self._result["output"] = peer.output
         code, peer.withholds = self._engine.receive()
+        module = types.ModuleType(TESTS_MODULE)
+        watch_identity(peer, set(looked_up_names([self._code])), vars(module))
         found = load_candidate(peer, code, self._wanted, self._result)
         if found is None:
             self._finish()
@@ -230,13 +235,14 @@ class RefereedFile:
         handed = any(isinstance(found.get(name), RemoteObject) for name in self._job["handed"])
         self._shares_process |= handed
         peer.crossed, peer.own_word = True, False
-        module = sys.modules[TESTS_MODULE] = types.ModuleType(TESTS_MODULE)
+        sys.modules[TESTS_MODULE] = module
         module.__file__ = tests_file(self._job["source"])
         vars(module)[COMPARISON_NAME] = lambda left, right: is_equal_or_says(peer, left, right)
         vars(module)[BOTH_SIDES_NAME] = self._both_sides
         vars(module)[STAR_IMPORT_NAME] = functools.partial(take_names, answer, vars(answer)["__all__"])
         constants = self._job["constants"].items()
         is_own_word = any(name in found and says_otherwise(found[name], text) for name, text in constants)
+        is_own_word |= has_own_claims(found, self._job["claims"])
         # unittest would let a function of the answer's say what is equal
         is_own_word |= handed and "addTypeEqualityFunc" in self._names
         try:
@@ -313,7 +319,7 @@ class RefereedFile:
             # nor does a test pass that swallowed the end of the answer together with its exceptions
             self._finish()
         own_word = peer.own_word or peer.catches_assertions or bool(peer.stopped)
-        own_word |= self._job["compares_identity"] and peer.has_met_objects
+        own_word |= peer.identities is not None and peer.identities.has_met_objects
         # a test that is skipped after it has asked the answer may be skipped because of what that said
         own_word |= outcome in ("skipped", "declined") and peer.requests != self._requests
         seconds = time.perf_counter() - self._began

@@ -137,6 +137,7 @@ class ObjectPeer(RpcPeer):
             for container, content in new_contents:
                 refill(container, content)
             self.note_sharing(sharing, decoder.containers)
+            self.note_exchange(encoder.containers, decoder.containers)
         except PeerGone:
             raise
         except Exception as error:
@@ -154,6 +155,9 @@ class ObjectPeer(RpcPeer):
     def note_sharing(self, sharing: list[Any], containers: list[Any]) -> None:
         """Take what the other side says of the containers that have crossed."""
 
+    def note_exchange(self, sent: list[Any], received: list[Any]) -> None:
+        """Note the containers of one message and its reply."""
+
     def sharing(self, values: list[Any], ours: list[Any]) -> int:  # noqa: ARG002  for those who overwrite it
         """What this side has to say of the containers in what it was given and returns."""
         return 0
@@ -166,6 +170,7 @@ class ObjectPeer(RpcPeer):
         given_containers = list(decoder.containers)
         before = [contents(container) for container in given_containers]
         del self._fresh[:]
+        self.note_exchange([], given_containers)
         try:
             outcome, value = "ok", operation(*positional, **named)
         except PeerGone:
@@ -193,6 +198,7 @@ class ObjectPeer(RpcPeer):
                 outcome, held = "raised", encoder.encode(error)
         except OversizedValueError as error:
             return self.refused(str(error))
+        self.note_exchange(encoder.containers, [])
         return [outcome, held, self.printed(), encoder.narrowed, changes, sharing]
 
     def refused(self, why: str) -> list[Any]:

@@ -21,6 +21,14 @@ import time
 import types
 from typing import NamedTuple
 
+from steelyard.verifiers.python.guest.identity import (
+    BOTH_NAME,
+    IDENTITY_NAMES,
+    IS_ASKED_NAME,
+    IS_SAME_NAME,
+    IdentityWatch,
+    WatchedIdentity,
+)
 from steelyard.verifiers.python.guest.objects import is_twin
 from steelyard.verifiers.python.guest.remote import WORDS_OF_ENDING, RefereePeer, RemoteObject, put
 from steelyard.verifiers.python.guest.start_method import fork_by_default
@@ -28,6 +36,7 @@ from steelyard.verifiers.python.guest.test_names import (
     ANSWER_MODULE_NAMES,
     asserting_functions,
     bound_names,
+    has_own_claims,
     is_star_import,
     wanted_names,
 )
@@ -60,7 +69,7 @@ for _module in PRELOADED_TEST_MODULES:
 load_random()
 fork_by_default()
 COMPARISON_NAME = "__steelyard_is_equal__"
-RESERVED_TEST_NAMES = {"__builtins__", "__name__", COMPARISON_NAME}
+RESERVED_TEST_NAMES = {"__builtins__", "__name__", COMPARISON_NAME, *IDENTITY_NAMES}
 """Names that belong to the tests, even if an answer defines them."""
 MAX_FORK_TRIES, FORK_RETRY_SECONDS = 100, 0.05
 FUNCTION_METHODS = sorted(
@@ -92,9 +101,8 @@ class RefereeStep:
         """Whether it looks at what only tests in one process with the answer can see, such as identity or patches."""
         self.handed: list[str] = spec.get("handed", [])
         """Names in the file that are not only called."""
-        self.compares_identity: bool = spec.get("compares_identity", False)
         sources = [spec[key] for key in ("left", "right") if key in spec]
-        self.sides = [compile(source, "tests.py", "eval", dont_inherit=True) for source in sources]
+        self.sides = [compiled_test(source, "eval") for source in sources]
         mode = "single" if "want" in spec else "exec"
         self.code: CodeType | None = None
         self.trees = [ast.parse(source) for source in sources or [spec.get("source", "0")]]
@@ -103,8 +111,7 @@ class RefereeStep:
         """Names that are the tests' own once it has run."""
         if not self.sides and "pair" not in spec:
             self.binds |= bound_names(self.trees)
-            source = spec["source"] if mode == "single" else WatchedComparisons().visit(ast.parse(spec["source"]))
-            self.code = compile(source, "tests.py", mode, dont_inherit=True)
+            self.code = compiled_test(spec["source"], mode)
         self.names = set(looked_up_names([code for code in (*self.sides, self.code) if code is not None]))
 
     def run(self, known: dict[str, Any], candidate: Any, referee: RefereePeer) -> TestFailure:
@@ -158,14 +165,15 @@ class RefereeStep:
         return TestFailure(f"got {got[:200]!r}, expected {wanted[:200]!r}", "comparison")
 
 
-class WatchedComparisons(ast.NodeTransformer):
+class WatchedComparisons(WatchedIdentity):
     """Puts a look at the answer's changes between the two sides of an asserted equality."""
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:  # noqa: N802  the names are ast's
         # the names of the answer that tests use are there from the beginning
         return ast.copy_location(ast.Pass(), node) if is_star_import(node) else node
 
-    def visit_Assert(self, node: ast.Assert) -> ast.Assert:
+    def visit_Assert(self, node: ast.Assert) -> ast.Assert:  # noqa: N802
+        self.generic_visit(node)
         test = node.test
         if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
             return node
@@ -177,10 +185,32 @@ class WatchedComparisons(ast.NodeTransformer):
         node.test = ast.Call(func=function, args=[test.left, ast.Lambda(args=nothing, body=right)], keywords=[])
         return ast.fix_missing_locations(node)
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:  # noqa: N802
         # a function in the body of a class does not see the names of that body
-        node.body = [part if isinstance(part, ast.Assert) else self.visit(part) for part in node.body]
+        for place, part in enumerate(node.body):
+            node.body[place] = super().generic_visit(part) if isinstance(part, ast.Assert) else self.visit(part)  # type: ignore[assignment]
         return node
+
+
+def compiled_test(source: str, mode: str) -> CodeType:
+    """A statement, expression or example of the tests, ready to run."""
+    tree: Any = ast.parse(source, "tests.py", mode)
+    watched = WatchedComparisons if mode == "exec" else WatchedIdentity
+    code: CodeType = compile(watched().visit(tree), "tests.py", mode, dont_inherit=True)
+    return code
+
+
+def watch_identity(peer: RefereePeer, names: set[str], scope: dict[str, Any]) -> IdentityWatch | None:
+    """Give tests that ask which object is which what they ask by; None for others."""
+    if names.isdisjoint({*IDENTITY_NAMES, "id", "is_", "is_not"}):
+        return None
+    watch = peer.watch_identity()
+    scope |= {IS_SAME_NAME: watch.is_same, BOTH_NAME: watch.both, IS_ASKED_NAME: watch.is_asked}
+    if "id" in names:
+        scope["id"] = watch.number
+    if "is_" in names or "is_not" in names:
+        watch.replace_operators()
+    return watch
 
 
 def compared(referee: RefereePeer, left: Any, right_side: Callable[[], Any]) -> tuple[bool, Any]:
@@ -246,6 +276,7 @@ class RefereeTests:
         self.entry_point: str = job["entry_point"]
         self.helpers: list[str] = job.get("helpers", [])
         """Functions that the answer was given, for what it is asked for."""
+        self.claims: list[Any] = job.get("claims", [])
         self.constants: dict[str, str] = job.get("constants", {})
         """Literals that the answer was given a name for, as text."""
         looked_up = {name for step in self.steps for name in step.names}
@@ -257,6 +288,7 @@ class RefereeTests:
         self.share_process = any(step.shares_process for step in self.steps)
         self.may_catch = may_catch("\n".join(str(value) for step in job["steps"] for value in step.values()))
         self.asserting = asserting_functions(tree for step in self.steps for tree in step.trees)
+        self.looked_up = looked_up
         self.have_threads = not THREAD_NAMES.isdisjoint(looked_up)
         self.cpu_limit = cpu_limit(job["seconds"])
 
@@ -273,10 +305,12 @@ def judge(referee: RefereePeer, code: str, tests: RefereeTests, engine: MessageS
     steps, entry_point = tests.steps, tests.entry_point
     result: dict[str, Any] = {"tests": [], "output": referee.output}
     referee.give_up = lambda: leave_to_others(engine, any(wrong for _, wrong, *_ in result["tests"]))
+    scope = {"__name__": "tests", COMPARISON_NAME: lambda left, right: is_equal_or_says(referee, left, right)}
+    identities = watch_identity(referee, tests.looked_up, scope)
     found = load_candidate(referee, code, tests.names, result)
     if found is None:
         return result
-    known = {"__name__": "tests", COMPARISON_NAME: lambda left, right: is_equal_or_says(referee, left, right), **found}
+    known = {**scope, **found}
     candidate = known.get(entry_point)
     if entry_point and candidate is None:
         return {**result, "raised": f"the answer does not define {entry_point}"}
@@ -290,7 +324,7 @@ def judge(referee: RefereePeer, code: str, tests: RefereeTests, engine: MessageS
     constants = AnswerConstants(referee, known, found)
     referee.asserting = tests.asserting
     # what prepares the tests counts for all that come after it
-    prepared = StepTrace(crossed=True, own_word=False)
+    prepared = StepTrace(crossed=True, own_word=has_own_claims(found, tests.claims))
     changed_constants = {
         name for name, text in tests.constants.items() if name in found and says_otherwise(found[name], text)
     }
@@ -314,7 +348,8 @@ def judge(referee: RefereePeer, code: str, tests: RefereeTests, engine: MessageS
         # which of its objects is which is the answer's word, too
         is_own_word = referee.own_word or referee.catches_assertions or bool(referee.stopped)
         is_own_word |= not changed_constants.isdisjoint(step.names)
-        trace = StepTrace(crossed, is_own_word or (step.compares_identity and referee.has_met_objects))
+        is_own_word |= identities is not None and identities.has_met_objects
+        trace = StepTrace(crossed, is_own_word)
         if referee.lost:
             # nor does a test pass that swallowed the end of the answer together with its exceptions
             result |= {"gone": wrong.text, "crossed": trace.crossed}
@@ -327,6 +362,7 @@ def judge(referee: RefereePeer, code: str, tests: RefereeTests, engine: MessageS
         else:
             prepared = trace
         constants.names -= step.binds
+    referee.settle()
     return result | {"altered": referee.altered, "diverged": referee.is_diverged}
 
 
@@ -372,7 +408,7 @@ class AnswerConstants:
             pairs = dict(held["d"]) if outcome == "ok" else {}
             for name in names:
                 if name in pairs and self._last.get(name, pairs[name]) != pairs[name]:
-                    value = ValueDecoder(self._referee.borrow).decode(pairs[name])
+                    value = decoded_constant(self._referee, pairs[name])
                     if (
                         self._known.get(name) is self._given[name]
                     ):  # the tests have not given the name to something else
@@ -382,6 +418,15 @@ class AnswerConstants:
             pass
         except Exception as error:
             self._referee.gone(exception_text(error))
+
+
+def decoded_constant(referee: RefereePeer, held: Any) -> Any:
+    """The value of a name of the answer's."""
+    decoder = ValueDecoder(referee.borrow)
+    value = decoder.decode(held)
+    if referee.identities is not None:
+        referee.identities.note_constants(decoder.containers)
+    return value
 
 
 def load_candidate(referee: RefereePeer, code: str, names: list[str], result: dict[str, Any]) -> dict[str, Any] | None:
@@ -400,8 +445,7 @@ def load_candidate(referee: RefereePeer, code: str, names: list[str], result: di
             result["raised"] = str(reply[1]) or "nothing that has words"
             return None
         # only the requested names: otherwise an answer could redefine built-in names
-        decoder = ValueDecoder(referee.borrow)
-        found = {name: decoder.decode(reply[1][name]) for name in names if name in reply[1]}
+        found = {name: decoded_constant(referee, reply[1][name]) for name in names if name in reply[1]}
         referee.too_large.update(map(str, reply[3]))
     except (PeerGone, Exception) as error:
         result["gone"] = exception_text(error)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sys
 import types
 import weakref
 
+from steelyard.verifiers.python.guest.identity import IdentityWatch
 from steelyard.verifiers.python.guest.objects import FUNCTION_KINDS, ObjectPeer, is_twin
 from steelyard.verifiers.python.guest.sharing import IS_CHANGED, IS_KEPT, KeptContainers
 from steelyard.verifiers.python.guest.values import NARROWED_TYPES, ValueEncoder, snapshot, standard_module
 from steelyard.verifiers.python.guest.wire import (
     OversizedValueError,
+    PeerGone,
     UnsendableValueError,
     exception_text,
     is_failed_assertion,
@@ -66,8 +69,6 @@ class RefereePeer(ObjectPeer):
         """Whether every value so far crossed as plain data, and no other object was asked for anything."""
         self.stopped = ""
         """An exception of the answer's that looks as if there were no more to test, if one was raised."""
-        self.has_met_objects = False
-        """Whether an object of the answer's, other than a function or a class, was ever in the tests' hands."""
         self.keeps_arguments = False
         """Whether the answer may still change data from an earlier call, such as a list of the tests."""
         self._may_keep = False
@@ -89,6 +90,8 @@ class RefereePeer(ObjectPeer):
         self._changes = 0
         self.give_up: Callable[[], None] = lambda: None
         """Ends the judging where only tests beside the answer can decide."""
+        self.identities: IdentityWatch | None = None
+        """Knows which object is which, where tests ask that."""
         self.altered = False
         """Whether a function that returned a value, or raised, changed what it was given."""
 
@@ -127,6 +130,22 @@ class RefereePeer(ObjectPeer):
             self.is_diverged |= self._shared.is_any_held()
         if said & IS_KEPT:
             self._shared.add(containers)
+
+    def watch_identity(self) -> IdentityWatch:
+        """Note from now on what crosses, for tests that ask which object is which."""
+        self.identities = IdentityWatch(is_own_object, self.note_refusal)
+        return self.identities
+
+    def note_exchange(self, sent: list[Any], received: list[Any]) -> None:
+        if self.identities is not None:
+            self.identities.note_exchange(sent, received)
+
+    def settle(self) -> None:
+        """Hear at the end whether the answer has changed something that the tests hold, too."""
+        if self._shared and not self.lost:
+            with contextlib.suppress(PeerGone, Exception):
+                _, _, _, _, _, *sharing = self.ask("globals", [], [])
+                self.is_diverged |= sharing[0] & IS_CHANGED != 0
 
     def lend(self, thing: Any, encoder: ValueEncoder, depth: int) -> Any:
         if isinstance(thing, RemoteObject):
@@ -193,7 +212,6 @@ class RefereePeer(ObjectPeer):
         if known is None:
             known = self.twin(kind, remote_class, (RemoteObject,))(self, int(number))
             self._handles[number] = known
-            self.has_met_objects |= not about(known, "_is_function")
             self._released.discard(number)
         return known
 
@@ -323,6 +341,11 @@ class RefereePeer(ObjectPeer):
 def is_mixed(operands: tuple[Any, ...]) -> bool:
     """Whether plain data, such as what a test expects, has a part in an operation on an object of the answer's."""
     return any(not isinstance(one, RemoteObject) or about(one, "_reckoned") for one in operands)
+
+
+def is_own_object(thing: Any) -> bool:
+    """Whether this is an object of the answer's, other than a function or a class."""
+    return isinstance(thing, RemoteObject) and not about(thing, "_is_function")
 
 
 about = object.__getattribute__

@@ -6,6 +6,8 @@ Only the standard library is used: an interpreter that knows nothing of steelyar
 from __future__ import annotations
 
 import ast
+import enum
+import types
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,6 +87,30 @@ def asserting_functions(trees: Iterable[ast.AST]) -> frozenset[str]:
 def _is_assertion(node: ast.AST) -> bool:
     called = node.func if isinstance(node, ast.Call) else None
     return isinstance(node, ast.Assert) or (isinstance(called, ast.Attribute) and called.attr.startswith("assert"))
+
+
+def has_own_claims(found: dict[str, Any], claims: Iterable[list[list[str]]]) -> bool:
+    """Whether a name of the answer decides about another one, or stands for something else than a class of that name."""
+    words = {name for name, value in found.items() if not _is_class(value)} | {"answer"}
+    if any(words & set(left) and words & set(right) for left, right in claims):
+        return True
+    return any(_is_another_class(name, value) for name, value in found.items())
+
+
+def _is_class(value: Any) -> bool:
+    return isinstance(value, type | types.ModuleType) or getattr(type(value), "_kind", "") == "type"
+
+
+def _is_another_class(name: str, value: Any) -> bool:
+    """Whether a name that tests use for a class stands for another one, for several, or for members that are one."""
+    if type(value) is tuple:
+        return any(isinstance(one, type) for one in value)
+    if not isinstance(value, type):
+        return False
+    if issubclass(value, enum.Enum):
+        members = value.__members__.values()
+        return len({member._value_ for member in members}) < len(members)
+    return value.__name__ != name and value.__module__ != "answer"
 
 
 def take_names(module: Any, names: Iterable[Any], scope: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ import sys
 import types
 from decimal import Decimal
 from fractions import Fraction
+from operator import is_  # its own: tests may be given another one in the module
 
 from steelyard.verifiers.python.guest.wire import OversizedValueError
 
@@ -287,7 +288,7 @@ def fill_in_order(container: set[Any], items: Sequence[Any]) -> None:
     for source in _ways_to_fill(items):
         container.clear()
         container.update(source)
-        if all(map(operator.is_, container, items)):
+        if all(map(is_, container, items)):
             return
 
 
@@ -296,7 +297,7 @@ def frozen_in_order(items: Sequence[Any]) -> frozenset[Any]:
     made: frozenset[Any] = frozenset()
     for source in _ways_to_fill(items):
         made = frozenset(source)
-        if all(map(operator.is_, made, items)):
+        if all(map(is_, made, items)):
             break
     return made
 
