@@ -216,3 +216,13 @@ def test_the_environment_says_where_large_providers_are_and_who_asks(
 def test_a_region_that_would_lead_elsewhere_is_not_put_into_an_address() -> None:
     environment = {"AWS_REGION": "evil.example/", "AWS_BEARER_TOKEN_BEDROCK": "b"}
     assert resolve_provider("bedrock/m", Settings(), environment)[2].base_url == ""
+
+
+@pytest.mark.parametrize("line", ['base_url = "${K}"', 'region = "${K}"', 'stream = "${K}"'])
+def test_a_key_that_stands_where_an_address_belongs_is_not_shown(tmp_path: Path, line: str) -> None:
+    path = written(tmp_path, f'[providers.x]\ntype = "openai"\n{line}\n')
+    with pytest.raises(InputError) as caught:
+        load(path, {"K": "sk-verysecret-1234"})
+    assert "verysecret" not in str(caught.value)
+    address = written(tmp_path, '[providers.x]\ntype = "ollama"\nbase_url = "${K}"\n')
+    assert load(address, {"K": "127.0.0.1:11434"})[0].providers["x"].base_url == "127.0.0.1:11434"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
@@ -172,8 +173,9 @@ def _settings(table: dict[str, Any], where: str, environment: Mapping[str, str])
             way_out = did_you_mean(str(section["type"]), plugin_names("providers"))
             raise InputError(f'{where}: provider "{name}": unknown type "{section["type"]}" ({way_out})')
         place = f"{where}: providers.{name}"
-        own = _expanded(own, environment)
-        providers[name] = _converted({**_expanded(section, environment), "settings": own}, ProviderSettings, place)
+        own, expanded = _expanded(own, environment), _expanded(section, environment)
+        _check_addresses(section, expanded, place)
+        providers[name] = _converted({**expanded, "settings": own}, ProviderSettings, place)
         if own_settings is not None:
             try:
                 _converted({**own, **{key: section[key] for key in own_keys if key in section}}, own_settings, place)
@@ -201,7 +203,26 @@ def _converted(value: Any, shape: Any, where: str) -> Any:
     try:
         return msgspec.convert(value, shape)
     except msgspec.ValidationError as error:
-        raise InputError(f"{where}: {error}") from None
+        # it quotes the value, which may be a key of the environment
+        raise InputError(f"{where}: {_QUOTED_VALUE_PATTERN.sub('Invalid value', str(error))}") from None
+
+
+_QUOTED_VALUE_PATTERN = re.compile(r"Invalid enum value '.*'", re.DOTALL)
+_ADDRESS_PATTERN = re.compile(r"://|:\d+/?$")
+"""What an address has and a key does not; that of an Ollama server may have no scheme."""
+_REGION_PATTERN = re.compile(r"[a-z]+(?:-[a-z]+)+-\d{1,2}")
+
+
+def _check_addresses(section: dict[str, Any], expanded: dict[str, Any], where: str) -> None:
+    """Raises an InputError if a variable of the environment is named as an address or a region and holds something else.
+
+    An address is stored and shown, so it must not be a key.
+    """
+    for key, is_right in (("base_url", _ADDRESS_PATTERN.search), ("region", _REGION_PATTERN.fullmatch)):
+        value = expanded.get(key)
+        if isinstance(value, str) and value != section[key] and not is_right(value):
+            what = "address, such as http://127.0.0.1:8000/v1" if key == "base_url" else "region, such as us-east-1"
+            raise InputError(f"{where}: {key}: the variable {printable(section[key][2:-1])} holds no {what}")
 
 
 def _expanded(section: dict[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:

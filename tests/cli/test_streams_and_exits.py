@@ -21,7 +21,7 @@ import pytest
 from steelyard.cli.entry import INTERRUPTED_EXIT_CODE
 from steelyard.cli.last_resort import conclude_unexpected
 from steelyard.cli.main import lost_interrupts_repeated, main
-from steelyard.cli.streams import GuardedStream
+from steelyard.cli.streams import CI_VARIABLES, GuardedStream, is_ci
 from steelyard.errors import DiskFullError, ExitCode
 from support.command_line import steelyard
 from support.facts import facts
@@ -233,6 +233,47 @@ def test_bytes_that_a_ci_service_reads_hold_no_commands_and_files_stay_as_they_a
         held = io.BytesIO()
         GuardedStream(io.TextIOWrapper(held), is_ci_log=True).buffer.write(content)
         assert held.getvalue() == written
+
+
+@pytest.mark.parametrize(
+    ("pieces", "written"),
+    [
+        (("\n:", ":error::x\n"), "\n: :error::x\n"),
+        (("\n ", " ", "::error::x\n"), "\n  : :error::x\n"),
+        (("a #", "#[error]x"), "a # #[error]x"),
+        (("##vs", "o[task.complete]x"), "##vs o[task.complete]x"),
+        (("##teamcity", "[buildStatus"), "##teamcity [buildStatus"),
+        (("section_st", "art:1:x"), "section_st art:1:x"),
+        (("x" * 100 + " ", "::a"), "x" * 100 + " ::a"),
+        (("x", "PAR1", "\n::error::x"), "xPAR1\n: :error::x"),
+    ],
+)
+def test_a_command_in_two_pieces_is_none_to_a_ci_service(pieces: tuple[str, ...], written: str) -> None:
+    for is_text in (True, False):
+        held = io.BytesIO()
+        stream = GuardedStream(io.TextIOWrapper(held, "utf-8"), is_ci_log=True)
+        for piece in pieces:
+            stream.write(piece) if is_text else stream.buffer.write(piece.encode())
+        stream.flush()
+        assert held.getvalue().decode() == written
+
+
+def test_a_letter_in_two_pieces_hides_no_command_from_us_and_half_a_letter_is_written() -> None:
+    held = io.BytesIO()
+    stream = GuardedStream(io.TextIOWrapper(held, "utf-8"), is_ci_log=True)
+    for piece in (b"\n\xe3\x80", b"\x80::error::x\n\xe3"):
+        stream.buffer.write(piece)
+    stream.flush()
+    assert held.getvalue() == b"\n\xe3\x80\x80: :error::x\n\xe3"
+
+
+@pytest.mark.parametrize("name", CI_VARIABLES)
+def test_every_ci_service_is_known_by_what_it_sets(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for known in CI_VARIABLES:
+        monkeypatch.delenv(known, raising=False)
+    assert not is_ci()
+    monkeypatch.setenv(name, "")
+    assert is_ci()
 
 
 INTERRUPTED_IMPORT = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import gzip
 import threading
 import time
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -362,3 +364,31 @@ def test_a_proxy_that_nothing_can_go_through_is_refused_without_its_password(
     with pytest.raises(InputError, match=says) as refused:
         HttpEndpoint("http://127.0.0.1:1/v1", {}, secrets=())
     assert "secret" not in str(refused.value)
+
+
+def test_a_key_is_not_shown_in_whatever_form_a_server_or_a_proxy_returns_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    key, password = "sk/verysecret+key==", "proxypassword"
+    monkeypatch.setenv("HTTP_PROXY", f"http://user:{password}@127.0.0.1:1")
+    endpoint = HttpEndpoint("http://127.0.0.1:2/v1", {}, secrets=[key])
+    escaped = "".join(f"\\u{ord(letter):04x}" for letter in key)
+    sent = base64.b64encode(f"user:{password}".encode()).decode()
+    for text in (key, escaped, key.replace("/", "\\/"), quote(key, safe=""), password, sent):
+        said = f'{{"a": "x{text}x"}}'
+        assert endpoint.clean(said) == '{"a": "x***x"}'
+        assert endpoint.without_secrets(said.encode() + b"\xff") == b'{"a": "x***x"}\xff'
+    honest = '{"a": "\\u00e4 50% \\u0041 \\\\ %41"}'
+    assert endpoint.clean(honest) == honest
+
+
+def test_a_proxy_that_is_no_address_is_told_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "user:verysecret@http://proxy:1")
+    with pytest.raises(InputError) as caught:
+        HttpEndpoint("http://127.0.0.1:2/v1", {}, secrets=[])
+    assert "HTTPS_PROXY" in str(caught.value)
+    assert "verysecret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("where", ["?x-api-key=K", "#api_key=K", ";api_key=K", "/v1;token=K/chat"])
+def test_a_key_in_any_part_of_a_base_url_is_refused(where: str) -> None:
+    with pytest.raises(InputError, match="must not contain a key"):
+        HttpEndpoint("http://127.0.0.1:2/v1" + where.replace("K", "sk-12345678"), {}, secrets=[])

@@ -284,3 +284,34 @@ def test_so_many_new_files_that_no_patch_could_hold_them_are_left_out(folder: Pa
     change = workspaces.workspace_change(before, folder, scratch)
     assert change.left_out == ("new files (more than 10,000)",)
     assert change.patch.count("diff --git") == 1
+
+
+def test_a_commit_whose_files_are_gone_is_told_in_one_sentence(folder: Path) -> None:
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "all")
+    name = git(folder, "rev-parse", "HEAD:a.txt")
+    (folder / ".git" / "objects" / name[:2] / name[2:]).unlink()
+    located = workspaces.resolve_workspace(f"{folder}@HEAD", folder.parent)
+    with pytest.raises(InputError, match=r"a\.txt is not in the repository"):
+        workspaces.workspace_files(located)
+
+
+def test_a_small_repository_that_lists_more_than_fits_into_memory_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workspaces, "MAX_GIT_OUTPUT_BYTES", 100)
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "all")
+    with pytest.raises(InputError, match="git ls-tree printed more than"):
+        workspaces.workspace_files(workspaces.resolve_workspace(f"{folder}@HEAD", folder.parent))
+
+
+def test_a_folder_that_became_a_link_after_it_was_listed_is_not_followed(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "run.sh").write_text("secret")
+    assert workspaces.read_file(folder, "sub/run.sh", 100) is not None
+    (folder / "sub").rename(folder / "old")
+    (folder / "sub").symlink_to(tmp_path / "mine")
+    assert workspaces.read_file(folder, "sub/run.sh", 100) is None

@@ -102,7 +102,8 @@ def test_a_name_that_leads_to_a_private_address_is_refused_unless_the_address_is
 @pytest.mark.parametrize(
     "request_text",
     ["GET / HTTP/1.1\r\n\r\n", "nonsense\r\n\r\n", "GET http://[::1 HTTP/1.1\r\n\r\n", "GET http://127.0.0.1:PORT/ HTTP/1.1\nX: 1\r\n\r\n",
-     "CONNECT 127.0.0.1:99999999 HTTP/1.1\r\n\r\n", "GET " + "x" * 100_000, "GET ftp://127.0.0.1:PORT/ HTTP/1.1\r\n\r\n", "\xe9\r\n\r\n"],
+     "CONNECT 127.0.0.1:99999999 HTTP/1.1\r\n\r\n", "GET " + "x" * 100_000, "GET ftp://127.0.0.1:PORT/ HTTP/1.1\r\n\r\n", "\xe9\r\n\r\n",
+     "GET\rX http://127.0.0.1:PORT/ HTTP/1.1\r\n\r\n", "GET http://127.0.0.1:PORT/ HTTP/1.1\r\nX: a\rHost: b\r\n\r\n"],
 )  # fmt: skip
 def test_what_is_no_request_to_a_proxy_leads_nowhere_and_the_next_one_is_served(request_text: str) -> None:
     (strange, fine), _ = asked(["127.0.0.1:PORT"], request_text, "GET http://127.0.0.1:PORT/ HTTP/1.1\r\n\r\n")
@@ -148,7 +149,7 @@ def test_names_and_ports_are_compared_as_they_are_meant() -> None:
     "address",
     ["127.0.0.1", "10.1.1.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.100.100.200", "168.63.129.16", "192.0.0.192",
      "0.0.0.0", "255.255.255.255", "224.0.0.1", "::1", "::", "fe80::1", "fd00:ec2::254", "::ffff:127.0.0.1", "64:ff9b::7f00:1",
-     "2002:7f00:1::", "64:ff9b:1::1", "ff02::1"],
+     "2002:7f00:1::", "64:ff9b:1::1", "ff02::1", "::127.0.0.1", "::ffff:0:127.0.0.1", "192.88.99.1", "5f00::1", "3fff::1"],
 )  # fmt: skip
 def test_addresses_of_this_machine_its_network_and_its_cloud_are_not_public(address: str) -> None:
     assert not is_public(ipaddress.ip_address(address))

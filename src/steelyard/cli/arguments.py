@@ -250,4 +250,6 @@ def text_or_file(given: str | None) -> str:
 
 
 def _print_to_stderr(what: str) -> None:
-    print(what, file=sys.stderr, flush=True)
+    from steelyard.text import plain
+
+    print(plain(what), file=sys.stderr, flush=True)

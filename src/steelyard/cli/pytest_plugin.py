@@ -269,9 +269,15 @@ def _run_once(session: Path, cases: Any, asked: dict[str, Any]) -> Run:
 
 
 def _say(text: str) -> None:
+    print(_harmless(text), file=sys.stderr)
+
+
+def _harmless(text: str) -> str:
+    """What a model wrote, as nothing that a terminal or a CI service obeys."""
+    from steelyard.cli.streams import is_ci, without_workflow_commands
     from steelyard.text import plain
 
-    print(plain(text), file=sys.stderr)
+    return without_workflow_commands(plain(text)) if is_ci() else plain(text)
 
 
 def _check_choice(on_inconclusive: str) -> None:
@@ -295,17 +301,13 @@ def _fail_on_errors() -> Iterator[None]:
 
 def _fail(text: str) -> NoReturn:
     __tracebackhide__ = True
-    from steelyard.text import plain
-
-    pytest.fail(plain(text), pytrace=False)
+    pytest.fail(_harmless(text), pytrace=False)
 
 
 def _pass(text: str, *, warn: bool) -> None:
     """Let the test pass, and leave the reasons where pytest shows them when it is asked to."""
     __tracebackhide__ = True
-    from steelyard.text import plain
-
     if warn:
-        warnings.warn(plain(text), GateWarning, stacklevel=3)
+        warnings.warn(_harmless(text), GateWarning, stacklevel=3)
     else:
-        print(plain(text))
+        print(_harmless(text))

@@ -19,6 +19,13 @@ _WORKFLOW_COMMAND_PATTERN = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 """GitHub takes any blank before `::` away, the wide ones of other scripts too, and takes a carriage return for the end of a line."""
+MAX_COMMAND_MARK_CHARACTERS = 32
+"""Characters before the end of what was written in which a command may have begun."""
+CI_VARIABLES = (
+    *("CI", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION", "JENKINS_URL", "BUILDKITE", "TRAVIS"),
+    *("BUILD_BUILDID", "CODEBUILD_BUILD_ID", "bamboo_buildKey"),
+)
+"""What CI services set; Azure Pipelines and TeamCity do not set CI."""
 PARQUET_MAGIC = b"PAR1"
 """How a file begins that no log could show."""
 _READER_GONE_ERRNOS = (errno.EPIPE, errno.EBADF, errno.ECONNRESET, errno.ESHUTDOWN)
@@ -39,11 +46,43 @@ def without_workflow_commands(text: str) -> str:
     return _WORKFLOW_COMMAND_PATTERN.sub(lambda found: f"{found[0]} ", text)
 
 
-def _for_ci_log(content: Any) -> Any:
-    if isinstance(content, str):
-        return without_workflow_commands(content)
-    text = bytes(content).decode("utf-8", "surrogateescape")
-    return without_workflow_commands(text).encode("utf-8", "surrogateescape")
+class CommandBreaker:
+    """Breaks up commands in what is written piece by piece, also those that begin in one piece and end in the next."""
+
+    def __init__(self) -> None:
+        self.is_begun = False
+        self._before = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+
+    def text(self, piece: str) -> str:
+        r"""The piece with everything broken up that would be a command after the pieces before it.
+
+        >>> breaker = CommandBreaker()
+        >>> breaker.text("a #"), breaker.text("#[error]b"), breaker.text("\n :"), breaker.text(":error::c")
+        ('a #', ' #[error]b', '\n :', ' :error::c')
+        """
+        self.is_begun |= bool(piece)
+        whole = self._before + piece
+        known = len(self._before)
+        broken, begin = [], known
+        for found in _WORKFLOW_COMMAND_PATTERN.finditer(whole):
+            place = max(found.end(), known)
+            broken += [whole[begin:place], " "]
+            begin = place
+        written = "".join([*broken, whole[begin:]])
+        line = re.split(r"[\n\r]", self._before + written)[-1].lstrip()
+        cut = line[-MAX_COMMAND_MARK_CHARACTERS:]
+        # what is cut off was no blank, so the rest does not begin a line
+        self._before = cut if cut == line else f".{cut}"
+        return written
+
+    def content(self, piece: bytes) -> bytes:
+        """The same for bytes of UTF-8; a character that is not whole waits for its rest."""
+        return self.text(self._decoder.decode(piece)).encode("utf-8", "surrogateescape")
+
+    def rest(self) -> bytes:
+        """What still waits."""
+        return self.text(self._decoder.decode(b"", final=True)).encode("utf-8", "surrogateescape")
 
 
 class GuardedStream:
@@ -53,6 +92,7 @@ class GuardedStream:
         self._stream = stream
         self._is_ci_log = is_ci_log
         self._owner = owner or self
+        self._breaker: CommandBreaker = owner._breaker if owner else CommandBreaker()
         self.error: OSError | None = None
         """Why something could not be written, where that was not because the reader had gone."""
 
@@ -63,11 +103,16 @@ class GuardedStream:
 
     def write(self, content: Any) -> int:
         """Write text, or bytes to a stream of bytes."""
-        if self._is_ci_log and not isinstance(content, str):
-            self._is_ci_log = bytes(content[:4]) != PARQUET_MAGIC
+        length = len(content)
+        if self._is_ci_log and isinstance(content, str):
+            content = self._breaker.text(content)
+        elif self._is_ci_log:
+            content = bytes(content)
+            self._is_ci_log = self._breaker.is_begun or content[:4] != PARQUET_MAGIC
+            content = self._breaker.content(content) if self._is_ci_log else content
         with self._never_failing():
-            self._stream.write(_for_ci_log(content) if self._is_ci_log else content)
-        return len(content)
+            self._stream.write(content)
+        return length
 
     def writelines(self, lines: Iterable[Any]) -> None:
         for line in lines:
@@ -75,6 +120,8 @@ class GuardedStream:
 
     def flush(self) -> None:
         with self._never_failing():
+            if rest := self._breaker.rest():
+                getattr(self._stream, "buffer", self._stream).write(rest)
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
@@ -104,9 +151,14 @@ class GuardedStream:
                 os.close(nowhere)
 
 
+def is_ci() -> bool:
+    """Whether a CI service reads what is printed."""
+    return any(name in os.environ for name in CI_VARIABLES)
+
+
 @contextmanager
 def guarded_output() -> Iterator[GuardedStream]:
-    """Guard both streams within the block; yields standard output. Where CI is set, nothing printed is a command to the CI service."""
+    """Guard both streams within the block; yields standard output. In CI, nothing printed is a command to the CI service."""
     _open_closed_streams()
     codecs.register_error("ascii_lookalikes", _ascii_lookalikes)
     with ExitStack() as redirected:
@@ -118,7 +170,7 @@ def guarded_output() -> Iterator[GuardedStream]:
                 # Python writes UTF-8 even where the locale is C: right for files, but noise on a terminal with few letters
                 is_ascii = os.environ.get("LC_ALL") in {"C", "POSIX"} and stream.isatty()
                 stream.reconfigure(encoding="ascii" if is_ascii else None, errors="ascii_lookalikes")
-            guarded: Any = GuardedStream(stream, is_ci_log="CI" in os.environ and not _is_file(stream))
+            guarded: Any = GuardedStream(stream, is_ci_log=is_ci() and not _is_file(stream))
             redirected.enter_context(redirect(guarded))
         output: Any = sys.stdout
         try:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import importlib.util
+import re
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 from urllib.request import getproxies
 
 import httpx2
@@ -42,7 +44,8 @@ def check_base_url(url: str) -> None:
         raise InputError(f'"{url}" is not an address: {error}') from None
     if not is_address:
         raise InputError(f'"{url}" is not an address; write one such as http://127.0.0.1:8000/v1')
-    if any(is_secret(name, value) for name, value in parse_qsl(parts.query)):
+    pairs = [parse_qsl(part) for part in (parts.query, parts.fragment, *re.split("[;/]", parts.path))]
+    if any(is_secret(name, value) for named in pairs for name, value in named):
         raise InputError(
             "a base URL must not contain a key in its query: it is stored with the run; use api_key or headers"
         )
@@ -60,13 +63,44 @@ def check_proxies() -> None:
             continue
         if scheme not in PROXY_SCHEMES:
             raise InputError(
-                f"{name.upper()}_PROXY in the environment begins with {short_quote(scheme)}; "
+                f"{name.upper()}_PROXY in the environment begins with {short_quote(scheme) if scheme.isalnum() else 'no scheme'}; "
                 f"a proxy begins with {', '.join(PROXY_SCHEMES)}"
             )
         if scheme.startswith("socks") and importlib.util.find_spec("socksio") is None:
             raise InputError(
                 f"{name.upper()}_PROXY in the environment is a SOCKS proxy, which needs: pip install socksio"
             )
+
+
+def proxy_secrets() -> list[str]:
+    """The passwords of the proxies in the environment, as they are and as they are sent."""
+    found = []
+    for proxy in getproxies().values():
+        user, _, password = proxy.rpartition("@")[0].rpartition("/")[2].partition(":")
+        if password:
+            sent = f"{unquote(user)}:{unquote(password)}".encode()
+            found += [password, unquote(password), base64.b64encode(sent).decode()]
+    return found
+
+
+_ESCAPED_ASCII = re.compile(r"\\u00([2-7][0-9a-fA-F])")
+
+
+def without_secrets(text: str, secrets: Iterable[str]) -> str:
+    r"""The text with each secret replaced, also one that is written with JSON's or an address's escapes.
+
+    >>> without_secrets("key sk-12345678", ["sk-12345678"]), without_secrets("k=s\u006b-12345678", ["sk-12345678"])
+    ('key ***', 'k=***')
+    """
+    for secret in secrets:
+        text = text.replace(secret, "***")
+        if "\\" in text:
+            plain = _ESCAPED_ASCII.sub(lambda found: chr(int(found[1], 16)), text).replace("\\/", "/")
+            text = plain.replace(secret, "***") if secret in plain else text
+        if "%" in text:
+            plain = unquote(text)
+            text = plain.replace(secret, "***") if secret in plain else text
+    return text
 
 
 def _proxy_hint() -> str:

@@ -19,8 +19,10 @@ from steelyard.providers.connections import (
     check_proxies,
     error_description,
     no_cookies,
+    proxy_secrets,
     request_body,
     trusted_certificates,
+    without_secrets,
 )
 from steelyard.providers.faults import (
     decoded_error,
@@ -93,7 +95,7 @@ class HttpEndpoint:
         given = [secret for secret in secrets if secret]
         self._has_key = bool(given)
         # a short one may be a word in an honest message
-        self._secrets = [secret for secret in given if len(secret) >= 8]
+        self._secrets = [secret for secret in (*given, *proxy_secrets()) if len(secret) >= 8]
         self._client: httpx2.AsyncClient | None = None
         self._former_clients: list[httpx2.AsyncClient] = []
         self.headroom: RateLimitHeadroom | None = None
@@ -250,7 +252,7 @@ class HttpEndpoint:
 
     def not_expected(self, exchange: HttpExchange, error: Exception) -> Unavailable:
         """What to raise for a response that is not an answer."""
-        sent = exchange.headers.get("content-type", "nothing it would name")
+        sent = self.clean(exchange.headers.get("content-type", "nothing it would name"))
         start = self.clean(exchange.body[:1000].decode("utf-8", "replace"))[:80]
         return Unavailable(
             f"{self.url}: sent {sent}, not the answer expected ({error}): {start!r}; is the base URL right?"
@@ -261,7 +263,7 @@ class HttpEndpoint:
         status = response.status_code
         content = decoded_error(received)
         message_text = self.clean(error_message(content))
-        message = f"{self.url}: {status} {message_text[:300] or response.reason_phrase}"
+        message = f"{self.url}: {status} {message_text[:300] or self.clean(response.reason_phrase)}"
         if status < 400:
             target = self.clean(response.headers.get("location", "nowhere"))
             message += f": redirects to {target}; set that as base URL"
@@ -278,15 +280,13 @@ class HttpEndpoint:
     def clean(self, text: str) -> str:
         """The text of a server without our key; clean it before it is cut, because half a key is a secret as well."""
         # some servers quote the key they were given, and messages are stored
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
+        return without_secrets(text, self._secrets)
 
     def without_secrets(self, body: bytes) -> bytes:
         """A body without our keys."""
-        for secret in self._secrets:
-            body = body.replace(secret.encode(), b"***")
-        return body
+        text = body.decode("utf-8", "surrogateescape") if self._secrets else ""
+        cleaned = without_secrets(text, self._secrets)
+        return body if cleaned == text else cleaned.encode("utf-8", "surrogateescape")
 
     async def close(self) -> None:
         for client in filter(None, (self._client, *self._former_clients)):

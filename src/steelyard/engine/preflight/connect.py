@@ -119,8 +119,18 @@ SINGLE_ANSWER_PARAMETERS = (
 """Parameters that would change how many answers a request has, or in which form one comes."""
 
 
+SECRET_PARAMETER_PATTERN = re.compile(
+    r"(?:x[-_])?(?:api[-_]?key|access[-_]?token|authorization|password)", re.IGNORECASE
+)
+"""Names of parameters that no model takes and that people give keys by."""
+
+
 def check_parameters(*sent: Mapping[str, Any]) -> None:
-    """Raises an InputError if a parameter would change how many answers a request has."""
+    """Raises an InputError if a parameter is a key, or would change how many answers a request has."""
+    for name in (name for parameters in sent for name in parameters if SECRET_PARAMETER_PATTERN.fullmatch(name)):
+        raise InputError(
+            f'parameter "{printable(name)}" cannot be sent: parameters are stored with the run; use api_key or headers in the settings file'
+        )
     for name in SINGLE_ANSWER_PARAMETERS:
         if any(name in parameters for parameters in sent):
             raise InputError(

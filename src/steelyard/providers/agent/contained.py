@@ -19,6 +19,7 @@ from steelyard.providers.agent.keeper import (
     AGENT_TRANSCRIPT_HALF_BYTES,
     HeadTailBuffer,
     fill_workspace,
+    redacted,
     remove_folder,
     workspace_result,
 )
@@ -66,7 +67,7 @@ async def run_contained(order: dict[str, Any], containment: AgentContainment) ->
     transcript = everything.text(order["secrets"])
     if notes := [*refusals, *_limit_notes(ended)]:
         newline = "\n" if transcript and not transcript.endswith("\n") else ""
-        transcript += newline + "".join(f"[steelyard: {note}]\n" for note in notes)
+        transcript += newline + "".join(f"[steelyard: {redacted(note, order['secrets'])}]\n" for note in notes)
     return {
         **result,
         "transcript": transcript,

@@ -66,8 +66,8 @@ class HeadTailBuffer:
         """What was kept, without our keys."""
         self._cut()
         if not self._dropped:
-            return _redacted(_text(self.whole), secrets)
-        beginning, end = (_redacted(_text(part), secrets) for part in (self._beginning, self._end))
+            return redacted(_text(self.whole), secrets)
+        beginning, end = (redacted(_text(part), secrets) for part in (self._beginning, self._end))
         for secret in secrets:  # half a key is one as well
             for length in range(4, len(secret)):
                 beginning = beginning.removesuffix(secret[:length])
@@ -81,7 +81,8 @@ class HeadTailBuffer:
         return bytes(self._end if self._dropped else self._beginning + self._end)
 
 
-def _redacted(text: str, secrets: list[str]) -> str:
+def redacted(text: str, secrets: list[str]) -> str:
+    """The text without our keys."""
     for secret in secrets:
         text = text.replace(secret, "***")
     return text
@@ -198,8 +199,10 @@ def workspace_result(
     """What became of the workspace in a folder, without our keys."""
     changed = workspaces.workspace_change(before, copy, scratch, ignoring=order["files"])
     # of what it did not add, the original is ours to begin with
-    lines = (_redacted(line, order["secrets"]) if line.startswith("+") else line for line in changed.patch.split("\n"))
-    return {"patch": "\n".join(lines), "left_out": changed.left_out}
+    own = (" ", "-")
+    lines = (line if line.startswith(own) else redacted(line, order["secrets"]) for line in changed.patch.split("\n"))
+    left_out = [redacted(one, order["secrets"]) for one in changed.left_out]
+    return {"patch": "\n".join(lines), "left_out": left_out}
 
 
 def _start_agent(order: dict[str, Any], copy: Path, prompt: IO[bytes]) -> subprocess.Popen[bytes]:

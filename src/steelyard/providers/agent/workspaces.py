@@ -13,7 +13,11 @@ import re
 import shutil
 import stat
 import subprocess
+import tempfile
+import threading
+import time
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +32,10 @@ MAX_CHANGED_BYTES = 16 << 20
 MAX_PATCH_CHARACTERS = 32 << 20
 GIT_TIMEOUT_SECONDS = 60
 """Seconds that git may take for any one thing."""
+MAX_GIT_OUTPUT_BYTES = 256 << 20
+"""Bytes that git may print: a small repository can list more files than there is memory for."""
+MAX_PATH_BYTES = 4096
+"""Bytes of a path that other programs can still open."""
 GIT_MODE_FILE, GIT_MODE_EXECUTABLE, GIT_MODE_SYMLINK = "100644", "100755", "120000"
 """What a file is, in the words of git."""
 EXCLUDED_FOLDERS = frozenset({".git", "__pycache__"})
@@ -164,26 +172,42 @@ def _file_paths(folder: Path, below: str = "") -> Iterator[str]:
 
 def read_file(folder: Path, path: str, most: int) -> GitFile | None:
     """One file of a folder, reached through no link; None when it is not there, or neither file nor link."""
-    if any((folder / above).is_symlink() for above in list(Path(path).parents)[:-1]):
-        return None
     place = folder / path
+    if len(os.fsencode(place)) >= MAX_PATH_BYTES:
+        return None
     try:
-        about = place.lstat()
-        if stat.S_ISLNK(about.st_mode):
-            return GitFile(os.fsencode(place.readlink()), GIT_MODE_SYMLINK)
-        if not stat.S_ISREG(about.st_mode):
-            return None
-        if about.st_size > most:
-            raise InputError(f"{printable(str(folder))}: {_too_large()}")
-        with open(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as opened:  # noqa: PTH123  a number
-            content = opened.read(most + 1)
+        with _opened_above(folder, path) as (above, name):
+            about = os.stat(name, dir_fd=above, follow_symlinks=False)
+            if stat.S_ISLNK(about.st_mode):
+                return GitFile(os.fsencode(os.readlink(name, dir_fd=above)), GIT_MODE_SYMLINK)
+            if not stat.S_ISREG(about.st_mode):
+                return None
+            if about.st_size > most:
+                raise InputError(f"{printable(str(folder))}: {_too_large()}")
+            with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=above), "rb") as opened:  # noqa: PTH123  a number
+                content = opened.read(most + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
             return None
         raise InputError(f"{printable(str(place))} cannot be read: {error.strerror}") from None
     return GitFile(content, GIT_MODE_EXECUTABLE if about.st_mode & stat.S_IXUSR else GIT_MODE_FILE)
+
+
+@contextmanager
+def _opened_above(folder: Path, path: str) -> Iterator[tuple[int, str]]:
+    """The folder of a file, opened step by step so that nobody can put a link in the way meanwhile, and the file's name in it."""
+    *above, name = path.split("/")
+    here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for step in above:
+            below = os.open(step, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+            os.close(here)
+            here = below
+        yield here, name
+    finally:
+        os.close(here)
 
 
 def _check_workspace_size(count: int, size: int, where: Path) -> None:
@@ -213,6 +237,8 @@ def _committed(folder: Path, commit: str) -> Iterator[tuple[str, GitFile]]:
         if not path or about.split()[1] != b"blob":  # a submodule has no files here
             continue
         mode, _, name, length = about.decode().split()
+        if not length.isdigit():
+            raise InputError(f"commit {printable(commit)}: {printable(os.fsdecode(path))} is not in the repository")
         parts = os.fsdecode(path).split("/")
         if any(part in ("..", "") or part.lower() in EXCLUDED_FOLDERS for part in parts):
             continue
@@ -251,28 +277,41 @@ def git(*arguments: str, within: Path, stdin: bytes = b"", repository: Path | No
         *arguments,
     ]
     named = {} if repository is None else {"GIT_DIR": str(repository), "GIT_WORK_TREE": str(within)}
-    try:
-        ran = subprocess.run(
-            command,
-            cwd=within,
-            env={"PATH": os.environ.get("PATH", os.defpath), **GIT_ENVIRONMENT, **named},
-            input=stdin,
-            capture_output=True,
-            timeout=GIT_TIMEOUT_SECONDS,
-            check=False,
-        )
-    except FileNotFoundError:
-        raise InputError(f"{printable(str(within))} is gone" if shutil.which("git") else GIT_MISSING_MESSAGE) from None
-    except subprocess.TimeoutExpired:
+    environment = {"PATH": os.environ.get("PATH", os.defpath), **GIT_ENVIRONMENT, **named}
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as complaints:
+        given.write(stdin)
+        given.seek(0)
+        try:
+            process = subprocess.Popen(
+                command, cwd=within, env=environment, stdin=given, stdout=subprocess.PIPE, stderr=complaints
+            )
+        except FileNotFoundError:
+            raise InputError(
+                f"{printable(str(within))} is gone" if shutil.which("git") else GIT_MISSING_MESSAGE
+            ) from None
+        began = time.monotonic()
+        timer = threading.Timer(GIT_TIMEOUT_SECONDS, process.kill)
+        timer.start()
+        try:
+            with process:
+                printed = process.stdout.read(MAX_GIT_OUTPUT_BYTES + 1) if process.stdout else b""
+                if len(printed) > MAX_GIT_OUTPUT_BYTES:
+                    process.kill()
+        finally:
+            timer.cancel()
+        complaints.seek(0)
+        error_lines = complaints.read(MAX_GIT_OUTPUT_BYTES).decode("utf-8", "replace").strip().splitlines()
+    if len(printed) > MAX_GIT_OUTPUT_BYTES:
         raise InputError(
-            f"git {arguments[0]} took more than {GIT_TIMEOUT_SECONDS} s in {printable(str(within))}"
-        ) from None
-    if ran.returncode:
-        error_lines = ran.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise InputError(
-            f"git {arguments[0]}: {printable(error_lines[-1]) if error_lines else f'exit code {ran.returncode}'}"
+            f"git {arguments[0]} printed more than {MAX_GIT_OUTPUT_BYTES >> 20} MB in {printable(str(within))}"
         )
-    return ran.stdout
+    if process.returncode < 0 and time.monotonic() - began >= GIT_TIMEOUT_SECONDS:
+        raise InputError(f"git {arguments[0]} took more than {GIT_TIMEOUT_SECONDS} s in {printable(str(within))}")
+    if process.returncode:
+        raise InputError(
+            f"git {arguments[0]}: {printable(error_lines[-1]) if error_lines else f'exit code {process.returncode}'}"
+        )
+    return printed
 
 
 # ---- copies

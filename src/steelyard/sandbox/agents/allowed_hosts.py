@@ -12,7 +12,16 @@ from steelyard.text import printable
 
 DEFAULT_HOST_PORTS = frozenset({80, 443})
 """The ports of a host that is declared without one."""
-INTERNAL_NETWORKS = tuple(map(ipaddress.ip_network, ("168.63.129.16/32", "192.0.0.0/24", "64:ff9b:1::/48")))
+INTERNAL_NETWORKS = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            *("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "64:ff9b:1::/48"),
+            # addresses of IPv4 in older and newer clothes, of routers, and of documents
+            *("::/96", "::ffff:0:0:0/96", "5f00::/16", "3fff::/20"),
+        ),
+    )
+)
 """Networks that look public, at least to older Pythons: there clouds have their metadata services, and others have gateways."""
 NAT64_NETWORK = ipaddress.IPv6Network("64:ff9b::/96")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -28,6 +29,9 @@ ACCEPT_RETRY_SECONDS = 0.1
 PROXY_READ_BYTES = 64 << 10
 HOP_HEADERS = (b"connection", b"host", b"keep-alive", b"proxy-authorization", b"proxy-connection")
 """What is meant for us, or set again by us, in a request that is passed on."""
+
+CONTROL_IN_HEAD = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+"""What servers read in different ways, so that one request may become two."""
 
 Resolver = Callable[[str, int], Sequence[Address]]
 
@@ -168,7 +172,7 @@ async def _target(reader: asyncio.StreamReader) -> _Target:
             head = await reader.readuntil(b"\r\n\r\n")
         first, *headers = head[:-4].split(b"\r\n")
         method, address, version = first.decode("ascii").split(" ")
-        if b"\n" in head.replace(b"\r\n", b"") or not version.startswith("HTTP/1."):
+        if CONTROL_IN_HEAD.search(head.replace(b"\r\n", b"")) or not version.startswith("HTTP/1."):
             raise ValueError
         if method == "CONNECT":
             parts = urlsplit(f"//{address}")
