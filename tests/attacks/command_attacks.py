@@ -271,7 +271,7 @@ def attacks_of(scene: str) -> dict[str, str]:
     return {name: code for place, (name, code) in enumerate(attacks.items()) if sharing[place % len(sharing)] == scene}
 
 
-async def attacked(level: str) -> dict[str, int | list[str]]:
+async def attacked(level: str, much: str) -> dict[str, int | list[str]]:
     """What went wrong: wrong answers that pass as if they were proved, and honest ones that do not."""
     wrong: list[str] = []
     tried = 0
@@ -283,7 +283,7 @@ async def attacked(level: str) -> dict[str, int | list[str]]:
 
     try:
         for name, scene in SCENES.items():
-            for attack, code in attacks_of(name).items():
+            for attack, code in list(attacks_of(name).items())[:: 2 if much == "some" else 1]:
                 finding = await judged(scene.case, code)
                 tried += 1
                 if is_correct(scene.case, finding) and finding.trust != "unproved":
@@ -300,4 +300,4 @@ async def attacked(level: str) -> dict[str, int | list[str]]:
 
 
 if __name__ == "__main__":
-    json.dump(asyncio.run(attacked(sys.argv[1])), sys.stdout)
+    json.dump(asyncio.run(attacked(*sys.argv[1:])), sys.stdout)

@@ -141,8 +141,8 @@ ATTACKS: dict[str, str] = {
 }  # fmt: skip
 
 
-async def attacked(level: str) -> dict[str, Any]:
-    """What became of each attack, all of them side by side with honest answers."""
+async def attacked(level: str, much: str) -> dict[str, Any]:
+    """What became of each attack, or of every second one of a row, all of them side by side with honest answers."""
     sandbox = ZygoteSandbox(ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(level)])
     rust = RustVerifier(sandbox)
     told: dict[str, Any] = {"level": sandbox.level}
@@ -170,8 +170,10 @@ async def attacked(level: str) -> dict[str, Any]:
             }
 
         honest = {f"honest {number}": f"// {number}\n{RIGHT}" for number in range(6)}
+        skipped = [name for name in ATTACKS if name.startswith("row 31")][1::2] if much == "some" else []
+        tried = {name: code for name, code in ATTACKS.items() if name not in skipped}
         try:
-            await asyncio.gather(*(one(name, code) for name, code in {**ATTACKS, **honest}.items()))
+            await asyncio.gather(*(one(name, code) for name, code in {**tried, **honest}.items()))
             await one("honest afterwards", RIGHT)
         finally:
             await rust.close()
@@ -182,4 +184,4 @@ async def attacked(level: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     os.environ["A_KEY"] = "SECRET"
-    json.dump(asyncio.run(attacked(sys.argv[1])), sys.stdout)
+    json.dump(asyncio.run(attacked(*sys.argv[1:])), sys.stdout)

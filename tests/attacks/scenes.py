@@ -41,6 +41,13 @@ def scenes(always: tuple[str, ...] = USERS[:1]) -> list[Any]:
     ]
 
 
+def sampled_scenes() -> list[Any]:
+    """Some attacks in every run of the tests, at the strongest level; all of them, at every level and as every user, in the slow ones."""
+    quick = pytest.param((LEVELS[0], USERS[0], "some"), id=f"some, {LEVELS[0]} as {USERS[0]}")
+    whole = ((level, user, "all") for level in LEVELS[:-1] for user in USERS)
+    return [quick, *(pytest.param(each, id=f"{each[0]} as {each[1]}", marks=pytest.mark.slow) for each in whole)]
+
+
 class Told(NamedTuple):
     """What a driver told of one level, as one user."""
 

@@ -187,7 +187,7 @@ class Listening:
             caller.close()
 
 
-async def attacked(level: str, bait: Path, server: Listening) -> dict[str, Any]:
+async def attacked(level: str, much: str, bait: Path, server: Listening) -> dict[str, Any]:
     sandbox = ZygoteSandbox(ISOLATION_LEVELS[ISOLATION_LEVEL_NAMES.index(level)])
     verifier = TerraformVerifier(sandbox)
 
@@ -212,7 +212,8 @@ async def attacked(level: str, bait: Path, server: Listening) -> dict[str, Any]:
 
     found = {name: await told(case, text) for name, text in ATTACKS.items()}
     found["bomb"] = await told(msgspec.structs.replace(case, timeout_secs=4), BOMB)
-    bombs = {name: await told(msgspec.structs.replace(case, timeout_secs=1), text) for name, text in BOMBS.items()}
+    tried = list(BOMBS.items())[:: 3 if much == "some" else 1]
+    bombs = {name: await told(msgspec.structs.replace(case, timeout_secs=1), text) for name, text in tried}
     found["honest"] = await told(case, HONEST)
     await verifier.close()
     await sandbox.close()
@@ -235,7 +236,7 @@ def main() -> None:
         (bait / "main.tf").write_text('output "secret" {\n  value = "SECRET"\n}\n')
         for path in bait.iterdir():
             path.chmod(0o666)
-        json.dump(asyncio.run(attacked(sys.argv[2], bait, Listening())), sys.stdout)
+        json.dump(asyncio.run(attacked(*sys.argv[2:], bait, Listening())), sys.stdout)
 
 
 if __name__ == "__main__":

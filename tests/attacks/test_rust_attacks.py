@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from attacks import rust_attacks
-from attacks.scenes import needs_level, scenes, told_with_rust
+from attacks.scenes import needs_level, sampled_scenes, told_with_rust
 
 DRIVER = Path(rust_attacks.__file__)
 
 
-@pytest.fixture(scope="module", params=scenes())
+@pytest.fixture(scope="module", params=sampled_scenes())
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    level, user = request.param
+    level, user, much = request.param
     needs_level(level)
-    return told_with_rust(tmp_path_factory, f"rust-{level}-{user}", user, [str(DRIVER), level])
+    return told_with_rust(tmp_path_factory, f"rust-{level}-{user}-{much}", user, [str(DRIVER), level, much])
 
 
 def of(told: dict[str, Any], row: str) -> dict[str, dict[str, Any]]:

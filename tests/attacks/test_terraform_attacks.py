@@ -8,24 +8,23 @@ from typing import Any
 import pytest
 
 from attacks import terraform_attacks
-from attacks.scenes import needs_level, python_of, run_as, scenes, told_once
+from attacks.scenes import needs_level, python_of, run_as, sampled_scenes, told_once
 from support.toolchains import terraform, unavailable
 
 DRIVER = Path(terraform_attacks.__file__)
 
 
-@pytest.fixture(scope="module", params=scenes())
+@pytest.fixture(scope="module", params=sampled_scenes())
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    level, user = request.param
+    level, user, much = request.param
     needs_level(level)
     if not terraform().exists():
         unavailable("no Terraform here")
     python = python_of(user)
     if run_as(user, ["test", "-x", str(terraform())]).returncode:
         unavailable(f"no Terraform that {user} can run")
-    return told_once(
-        tmp_path_factory, f"terraform-{level}-{user}", user, [python, str(DRIVER), str(terraform()), level]
-    )
+    command = [python, str(DRIVER), str(terraform()), level, much]
+    return told_once(tmp_path_factory, f"terraform-{level}-{user}-{much}", user, command)
 
 
 def test_row_34_nothing_is_run_and_nobody_is_called(told: dict[str, Any]) -> None:

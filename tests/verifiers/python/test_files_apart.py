@@ -123,7 +123,9 @@ CANNOT_CROSS = "import types\nassert isinstance(f, types.FunctionType)\n"
 
 @pytest.mark.parametrize("lie", LIES)
 def test_no_lie_passes_apart_or_behind_a_value_that_cannot_cross(lie: str) -> None:
-    for name, body in SORTING.items():
+    # assertions take turns: each lie is told to a third of them, and each assertion is lied to
+    for name in ("assertEqual", *list(SORTING)[1 + list(LIES).index(lie) % 3 :: 3]):
+        body = SORTING[name]
         for first in ("", CANNOT_CROSS) if name == "assertEqual" else ("",):
             passed, finding = judged("unittest", in_unittest(first + body), LIES[lie])
             assert not passed, (name, first)
