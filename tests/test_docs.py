@@ -27,6 +27,7 @@ from steelyard.settings import Settings
 from steelyard.text import counted
 from support.command_line import shown
 from support.fault_server import FaultServer
+from support.studies import with_slow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -119,41 +120,52 @@ def agrees(shown: str, real: str) -> bool:
     return re.fullmatch(pattern, real) is not None
 
 
-EASY_RUN = (
-    "steelyard run examples/python-basics.toml --models replay:examples/recordings/python-basics.jsonl.gz "
-    "--filter easy --output runs/easy > result.txt"
-)
+REPLAYED = "steelyard run examples/python-basics.toml --models replay:examples/recordings/python-basics.jsonl.gz"
+SHARED_RUNS = [
+    f"{REPLAYED} --filter easy --output runs/easy > result.txt",
+    f"{REPLAYED} --samples 2 --case 'm*' > result.txt",
+    f"{REPLAYED} --samples 5 --case 's*' > result.txt",
+]
 """What several pages begin with, and print nowhere."""
 
 
 @pytest.fixture
-def easy_run(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], None]:
-    """Puts the run of the easy cases where a page expects it; it is made once, by whichever test process comes first."""
+def shell(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Carries out commands; runs that pages share are made once, by whichever test process comes first, and copied."""
     session = tmp_path_factory.getbasetemp()
-    shared = (session.parent if "PYTEST_XDIST_WORKER" in os.environ else session) / "easy-run"
+    base = session.parent if "PYTEST_XDIST_WORKER" in os.environ else session
 
-    def put() -> None:
+    def carried_out(command: str) -> str:
+        # a settings file of the page's own may change what the run records
+        if command not in SHARED_RUNS or (place / "steelyard.toml").exists():
+            return printed(command, place)
+        shared = base / f"shared-run-{SHARED_RUNS.index(command)}"
         with shared.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not shared.exists():
-                assert printed(EASY_RUN, place) == ""
-                shutil.copytree(place / "runs" / "easy", shared)
-        shutil.copytree(shared, place / "runs" / "easy", dirs_exist_ok=True)
+                fresh = shared.with_suffix(".new")
+                shutil.copytree(ROOT / "examples", fresh / "examples")
+                assert printed(command, fresh) == ""
+                shutil.rmtree(fresh / "examples")
+                fresh.rename(shared)
+        shutil.copytree(shared, place, dirs_exist_ok=True)
+        return ""
 
-    return put
+    return carried_out
 
 
-@pytest.mark.parametrize("page", pages_with("console"), ids=name)
-def test_commands_print_what_the_page_shows(page: Path, place: Path, easy_run: Callable[[], None]) -> None:
+SLOW_PAGES = [ROOT / "docs" / "pytest.md"]
+"""Pages whose commands verify hundreds of answers; `tests/cli/test_pytest_plugin.py` has what they show."""
+
+
+@pytest.mark.parametrize(
+    "page", with_slow([page for page in pages_with("console") if page not in SLOW_PAGES], SLOW_PAGES), ids=name
+)
+def test_commands_print_what_the_page_shows(page: Path, shell: Callable[[str], str]) -> None:
     for block in blocks(page, "console"):
         fresh = ""
         for command, expected in steps(block):
-            real = ""
-            # a settings file of the page's own may change what the run records
-            if command == EASY_RUN and not (place / "steelyard.toml").exists():
-                easy_run()
-            else:
-                real = printed(command, place)
+            real = shell(command)
             if UPDATE:
                 # what still agrees stays, with its lines of dots
                 fresh += f"$ {command}\n{expected if agrees(expected, real) else real}"
@@ -174,10 +186,10 @@ def test_python_on_the_page_runs(page: Path, place: Path, server: FaultServer) -
         assert "Estimate(value=" in ran.stdout
 
 
-def test_other_tools_find_in_the_copies_what_a_question_finds(place: Path) -> None:
+def test_other_tools_find_in_the_copies_what_a_question_finds(place: Path, shell: Callable[[str], str]) -> None:
     page = ROOT / "docs" / "archive.md"
     for command, _ in steps(blocks(page, "console")[0]):
-        printed(command, place)
+        shell(command)
     sql = "SELECT model, avg(correct::INT) AS rate FROM attempts WHERE model LIKE '%1.5b' GROUP BY model"
     (row,) = json.loads(printed(f'steelyard query "{sql}" --format json', place))
     snippets = blocks(page, "py")
@@ -187,7 +199,8 @@ def test_other_tools_find_in_the_copies_what_a_question_finds(place: Path) -> No
         assert ran.stdout == f"{[(row['model'], row['rate'])]}\n", ran.stderr
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("verifying-*.md")), ids=name)
+# the page on Python shows a shipped file, which it has validated by a command
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("verifying-[!p]*.md")), ids=name)
 def test_the_cases_on_the_page_accept_their_references_and_refuse_their_counterexamples(
     page: Path, tmp_path: Path
 ) -> None:

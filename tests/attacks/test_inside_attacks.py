@@ -18,6 +18,7 @@ from steelyard.text import verbatim_reply
 from steelyard.verifiers.python.in_process import InProcessJudge
 from steelyard.verifiers.python.plan import python_test_plan
 from steelyard.verifiers.python.verifier import PythonVerifier
+from support.studies import with_slow
 
 RIGHT = "def add(a, b):\n    return a + b\n"
 HOLD_THE_VALUES = {
@@ -62,8 +63,8 @@ def test_the_right_answer_passes_beside_its_tests_and_a_wrong_one_does_not(style
     # classes are looked at in the same way in every style
     [
         *((name, "unittest") for name in FORGERIES),
-        # every second one, because what is attacked is mostly the same; the sets at every level have them all
-        *((name, "asserts") for name in list(FORGERIES)[::2] if name not in CLASS_FORGERIES),
+        # some, because what is attacked is mostly the same; the sets at every level have them all
+        *((name, "asserts") for name in list(FORGERIES)[::5] if name not in CLASS_FORGERIES),
     ],
 )
 def test_no_forgery_passes(name: str, style: str) -> None:
@@ -76,17 +77,19 @@ def test_no_forgery_passes(name: str, style: str) -> None:
         assert is_correct(case, judged(case, RIGHT)), "the next honest answer"
 
 
-@pytest.mark.parametrize("name", list(FORGERIES)[::6])
+@pytest.mark.parametrize("name", list(FORGERIES)[::15])
 def test_no_forgery_passes_by_pytest(name: str) -> None:
-    """One in six: pytest takes its time, and what is attacked is mostly the same."""
+    """One in fifteen: pytest takes its time, and what is attacked is mostly the same."""
     assert not is_correct(CASES["pytest"], judged(CASES["pytest"], FORGERIES[name]))
 
 
-@pytest.mark.parametrize("style", ["unittest", "pytest"])
-def test_no_forgery_passes_apart_from_its_tests(style: str) -> None:
+@pytest.mark.parametrize(
+    ("style", "every"), with_slow([("unittest", 3), ("pytest", 9)], [("unittest", 1), ("pytest", 1)])
+)
+def test_no_forgery_passes_apart_from_its_tests(style: str, every: int) -> None:
     verifier = PythonVerifier(SANDBOX)
     passed = []
-    for name, code in FORGERIES.items():
+    for name, code in list(FORGERIES.items())[::every]:
         if style == "pytest" and name in CLASS_FORGERIES:
             continue  # they go beside their tests, where pytest takes its time
         finding = LOOP.run_until_complete(verifier.verify(CASES[style], Answer(text=verbatim_reply(code, "python"))))

@@ -23,6 +23,7 @@ from steelyard.records import Case, Expectations, Pair, Verify
 from steelyard.store.journal import StoredRun
 from support.command_line import steelyard
 from support.facts import Facts, facts
+from support.studies import with_slow
 from support.toolchains import unavailable
 
 pytestmark = pytest.mark.skipif(
@@ -136,6 +137,9 @@ BREAKAGES_OF_COMPILERS: dict[str, tuple[str, tuple[Case, ...]]] = {
 """The same, of compilers and linkers that tell their version."""
 
 
+SLOW_BREAKAGES = [name for name in BREAKAGES | BREAKAGES_OF_COMPILERS if name not in ("cc fails", "node is killed")]
+
+
 def write_set(folder: Path, cases: tuple[Case, ...]) -> None:
     """An eval set of these cases, each also without its reference, and a recording of a right and a wrong answer to each."""
     every = [each for case in cases for each in (case, replace(case, id=f"{case.id} alone", reference=""))]
@@ -186,9 +190,7 @@ def counting(folder: Path) -> dict[str, list[bool]]:
     }
 
 
-@pytest.mark.parametrize(
-    "breakage", [*BREAKAGES, *(pytest.param(name, marks=pytest.mark.slow) for name in BREAKAGES_OF_COMPILERS)]
-)
+@pytest.mark.parametrize("breakage", with_slow(["cc fails", "node is killed"], SLOW_BREAKAGES))
 def test_a_broken_toolchain_makes_answers_missing_and_resume_judges_them_when_it_is_mended(
     breakage: str, tmp_path: Path
 ) -> None:

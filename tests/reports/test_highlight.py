@@ -10,6 +10,7 @@ import pytest
 
 from steelyard.reports.highlight import HIGHLIGHT_LANGUAGES, MAX_HIGHLIGHTED_CHARACTERS, highlighted
 from support.hostile_texts import TEXTS
+from support.studies import with_slow
 
 SPAN = re.compile(r'<span class="[ksncfbad]">|</span>')
 PIECES = (
@@ -115,13 +116,19 @@ def test_what_belongs_together_has_one_colour(language: str, code: str, coloured
     assert {kind: found.get(kind, []) for kind in coloured} == coloured
 
 
+BEGINNINGS = [
+    (language, piece)
+    for piece in ("\n", '"', "'a", "/*", '"\\', "a.", "r#", "<<E ", "1e", "[[", "  @", "a-")
+    for language in {known: name for name, known in HIGHLIGHT_LANGUAGES.items()}.values()
+]
+
+
 def test_other_languages_and_very_long_code_are_plain() -> None:
     assert str(highlighted("def f(): pass <b>", "klingon")) == "def f(): pass &lt;b&gt;"
     assert "<span" not in highlighted("def " * MAX_HIGHLIGHTED_CHARACTERS, "python")
 
 
-@pytest.mark.parametrize("language", {known: name for name, known in HIGHLIGHT_LANGUAGES.items()}.values())
-@pytest.mark.parametrize("piece", ["\n", '"', "'a", "/*", '"\\', "a.", "r#", "<<E ", "1e", "[[", "  @", "a-"])
+@pytest.mark.parametrize(("language", "piece"), with_slow(BEGINNINGS[::3], BEGINNINGS[1::3] + BEGINNINGS[2::3]))
 def test_however_often_something_begins_it_ends_in_time(language: str, piece: str) -> None:
     # patterns that read on to the end from each of these would take minutes
     code = (piece * MAX_HIGHLIGHTED_CHARACTERS)[:MAX_HIGHLIGHTED_CHARACTERS]

@@ -84,7 +84,7 @@ def test_the_api_is_as_its_description_says_whatever_is_asked(runs: Path, tmp_pa
 
 def test_with_a_key_and_about_runs_that_are_there_it_is_so_as_well(runs: Path, tmp_path: Path) -> None:
     with Viewer(runs, key=KEY) as viewer:
-        options = ("--max-examples", "10", "--phases", "fuzzing")
+        options = ("--max-examples", "3", "--phases", "fuzzing")
         checked(viewer, tmp_path, *options, known=KNOWN)
         code, complaints = viewer.stop()
     assert code == 0

@@ -24,6 +24,7 @@ from steelyard.store.journal import Journal, StoredRun, create_run
 from steelyard.store.run_folders import ATTEMPT_INDEX_FILE
 from steelyard.viewer.run_view import AttemptRow, Column, RunView
 from support.mixed_runs import CASES, described, encoded, journal, mixed_run, prepared
+from support.studies import with_slow
 
 A = CASES[0]
 INFO = RunInfo(id="run", started_at="2026-01-01T00:00:00Z", names=("m",), samples=2)
@@ -86,7 +87,7 @@ def hold(opened: RunView) -> None:
         assert opened.judgments(one) == (told.get(one.reply.key, []) if one.reply else [])
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", with_slow(range(8), range(8, 25)))
 def test_rows_add_up_to_what_facts_add_up_to(tmp_path: Path, seed: int) -> None:
     opened = RunView(mixed_run(tmp_path / "run", seed))
     hold(opened)
@@ -97,7 +98,7 @@ def test_rows_add_up_to_what_facts_add_up_to(tmp_path: Path, seed: int) -> None:
         assert opened.summary(**other) == opened.summary(**other) == expected
 
 
-@pytest.mark.parametrize("seed", range(25, 50))
+@pytest.mark.parametrize("seed", with_slow(range(25, 33), range(33, 50)))
 def test_so_do_those_that_were_written_down_when_a_sitting_ended(tmp_path: Path, seed: int) -> None:
     folder = prepared(mixed_run(tmp_path / "run", seed))
     opened = RunView(folder)
@@ -111,7 +112,7 @@ def test_so_do_those_that_were_written_down_when_a_sitting_ended(tmp_path: Path,
     assert opened.summary((1, 3), "code-structured") == expected
 
 
-@pytest.mark.parametrize("seed", range(50, 62))
+@pytest.mark.parametrize("seed", with_slow(range(50, 54), range(54, 62)))
 def test_so_do_those_of_a_run_that_grew_in_many_small_steps(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     content = journal(chance, 90)
@@ -261,7 +262,7 @@ def test_an_index_that_is_damaged_costs_time_and_nothing_else(tmp_path: Path) ->
         opened = RunView(folder)
         assert opened.rows == expected
         hold(opened)
-    for _ in range(200):
+    for _ in range(80):
         spoiled_byte = bytearray(whole)
         spoiled_byte[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
         index.write_bytes(spoiled_byte)

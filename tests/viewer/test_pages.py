@@ -334,7 +334,7 @@ def test_an_address_that_cannot_be_meant_is_refused_with_the_way_out(viewer: Vie
 
 
 def test_every_link_leads_somewhere_and_every_page_is_whole(viewer: Viewer) -> None:
-    pages = crawled(viewer)
+    pages = crawled(viewer, most=120)
     assert len(pages) > 100
     for path, page in pages.items():
         assert page.status == (409 if path == "/runs/broken" else 200), path

@@ -247,9 +247,9 @@ def is_ours(page: Page) -> None:
 
 
 def test_what_models_and_files_say_is_text_on_every_page(viewer: Viewer) -> None:
-    pages = crawled(viewer, f"/runs/{quote('<b>hostile<b>')}", most=110)
+    pages = crawled(viewer, f"/runs/{quote('<b>hostile<b>')}", most=60)
     pages |= crawled(viewer, "/", most=10)
-    assert len(pages) > 100
+    assert len(pages) > 50
     for path, page in pages.items():
         assert page.status in (200, 409), path
         if page.headers["content-type"].startswith("text/html"):

@@ -828,7 +828,7 @@ def check_kill(scene: Scene, modules: int, attempts: int, versions: int, patienc
 
 
 def test_a_run_that_was_killed_goes_on_and_ends_in_the_same_bytes(scene: Scene) -> None:
-    check_kill(scene, modules=4, attempts=200, versions=50, patience=60)
+    check_kill(scene, modules=4, attempts=100, versions=25, patience=60)
 
 
 @pytest.mark.slow

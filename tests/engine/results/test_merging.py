@@ -38,6 +38,7 @@ from support import mixed_runs
 from support.facts import facts
 from support.fault_server import FaultServer, by_prompt, healthy, refuses
 from support.sharded import CASES, MEANS, crafted, recorded, run, sharded, timeless, told
+from support.studies import with_slow
 from support.whole_results import run_results
 
 
@@ -199,7 +200,7 @@ def test_one_shard_of_one_is_the_whole_run(tmp_path: Path, model: str) -> None:
     assert done.summary == run(model, tmp_path / "whole").summary
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", with_slow(range(4), range(4, 12)))
 def test_whatever_journals_can_tell_is_told_by_the_merged_run_too(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     info = mixed_runs.described(chance, started_at="2026-01-01T00:00:00.000Z", until=None)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from steelyard.verifiers.code.extract import ExtractedCode, extract
+from support.studies import with_slow
 
 F = "def f(x):\n    return x\n"
 G = "def g(x):\n    return f(x) + 1\n"
@@ -395,7 +396,7 @@ HOSTILE: dict[str, tuple[str, str | None]] = {
 
 
 @pytest.mark.parametrize(("reply", "code"), HOSTILE.values(), ids=list(HOSTILE))
-@pytest.mark.parametrize("language", ["python", "rust"])
+@pytest.mark.parametrize("language", with_slow(["python"], ["rust"]))
 def test_a_hostile_megabyte_is_read_like_any_other_reply(reply: str, code: str | None, language: str) -> None:
     assert extract(reply, language).code == code
 
@@ -408,7 +409,7 @@ def test_a_hostile_megabyte_is_read_like_any_other_reply(reply: str, code: str |
     ],
     ids=repr,
 )
-@pytest.mark.parametrize("language", ["python", "rust", "cpp"])
+@pytest.mark.parametrize("language", with_slow(["cpp"], ["python", "rust"]))
 def test_hostile_code_is_handed_on_untouched(pattern: str, language: str) -> None:
     code = pattern * (MEGABYTE // 5 // len(pattern)) + "\n"
     reply = fence(code, language) + fence(code + "fn other\n", language)

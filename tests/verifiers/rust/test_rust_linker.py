@@ -79,11 +79,11 @@ def test_a_linker_that_is_not_here_is_noticed() -> None:
 
 @privately
 def test_the_demo_gives_its_numbers_without_a_fast_linker_and_with_the_default_of_x86_64(tmp_path: Path) -> None:
-    # three attempts of each case: every program is linked in the same way
-    ran = steelyard(WITHOUT_FAST_LINKERS + OWN_LLD_BY_DEFAULT, tmp_path, *DEMO, "-n", "3")
+    # some attempts at some cases: every program is linked in the same way
+    ran = steelyard(WITHOUT_FAST_LINKERS + OWN_LLD_BY_DEFAULT, tmp_path, *DEMO, "-n", "2", "--limit", "5")
     rows = {line[:14].strip(): line[14:].split() for line in ran.stdout.splitlines() if line[:14].strip()}
     assert ran.returncode == 0, ran.stderr
-    assert rows["correct"] == ["2/48", "11/48"], ran.stdout
+    assert rows["correct"] == ["1/10", "4/10"], ran.stdout
 
 
 @privately
