@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from support.compiled import compile_all
 from support.fault_server import FaultServer
 from support.forked import forked
 
@@ -44,6 +45,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let pytest rewrite the asserts of tests only: as steelyard has a plug-in, each test process would rewrite all of its modules, too."""
     hook = getattr(config.pluginmanager, "rewrite_hook", None)
     getattr(hook, "_must_rewrite", set()).discard("steelyard")
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        compile_all(config)
 
 
 def pytest_collection_finish() -> None:

@@ -227,7 +227,8 @@ async def attacked(level: str, much: str, bait: Path, server: Listening) -> dict
 
 
 def main() -> None:
-    os.environ[TERRAFORM_PROGRAM_VARIABLE] = sys.argv[1]
+    program, level, much = sys.argv[1:]
+    os.environ[TERRAFORM_PROGRAM_VARIABLE] = program
     os.environ["A_KEY"] = "SECRET"
     with tempfile.TemporaryDirectory(prefix="attacked-") as folder:
         bait = Path(folder)
@@ -236,7 +237,7 @@ def main() -> None:
         (bait / "main.tf").write_text('output "secret" {\n  value = "SECRET"\n}\n')
         for path in bait.iterdir():
             path.chmod(0o666)
-        json.dump(asyncio.run(attacked(*sys.argv[2:], bait, Listening())), sys.stdout)
+        json.dump(asyncio.run(attacked(level, much, bait, Listening())), sys.stdout)
 
 
 if __name__ == "__main__":
