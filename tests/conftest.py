@@ -47,12 +47,15 @@ def pytest_configure(config: pytest.Config) -> None:
     getattr(hook, "_must_rewrite", set()).discard("steelyard")
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         compile_all(config)
+    else:
+        gc.disable()
 
 
 def pytest_collection_finish() -> None:
     """What was collected lives until the end: the garbage collector need not walk it again and again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:
