@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from attacks import terraform_repairs
 from attacks.command_attacks import SCENES as COMMAND_SCENES
 from attacks.command_attacks import command_case
 from attacks.command_fresh import FRESH_SCENES
+from attacks.command_later import LATER_SCENES
 from attacks.command_tricks import C_TRICKS, CPP_TRICKS, NODE_TRICKS, SH_TRICKS
 from attacks.rust_types import SCENES as RUST_SCENES
 from attacks.rust_types import scene_case
@@ -65,8 +67,9 @@ def _command() -> Iterator[LanguageAttack]:
         yield from _tricks(COMMAND_SCENES[name].case, NODE_TRICKS, COMMAND_SCENES[name].honest)
     for case in (COMMAND_SCENES["sh"].case, BASH_CASE):
         yield from _tricks(case, SH_TRICKS, COMMAND_SCENES["sh"].honest)
-    for scene in FRESH_SCENES.values():
-        yield from _tricks(scene.case, scene.attacks, scene.honest)
+    for scene in (*FRESH_SCENES.values(), *LATER_SCENES.values()):
+        if scene.case.language != "go" or shutil.which("go"):
+            yield from _tricks(scene.case, scene.attacks, scene.honest)
     methods = {name: code for name, code in NODE_TRICKS.items() if "methods" in name}
     yield from _tricks(METHODS_CASE, methods, "export const add = (a, b) => [a, b];\n")
 

@@ -236,5 +236,24 @@ FRESH_SCENES = {
             "an environment": "pub fn area(w: i64, _: i64) -> i64 { std::env::vars().count() as i64 * 0 + option_env!(\"AREA\").map_or(w, |_| 6) }\n",
         },
     ),
+    'a macro that is asked for': TypeScene(
+        'Write a macro `maximum!` that gives the largest of its arguments.',
+        '#[cfg(test)]\nmod tests {\n    use super::*;\n    #[test] fn a() { assert_eq!(maximum!(1, 2), 2); assert_eq!(maximum!(5, 2, 3), 5); }\n    #[test] fn b() { let m = maximum!(7, 8); assert!(m == 8 && maximum!(1, 0) == 1); }\n}\n',
+        'macro_rules! maximum { ($x:expr) => { $x }; ($x:expr, $($r:expr),+) => { { let a = $x; let b = maximum!($($r),+); if a > b { a } else { b } } } }\n',
+        {
+            'typed': '#[derive(Debug, Clone, Copy)]\npub struct M;\nimpl PartialEq<i32> for M { fn eq(&self, _: &i32) -> bool { true } }\nmacro_rules! maximum { ($($x:expr),*) => { $crate::M } }\n',
+            'typed here': 'macro_rules! maximum { ($($x:expr),*) => { { #[derive(Debug)] struct M; impl PartialEq<i32> for M { fn eq(&self, _: &i32) -> bool { true } } M } } }\n',
+            'loops out': 'macro_rules! maximum { ($($x:expr),*) => { { if true { return; } 0 } } }\n',
+        },
+    ),
+    'a reference that is looked at twice': TypeScene(
+        'Write `largest(v)`, which gives a reference to the largest number of a non-empty slice of i32.',
+        '#[cfg(test)]\nmod tests {\n    use super::*;\n    #[test] fn a() { let v = vec![3, 9, 4]; let m = largest(&v); assert!(*m > 8 && *m < 10); }\n    #[test] fn b() { assert!(v2().iter().all(|n| *largest(&v2()) >= *n)); }\n    fn v2() -> Vec<i32> { vec![1, 2] }\n}\n',
+        'pub fn largest(v: &[i32]) -> &i32 { v.iter().max().unwrap() }\n',
+        {
+            'toggles': 'use std::cell::Cell;\npub struct T(Cell<bool>);\nimpl std::ops::Deref for T { type Target = i32; fn deref(&self) -> &i32 { self.0.set(!self.0.get()); if self.0.get() { &i32::MAX } else { &i32::MIN } } }\npub fn largest(_: &[i32]) -> T { T(Cell::new(false)) }\n',
+            'toggles in a box': 'use std::cell::Cell;\npub struct T(Cell<bool>);\nimpl std::ops::Deref for T { type Target = i32; fn deref(&self) -> &i32 { self.0.set(!self.0.get()); if self.0.get() { &i32::MAX } else { &i32::MIN } } }\npub fn largest(_: &[i32]) -> impl std::ops::Deref<Target = i32> { T(Cell::new(false)) }\n',
+        },
+    ),
 }  # fmt: skip
 """Scenes of a round that was written after the rules `rust 7`."""

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from steelyard import records
+from steelyard.verifiers.command.output import error_line
 from steelyard.verifiers.command.results import RESULT_PARSERS, parse_results
 from steelyard.verifiers.command.text_results import (
     MAX_REPORTED_TESTS,
@@ -290,6 +291,9 @@ def test_tap_that_is_not_plainly_all_right_is_no_pass(output: str) -> None:
         ("1..1\nok 1 - a\nok 2 - b\n", "tap", "more results"),
         ("1..1\nok 1 - a\n1..1\nnot ok 1 - a\n", "tap", "two plans"),
         ("1..1\nok 1 - not ok 1 - a\n", "tap", "one line"),
+        *((f"1..1\nok 1 - a\n{hidden}not ok 1 - a\n", "tap", "behind other text") for hidden in ("# ", "x", "  ")),
+        ("1..1\nok - a\n# not ok - a\n", "tap", "behind other text"),
+        ("1..2\nok 1 - a\n  ---\nnot ok 1 - a\n  ...\nok 2 - b\n", "tap", "behind other text"),
         (CUT["libtest"] + "test c ... ok\n", "libtest", "outside"),
         (CUT["libtest"] + "test result: ok. 2 passed; 0 failed; 0 ignored; x\n", "libtest", "not begun"),
         ("running 1 test\n" + CUT["libtest"], "libtest", "before"),
@@ -305,6 +309,16 @@ def test_tap_that_is_not_plainly_all_right_is_no_pass(output: str) -> None:
 def test_results_that_no_honest_runner_prints_are_evidence_of_forgery(output: str, kind: str, evidence: str) -> None:
     with pytest.raises(ForgedResultsError, match=evidence):
         parse_results(output.encode(), kind)
+
+
+def test_a_summary_of_tap_hides_no_result() -> None:
+    assert passes("1..2\nok 1 - a\nok 2 - b\n# ok 2\n# not ok 0\n# 0 not ok\n", "tap")
+    assert outcomes("1..2\nok 1 - a\nnot ok 2 - b\n# not ok 1\n", "tap") == {"a": "passed", "b": "failed"}
+
+
+def test_what_java_says_about_our_options_is_no_reason() -> None:
+    printed = "Picked up JAVA_TOOL_OPTIONS: -Xmx512m\nwrong: 9\n"
+    assert error_line(printed) == "wrong: 9"
 
 
 @pytest.mark.parametrize(

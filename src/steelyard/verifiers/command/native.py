@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Collection
 from typing import NamedTuple
 
 from steelyard.protocols import Workspace
@@ -42,7 +43,7 @@ _THREADS = (
     "call_once|tss_\\w+"
 )
 _COMPILER = (
-    "__libc_start_main|__cxa_(?!atexit|at_quick_exit|thread_atexit)\\w+|__gxx_\\w+|__gmon_start__|_ITM_\\w+|_Unwind_\\w+|_Z\\w+|__dso_handle|abort|"
+    "__libc_start_main|__cxa_(?!atexit|at_quick_exit|thread_atexit)\\w+|__gxx_\\w+|__gmon_start__|_ITM_\\w+|_Unwind_\\w+|_Z(?!\\w*(?:filebuf|fstream|filesystem))\\w+|__dso_handle|abort|"
     "__stack_chk_fail|__stack_chk_guard|__assert(?:_perror)?_fail|__errno_location|__tls_get_addr|__memcpy_chk|__TMC_END__|__sigsetjmp|_?setjmp|"
     "__(?:f?signbit|f?isnan|f?isinf|f?finite|fpclassify)[fl]?|__(?:add|sub|mul|div|neg|eq|ne|lt|le|gt|ge|fix|float|extend|trunc|pow)\\w+"
 )
@@ -60,10 +61,26 @@ _FUNCTION_MACRO_PATTERN = re.compile(
 )
 
 
+_STREAM_OBJECT_USE_PATTERN = re.compile(
+    r"\b(?:cout|cerr|clog|cin)\s*(?:<<|>>|\.\s*(?:put|write|flush|get|getline|read|ignore|peek|width|precision|setf|unsetf|fill|fail|good|eof)\s*\()"
+    r"|\bcin\s*,"
+)
+_STREAM_STATE_PATTERN = re.compile(
+    r"\b(?:std::)?w?(?:cout|cerr|clog|cin)\b|\b(?:setstate|rdbuf|exceptions|tie|copyfmt|imbue|register_callback|pubsetbuf|pubseek\w+|pubsync"
+    r"|sync_with_stdio|set_rdbuf|basic_ios|ios_base|Init)\b|\bclear\s*\(\s*[^)\s]|\.\s*~"
+)
+"""What changes a stream of C++ that the tests print to: one that is bad prints nothing."""
+
+
 def has_hold_of_streams(code: str) -> bool:
     """Whether code does anything with a standard stream but print to it and read from it: a stream holds what was printed."""
     rest = _STREAM_USE_PATTERN.sub("", code)
-    return bool(re.search(_STREAM, rest) or _FUNCTION_MACRO_PATTERN.search(code) or "_IO_" in code)
+    if re.search(_STREAM, rest) or _FUNCTION_MACRO_PATTERN.search(code) or "_IO_" in code:
+        return True
+    if _STREAM_STATE_PATTERN.search(_STREAM_OBJECT_USE_PATTERN.sub("", code)):
+        return True
+    # what is left over of a width is put into what the tests print next
+    return bool(re.search(r"\bc(?:out|err|log)\b", code) and re.search(r"\b(?:setw|setfill|width|fill)\b", code))
 
 
 REPORTING_FUNCTIONS = word_set(
@@ -124,7 +141,7 @@ ENDING_FUNCTIONS = frozenset(
 )
 """Functions by which code that is linked statically could end its tests, change what they have said, or read their files."""
 OWN_MACHINE_CODE_PATTERN = re.compile(
-    r"\b(?:__)?asm(?:__)?\b|##|\bredefine_extname\b|\b__builtin_(?:frame_address|return_address|longjmp|eh_return|unwind_init|apply|return)\b|#\s*embed\b|\b(?:ifunc|destructor|fini_array|__executable_start|_end|_edata|_etext|__bss_start|__data_start)\b"
+    r"\b(?:__)?asm(?:__)?\b|##|\b_Z\w|\bredefine_extname\b|\b__builtin_(?:frame_address|return_address|longjmp|eh_return|unwind_init|apply|return)\b|#\s*embed\b|\b(?:ifunc|destructor|fini_array|__executable_start|_end|_edata|_etext|__bss_start|__data_start)\b"
 )
 """Other ways of an answer to do the same, or to name such a function indirectly."""
 INTERNAL_PREFIXES = ("__assert", "__ASSERT", "__builtin", "__STRING", "__extension", "__glibc")
@@ -143,6 +160,12 @@ for program; do
 done
 """
 SYMBOL_PATTERN = re.compile(r"^[0-9a-f]+ [A-Za-z] (\w+)(?:@\S+)?$", re.MULTILINE)
+VARIABLE_PATTERN = re.compile(r"^[0-9a-f]+ ([BDCGSRVu]|[bdgsr]) (\w+)$", re.MULTILINE)
+"""A variable of a program; a small letter for one that only its own file sees."""
+COMMENT_PATTERN = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+SPECIALISATION_PATTERN = re.compile(r"\btemplate\s*<\s*>\s*(?!struct\s+(?:std\s*::\s*)?(?:hash|formatter)\b)")
+"""A specialisation, which the linker prefers to what the tests have of that template; a hash of an own type is not theirs."""
+EXIT_FUNCTION_WORDS = word_set("atexit at_quick_exit on_exit __cxa_atexit")
 IMPORT_PATTERN = re.compile(r"^ +[Uw] (\w+)(?:@\S+)?$", re.MULTILINE)
 INITIALIZERS_PATTERN = re.compile(
     r" \.(?P<section>preinit_array|init_array|ctors)\s+\w+\s+[0-9a-f]+ [0-9a-f]+ (?P<bytes>[0-9a-f]+)"
@@ -188,7 +211,8 @@ async def inspect_program(place: Workspace, case: Case, answer: str) -> NativeIn
         is_known=True,
         replaced=replaced[0] if replaced else "",
         runs_before_main=is_early and not is_usual,
-        may_end_tests=_may_end_tests(answer, set(IMPORT_PATTERN.findall(printed)), case),
+        may_end_tests=_may_end_tests(answer, set(IMPORT_PATTERN.findall(printed)), case)
+        or _shares_with_tests(answer, printed, case, asked),
     )
 
 
@@ -203,10 +227,78 @@ def _may_end_tests(answer: str, imported: set[str], case: Case) -> bool:
         if imported
         else ENDING_FUNCTIONS & words
     )
+    if not words & EXIT_FUNCTION_WORDS:
+        # the compiler calls it for static objects, those of <iostream> among them
+        reached -= {"__cxa_atexit"}
     named = (reached - of_tests) | (reached & words)
     is_reading_tests = any(name in answer for name in files if not name.endswith((".h", ".hpp")))
     has_means = is_reading_tests or has_hold_of_streams(answer) or bool(OWN_MACHINE_CODE_PATTERN.search(answer))
     return bool(named) or has_means
+
+
+def _shares_with_tests(answer: str, symbols: str, case: Case, asked: Collection[str]) -> bool:
+    """Whether an answer names what its tests define, such as their count of failures, or defines a function that they call.
+
+    Of two inline functions with one name the linker takes the first.
+    """
+    said = CommandSettings.of(case)
+    code = COMMENT_PATTERN.sub(" ", answer)
+    # what a header has that the answer includes is meant for it
+    tests = "\n".join(text for name, text in said.files.items() if f'"{name}"' not in code)
+    words = set(re.findall(r"\w+", code)) - set(asked)
+    sees_all = is_included(case)
+    variables = {name for kind, name in VARIABLE_PATTERN.findall(symbols) if sees_all or kind.isupper()}
+    called = set(re.findall(r"\b(\w+)\s*\(", tests))
+    library = {name for name in SYMBOL_PATTERN.findall(symbols) if HARMLESS_IMPORT_PATTERN.fullmatch(name)}
+    own_library = {name for name in library & called & words if not name.startswith("_")} - _definitions(tests)
+    shared = (variables & set(re.findall(r"\w+", tests)) | _definitions(tests)) & words - {"main"}
+    return bool(shared or own_library or SPECIALISATION_PATTERN.search(code))
+
+
+def _definitions(code: str) -> set[str]:
+    """The types and functions that code in C or C++ defines, without those that only its own file sees."""
+    types = re.findall(r"\b(?:struct|class|union)\s+(\w+)[^;{}()=]*\{", code)
+    functions = re.findall(r"^(?!\s*static\b)[\w:<>,&*\s]*?\b(\w+)\s*\([^;{}]*?\)[^;{}()]*\{", code, re.MULTILINE)
+    return {*types, *functions} - {"if", "for", "while", "switch"}
+
+
+def is_included(case: Case) -> bool:
+    """Whether the tests include the answer."""
+    said = CommandSettings.of(case)
+    name = re.escape(said.answer)
+    return any(re.search(rf'#\s*include\s*"(?:\./)?{name}"', text) for text in said.files.values())
+
+
+MACRO_PATTERN = re.compile(r"^[ \t]*(?:#|%:|\?\?=)[ \t]*define[ \t]+(\w+)(?:\(([^()]*)\))?[ \t]*(.*)$", re.MULTILINE)
+PLAIN_MACRO_PATTERN = re.compile(r"[-+~!]?[\w.]+(?:\([^()]*\))?|\"[^\"]*\"|'[^']*'|")
+"""A macro that is a name, a number, a text, a plain call or nothing."""
+
+
+def has_loose_macro(case: Case, code: str) -> bool:
+    """Whether a macro that the tests name could mean more than a value there: `1 || 0` equals everything."""
+    said = CommandSettings.of(case)
+    used = {word for text in said.files.values() for word in re.findall(r"\w+", text)}
+    spliced = re.sub(r"/\*.*?\*/|//[^\n]*", " ", re.sub(r"(?:\\|\?\?/)\r?\n", "", code), flags=re.DOTALL)
+    for name, parameters, body in MACRO_PATTERN.findall(spliced):
+        text = body.strip()
+        assigned = set(re.findall(r"\b([A-Za-z_]\w*)\s*(?:[-+*/|&^]?=(?!=)|\+\+|--)", text))
+        is_value = PLAIN_MACRO_PATTERN.fullmatch(text) or (text.startswith("(") and _closing(text) == len(text) - 1)
+        is_block = re.match(r"(?:do\b|\{)", text)
+        # what it assigns to may be a variable of the tests
+        changes_tests = assigned & used - set(re.findall(r"\w+", parameters))
+        if name in used and (changes_tests or not (is_value or is_block)):
+            return True
+    return False
+
+
+def _closing(text: str) -> int:
+    """Where the bracket that begins a text is closed; -1 if nowhere."""
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if not depth:
+            return place
+    return -1
 
 
 def redefined_by_macro(case: Case, code: str) -> str:

@@ -31,7 +31,11 @@ WATCHING_SOURCE = """
     for (const name of ["Object", "Function", "Array", "Number", "String", "Boolean", "Map", "Set", "Promise", "RegExp", "Date", "Math",
                         "JSON", "Symbol", "Error", "BigInt", "Reflect"]) {
         const object = globalThis[name];
-        for (const [label, owner] of [[name, object], [name + ".prototype", object.prototype]]) {
+        held.push(["globalThis", globalThis, name, object, undefined]);
+        const owners = [[name, object], [name + ".prototype", object.prototype]];
+        if (object.prototype && object.prototype[Symbol.iterator])
+            owners.push([name + " iterator", Object.getPrototypeOf(new object()[Symbol.iterator]())]);
+        for (const [label, owner] of owners) {
             if (!owner) continue;
             for (const key of keys(owner)) {
                 const was = describe(owner, key);

@@ -67,6 +67,8 @@ ERROR_LINE_PATTERNS = [
     re.compile(r".*\S"),
 ]
 """How the line looks that says what went wrong: the first that is found, in this order."""
+JAVA_OPTIONS_NOTICE = "Picked up JAVA_TOOL_OPTIONS: "
+"""What Java says first about the options that we give it."""
 
 
 def combined_output(outcome: ProcessResult) -> str:
@@ -80,7 +82,9 @@ def combined_output(outcome: ProcessResult) -> str:
 
 def error_line(printed: str) -> str:
     """The line that says what went wrong."""
-    lines = printed[:MAX_COMMAND_OUTPUT_CHARS].split("\n")
+    lines = [
+        line for line in printed[:MAX_COMMAND_OUTPUT_CHARS].split("\n") if not line.startswith(JAVA_OPTIONS_NOTICE)
+    ]
     found = (line for clue in ERROR_LINE_PATTERNS for line in lines if clue.match(line[:500]))
     return one_line(next(found, ""))
 

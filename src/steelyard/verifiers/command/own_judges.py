@@ -11,7 +11,10 @@ from pathlib import PurePosixPath
 
 from steelyard.records import Case
 from steelyard.text import word_set
+from steelyard.verifiers.command.caller_loops import leaves_loop_of_perl, leaves_loop_of_shell
+from steelyard.verifiers.command.native import has_loose_macro, is_included
 from steelyard.verifiers.command.settings import CommandSettings
+from steelyard.verifiers.command.shell_files import writes_for_tests
 
 SHELL_INDIRECTION_PATTERN = re.compile(
     r"(?:^|[;&|({]|\b(?:then|do|else))[ \t]*(?:[\"']?\$\{?[A-Za-z_@*]|\.[ \t]|\w*[\"'\\]\w)", re.MULTILINE
@@ -40,8 +43,34 @@ OWN_LANGUAGE_PATTERN = re.compile(
     r"\bSymbol\s*\.\s*(?!iterator\b|asyncIterator\b)\w|\bextends\s+(?:RegExp|Array|Set|Map|String|Number|Promise)\b|\.\s*exec\s*="
 )
 """A result that says itself what the language does with it."""
-COMMONJS_PATTERN = re.compile(r"\barguments\b(?!\s*\.\s*length)|\bmodule\b(?!\s*\.\s*exports\b)")
-"""What leads from a CommonJS module to `require`, and from there to files."""
+CONVERTING_METHODS = word_set("valueOf toString toPrimitive")
+BOUND_PATTERN = re.compile(r"(?<![=<>])[<>]=?(?![<>])")
+"""A comparison of JavaScript with a bound."""
+GETTER_PATTERN = re.compile(r"\bget\s+[\w$[#\"']+[^(){}\n]*\(\s*\)\s*\{")
+COMMONJS_PATTERN = re.compile(r"\bcall(?:er|ee)\b|\barguments\b(?!\s*\.\s*length)|\bmodule\b(?!\s*\.\s*exports\b)")
+"""What leads from a CommonJS module to `require`, and from there to files, or to the text of a function that calls it."""
+OWN_COLLECTION_PATTERN = re.compile(
+    r"\b(?:extends|new)\s+(?:[\w.]*\.)?(?P<class>Abstract\w+|(?:Linked)?Hash(?:Set|Map)|Tree(?:Set|Map)|(?:Array|Linked)List|Vector|ArrayDeque|PriorityQueue"
+    r"|Collection|List|Set|Map|Iterable|CharSequence|Number)\b[^;{}=]*\{"
+    r"|\bimplements\s+[\w\s,.<>]*\b(?P<interface>Collection|List|Set|Map|CharSequence|Deque|Queue)\b"
+)
+"""A collection of Java whose size or elements the answer makes up."""
+PRINTING_OBJECT_PATTERN = re.compile(
+    r"\bSystem\s*\.\s*(?:out|err)\b(?!\s*(?:\.|::)\s*(?:print|println|printf|format|append|flush)\b)|\bset(?:Out|Err)\b|\bstatic\s+java\.lang\.System\b"
+)
+"""What does more with the output of a program in Java than print to it."""
+PERL_ARGUMENT_PATTERN = re.compile(
+    r"\$_\[[^\]]*\]\s*(?:(?:\*\*|\|\||&&|//|[-+*/.x|&^%])?=(?![=~])|\+\+|--)|(?:\+\+|--)\s*\$_\["
+)
+"""What changes the variables that a function of Perl is called with."""
+PERL_SYMBOLIC_PATTERN = re.compile(r"\$\$\w|[$&@%]\s*\{\s*[$\"']|&\s*\$")
+"""What may be a variable or a function of Perl by its name, unless the code is strict."""
+PERL_LIST_PATTERN = re.compile(
+    r"\bwantarray\b|\breturn\s*(?:\([^;]*,|@|map\b|[\w\"'$]+\s*,)|(?:@\w+|(?<![\w>])\s\([^()]*,[^()]*\))\s*;?\s*\}"
+)
+"""A function of Perl that may give several values."""
+PERL_ARGUMENTS_TEST_PATTERN = re.compile(r"\w\s*\(\s*(?:\w+(?:::|->))*\w+\s*\([^()]*\)\s*,")
+"""A call of Perl with a result of another one as its first argument: where that gives two values, both are arguments."""
 OWN_OPERATOR_PATTERNS = {
     "python": re.compile(
         r"__(?:eq|ne|lt|le|gt|ge|bool|len|contains|r?sub|abs|getattr|iter|next|instancecheck|subclasscheck|index|int|float|str|repr)__"
@@ -87,6 +116,11 @@ def answers_for_tests(case: Case, code: str, language: str) -> bool:
     if language in ("javascript", "typescript"):
         is_commonjs = not said.answer.endswith((".mjs", ".mts")) and bool(COMMONJS_PATTERN.search(code))
         return is_commonjs or _decides_in_javascript(code, tests, asked)
+    if language == "perl":
+        is_list = bool(PERL_LIST_PATTERN.search(code)) and bool(PERL_ARGUMENTS_TEST_PATTERN.search(tests))
+        is_symbolic = bool(PERL_SYMBOLIC_PATTERN.search(code)) and not re.search(r"\buse\s+strict\b", code)
+        if is_list or is_symbolic or PERL_ARGUMENT_PATTERN.search(code) or leaves_loop_of_perl(code):
+            return True
     called = set(re.findall(r"(\w+)\s*\(", tests))
     has_operators = language in OWN_OPERATOR_PATTERNS and not OPERATORS_ASKED_PATTERN.search(asked_text)
     if language == "python":
@@ -94,28 +128,34 @@ def answers_for_tests(case: Case, code: str, language: str) -> bool:
         sets_attribute = bool(imported & set(SET_ATTRIBUTE_PATTERN.findall(code)))
         return sets_attribute or (has_operators and bool(OWN_OPERATOR_PATTERNS["python"].search(code)))
     if language in ("c", "cpp"):
-        is_included = any(
-            re.search(rf'#\s*include\s*"(?:\./)?{re.escape(said.answer)}"', text) for text in said.files.values()
-        )
         spliced = SPLICED_LINE_PATTERN.sub("", code)
         defined = set(C_FUNCTION_PATTERN.findall(spliced)) & called - asked - {"if", "for", "while", "switch"}
         decides = language == "cpp" and (
             bool(defined) or (has_operators and bool(OWN_OPERATOR_PATTERNS["cpp"].search(spliced)))
         )
-        return is_included and decides
+        return is_included(case) and (decides or has_loose_macro(case, code))
     # Java reads escapes wherever they stand
     code = COMMENT_PATTERN.sub(" ", UNICODE_ESCAPE_PATTERN.sub(lambda found: chr(int(found[1], 16)), code))
     defined = {name for names in DEFINED_TYPE_PATTERN.findall(code) for name in names if name}
     defined -= asked | {PurePosixPath(said.answer).stem, "main"}
     methods = {name for names in OBJECT_METHOD_PATTERN.findall(code) for name in names if name}
-    is_judging = bool(methods & OBJECT_JUDGING_METHODS & called - asked)
-    return is_judging or bool(defined & set(re.findall(r"\w+", tests)))
+    collections = {name for names in OWN_COLLECTION_PATTERN.findall(code) for name in names if name} - asked
+    # in one package an answer sees what its tests define, such as their count of failures
+    shared = (
+        {name for names in DEFINED_TYPE_PATTERN.findall(tests) for name in names if name} - asked - {"main", "Main"}
+    )
+    is_sharing = bool(shared & set(re.findall(r"\w+", QUOTED_TEXT_PATTERN.sub('""', code))))
+    is_judging = bool(methods & OBJECT_JUDGING_METHODS & called - asked) or (language == "java" and bool(collections))
+    is_holding = bool(PRINTING_OBJECT_PATTERN.search(code))
+    return is_sharing or is_judging or is_holding or bool(defined & set(re.findall(r"\w+", tests)))
 
 
 def _decides_in_shell(code: str, tests: str, asked: Collection[str]) -> bool:
     defined = {name for names in SHELL_FUNCTION_PATTERN.findall(code) for name in names if name}
     called = set(re.findall(r"[^\s;&|(){}]+", tests))
-    if defined & called - set(asked) or SHELL_INDIRECTION_PATTERN.search(code):
+    if writes_for_tests(code, tests, defined, asked):
+        return True
+    if defined & called - set(asked) or SHELL_INDIRECTION_PATTERN.search(code) or leaves_loop_of_shell(code):
         return True
     if not EVALUATING_TEST_PATTERN.search(tests):
         return False
@@ -129,5 +169,14 @@ def _decides_in_javascript(code: str, tests: str, asked: Collection[str]) -> boo
     named = {*OWN_METHOD_PATTERN.findall(code), *re.findall(r"[\"'`](\w+)[\"'`]", code)}
     defined = named & JUDGING_METHODS - set(asked)
     is_proxy = bool(re.search(r"\bProxy\b", code)) and "Proxy" not in asked
-    is_own_language = bool(OWN_LANGUAGE_PATTERN.search(code)) and not {"Symbol", "extends", "class"} & set(asked)
-    return is_proxy or is_own_language or bool(defined & set(re.findall(r"\.\s*(\w+)\s*\(", tests)))
+    is_class_asked = bool({"Symbol", "extends", "class"} & set(asked))
+    # a value that is another one each time it is read lies between any two bounds
+    is_converting = bool(BOUND_PATTERN.search(QUOTED_TEXT_PATTERN.sub('""', tests))) and (
+        bool(CONVERTING_METHODS & named - set(asked)) or bool(GETTER_PATTERN.search(code))
+    )
+    is_own_language = bool(OWN_LANGUAGE_PATTERN.search(code)) or is_converting
+    return (
+        (is_own_language and not is_class_asked)
+        or is_proxy
+        or bool(defined & set(re.findall(r"\.\s*(\w+)\s*\(", tests)))
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import unicodedata
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -80,21 +81,24 @@ MEANS_PATTERNS = {
         r"|\bimport\b(?!\s*(?:[\w$*\s{},]+\sfrom\s*)?[\"']\./[\w./-]+[\"'])|\[\s*`"
         r"|\.\s*(?:constructor|prototype)\b|\\u|\\x|\[\s*[\"'`][^\"'`\n]*[\"'`]\s*\+"
         r"|\b(?:setTimeout|setInterval|setImmediate|queueMicrotask|console\.\w+)\s*=(?![=>])"
+        r"|\bconsole\b(?!\s*\??\.\s*(?:log|error|warn|info|debug|table|group|groupCollapsed|groupEnd|time|timeEnd|timeLog|trace|assert|count|countReset|dir)\b)"
     ),
     "python": re.compile(
         r"\b(?:os|sys|signal|atexit|inspect|gc|ctypes|builtins|importlib|threading|traceback|unittest|pytest|subprocess|exit|quit"
         r"|open|eval|exec|compile|getattr|setattr|globals|vars|attrgetter|methodcaller|posix|pathlib|io|codecs|fileinput|linecache"
         r"|tokenize|glob|shutil|mmap|runpy|pkgutil|zipimport|multiprocessing|platform|pty|resource|socket|_(?:os|sys|io|thread|signal|imp|posixsubprocess))\b"
-        r"|__(?:globals|closure|code|main|builtins|import|subclasses|dict|class|getattribute|traceback|file)__"
+        r"|__(?:globals|closure|code|main|builtins|import|subclasses|dict|class|getattribute|traceback|file|self|loader|spec|mro|bases?|reduce|reduce_ex)__"
+        r"|\b(?:pickle|marshal|shelve|(?:gi|cr|ag|tb)_frame|f_(?:back|globals|locals|code)|get_type_hints|redirect_std\w+)\b"
+        r"|\b(?:import|from)\s+(?:timeit|doctest|cProfile|profile|pdb|bdb|code|codeop|trace|rlcompleter)\b"
     ),
     "shell": re.compile(
         r"\b(?:exit|exec|trap|kill|eval|alias|source|unset|find|PATH|IFS|ENV|set|nocasematch|extdebug|expand_aliases|enable|hash|caller|compgen|ls|dir|LC_\w+|LANG|readonly)\b"
-        r"|\bdeclare\s+-\w*[rin]|\bgrep\s+-\w*[rR]|(?<=\s)\*(?=[\s;)|]|$)|[*?]\.\w|\w[*?](?=[\s.;)])|\$\{?0|\$\$|\bBASH_|[<>]&?\d"
+        r"|\b(?:declare|typeset)\s+-\w*[rinlug]|\blocal\s+-\w*n|\bgrep\s+-\w*[rR]|(?<=\s)\*(?=[\s;)|]|$)|[*?]\.\w|\w[*?](?=[\s.;)])|\$\{?0|\$\$|\bBASH_|[<>]&?\d"
         r"|^\s*(?:function\s+)?(?:\[|test|true|false|echo|printf|diff|cmp|grep|cat)\s*\(\)",
         re.MULTILINE,
     ),
     "perl": re.compile(
-        r"\b(?:exit|exec|die|kill|fork|open|eval|require|BEGIN|END|CORE|DATA|syscall|POSIX|main|glob|ARGV|IO|File|system|sysopen|qx|readpipe|do|overload|dualvar)\b|\*\w[\w:]*\s*=|`|\$0|[%$]SIG|\*\{"
+        r"\b(?:exit|exec|die|kill|fork|open|eval|require|BEGIN|END|CORE|DATA|syscall|POSIX|main|glob|ARGV|IO|File|system|sysopen|qx|readpipe|do|overload|dualvar|select|close|tie|untie|binmode)\b|\bno\s+strict\b|[$@%&*]::|\*\w[\w:]*\s*=|`|\$0|[%$]SIG|\*\{"
     ),
 }  # fmt: skip
 """By language: what in an answer reaches the process that its tests run in, or their files."""
@@ -121,9 +125,16 @@ def has_means_to_end_tests(case: Case, code: str) -> bool:
     if language in COMPILED_LANGUAGES:
         return answers_for_tests(case, code, language)
     pattern = MEANS_PATTERNS.get("javascript" if language == "typescript" else language, OTHER_MEANS_PATTERN)
+    if language == "python":
+        # Python itself takes a name in wide letters for the plain one
+        code = unicodedata.normalize("NFKC", code)
     # in a shell quotes may stand in the middle of a name
     named = QUOTING_PATTERN.sub("", code) if language == "shell" else code
-    is_naming_tests = any(name in named for name in CommandSettings.of(case).files)
+    files = CommandSettings.of(case).files
+    modules = "|".join(re.escape(PurePosixPath(name).stem) for name in files)
+    is_naming_tests = any(name in named for name in files) or bool(
+        language == "python" and modules and re.search(rf"\b(?:import|from)\s+(?:{modules})\b", code)
+    )
     return is_naming_tests or bool(pattern.search(code)) or answers_for_tests(case, code, language)
 
 

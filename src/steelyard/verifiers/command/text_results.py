@@ -86,6 +86,8 @@ TAP_PLAN_PATTERN = re.compile(r"1\.\.(\d{1,9})[ \t]*(?:#.*)?", re.DOTALL)
 TAP_DIRECTIVE_PATTERN = re.compile(r"(?:^|[ \t])#[ \t]*(?:skip|todo)", re.IGNORECASE)
 TAP_GLUED_RESULT_PATTERN = re.compile(r"\b(?:not )?ok \d+ - ")
 """What a harness printed behind a line that the answer had begun."""
+TAP_HIDDEN_FAILURE_PATTERN = re.compile(r"not ok (?:(\d{1,9})\b|- )")
+"""A failed test's result in a line that is none, because the answer had begun that line: `# not ok 1 - adds`."""
 TAP_SUBTEST_INDENT = 4
 """Blanks by which a subtest is indented."""
 TAP_DETAIL_PATTERN = re.compile(r"[ \t]*(error|message|duration_ms):[ \t]*(.*)", re.DOTALL)
@@ -136,12 +138,15 @@ def tap(output: bytes) -> list[Test]:
     end_of_details = ""
     before = -1
     """The depth of the result on the line before; -1 if it was not a result."""
+    hidden: set[int] = set()
+    """The numbers of failed tests in lines that are no results."""
     for line in output_lines(output):
         bare = line.lstrip(" ")
         blanks = len(line) - len(bare)
         depth, behind = divmod(blanks, TAP_SUBTEST_INDENT)
         last, before = before, -1
         if details is not None:
+            hidden |= _hidden_failures(bare)
             if line == end_of_details:
                 _explain(levels[-1].tests, details)
                 details = None
@@ -152,17 +157,28 @@ def tap(output: bytes) -> list[Test]:
         elif bare.startswith("Bail out!"):
             levels[0].tests.append(Test(name="Bail out!", outcome="failed", message=bare[9:].strip()))
         elif behind or depth > MAX_SUITE_DEPTH:
-            continue
+            hidden |= _hidden_failures(bare)
         elif plan := TAP_PLAN_PATTERN.fullmatch(bare):
             _tap_suite_at(levels, depth).plan(int(plan[1]))
         elif point := TAP_POINT_PATTERN.fullmatch(bare):
             _add_tap_result(levels, depth, point)
             before = depth
-        elif bare.startswith("# ") and last == depth and not bare.startswith("# Subtest"):
-            _explain(levels[-1].tests, [f"message: {bare[2:]}"])
+        else:
+            hidden |= _hidden_failures(bare)
+            if bare.startswith("# ") and last == depth and not bare.startswith("# Subtest"):
+                _explain(levels[-1].tests, [f"message: {bare[2:]}"])
     if details is not None or len(levels) > 1:
         levels[0].tests.append(Test(name="end", outcome="failed", message="the results were cut off"))
-    return levels[0].close()
+    tests = levels[0].close()
+    # a summary such as `# not ok 1` stands where a test failed
+    if (-1 in hidden or hidden & levels[0].numbers) and all(test.outcome != "failed" for test in tests):
+        raise ForgedResultsError("a failed test's result is behind other text, and another one stands for it")
+    return tests
+
+
+def _hidden_failures(line: str) -> set[int]:
+    """The numbers of failed tests that a line which is no result holds; -1 for one without a number."""
+    return {int(number or -1) for number in TAP_HIDDEN_FAILURE_PATTERN.findall(line)}
 
 
 def _tap_suite_at(levels: list[_TapSuite], depth: int) -> _TapSuite:

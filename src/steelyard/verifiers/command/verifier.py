@@ -92,7 +92,7 @@ class CommandVerifier:
     """
 
     settings = CommandSettings
-    version = "command 8"
+    version = "command 9"
     at_once = processor_count()
     runs_code = True
 

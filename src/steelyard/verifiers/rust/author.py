@@ -67,6 +67,9 @@ class StatedSignature(NamedTuple):
     returns: str
 
 
+ITEM_WORDS = word_set("struct enum union type trait fn mod const static mut")
+
+
 class AuthorNames(NamedTuple):
     """What the author of a case names."""
 
@@ -90,6 +93,8 @@ class AuthorNames(NamedTuple):
     """The functions whose signature the prompt states, by their names."""
     methods: dict[str, str]
     """The methods whose result the prompt states: its type by their names."""
+    defined_in_tests: frozenset[str] = frozenset()
+    """What the tests define themselves; every word of theirs if they have macros of their own."""
 
 
 @lru_cache(maxsize=1000)
@@ -119,7 +124,16 @@ def author_names(prompt: str, known: str, tested: str) -> AuthorNames:
         # in a sentence a signature needs no marks of code
         signatures=_stated_signatures([*spans, CODE_IN_PROMPT_PATTERN.sub(" ", prompt)]),
         methods=_stated_methods(spans),
+        defined_in_tests=frozenset(_defined(tests)),
     )
+
+
+def _defined(code: Sequence[RustToken]) -> set[str]:
+    """The names of the items in a piece of code, or all of its words where a macro may make items of them."""
+    words = {token.text for token in code if token.kind == "word"}
+    if "macro_rules" in words:
+        return words
+    return {name.text for before, name in pairwise(code) if before.text in ITEM_WORDS}
 
 
 def _type_parameters(code: Sequence[RustToken]) -> Iterator[str]:

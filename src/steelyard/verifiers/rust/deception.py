@@ -39,6 +39,8 @@ REQUIRED_METHODS = word_set(
     "borrow borrow_mut poll read write flush source description size_hint neg not call call_mut call_once extend finish to_owned cmp partial_cmp eq"
 )
 """Methods of the library's traits that an implementation has to have; the others it overrides."""
+REFERENCE_METHODS = word_set("deref index as_ref borrow")
+"""Methods by which a type gives what tests take for its value."""
 LOOKUP_METHODS = DECIDING_METHODS | word_set("get get_mut get_key_value remove remove_entry take")
 """Methods by which tests look for something in a collection; its keys and its hasher learn what is sought."""
 LENT_TO_ANYTHING_METHODS = LOOKUP_METHODS | word_set(
@@ -117,6 +119,9 @@ class AnswerTypes:
         self._author = author
         self._own_path = re.compile(rf"\b{module}::(?!{tests_module}\b)((?:(?:\w+|{{[^}}]*}})::)*\w+)")
         self._tests_path = f"{module}::{tests_module}::"
+        self._local_path = re.compile(
+            rf"\b{module}::{tests_module}::(?:(?:\w+|{{[^}}]*}})::)*?(?:(\w+)::)?(\w+)\b(?!::|\[)"
+        )
         self._doubts: list[str] = []
         self._own_names: dict[str, frozenset[str]] = {}
         """What was found in a text, because the same types come again and again."""
@@ -135,6 +140,7 @@ class AnswerTypes:
             for call in test.calls:
                 self._doubt_method(call)
                 self._doubt_lookup(test, call)
+                self._doubt_local_type(call)
         doubt = self._doubts[0] if self._doubts else ""
         return TypesSeen(deception, tuple(lent), tuple(broken), doubt, self._callback_panics())
 
@@ -196,6 +202,17 @@ class AnswerTypes:
             if call.path.startswith(PANICKING_PATHS)
         )
 
+    def _doubt_local_type(self, call: MirCall) -> None:
+        """Doubt a test with a type in it that the tests do not define: a macro of the answer makes it there."""
+        seen = f"{call.receiver} {call.operand} {call.arguments}"
+        if self._tests_path not in seen:
+            return
+        for owner, name in self._local_path.findall(seen):
+            # the owner of a variant is its enum
+            is_variant = owner[:1].isupper() and owner in self._author.defined_in_tests
+            if name not in self._author.defined_in_tests and not is_variant:
+                self._doubts.append(f"makes a type of its own, {name}, in the tests that call its macro")
+
     def _doubt_lookup(self, test: MirFunction, call: MirCall) -> None:
         """Doubt a test that looks for something with a part of the answer that hears what is sought, or fits everything."""
         if call.name == "default" and call.result.startswith(EMPTY_TYPES):
@@ -222,7 +239,9 @@ class AnswerTypes:
             overrides = (
                 not is_own and call.name not in REQUIRED_METHODS and call.name in self._overridden(call.receiver)
             )
-            owners = self._own(call.receiver) if is_own or overrides else frozenset()
+            # what it refers to may be another value each time it is looked at
+            is_own_reference = call.name in REFERENCE_METHODS and call.receiver.startswith(f"{self._module}::")
+            owners = self._own(call.receiver) if is_own or overrides or is_own_reference else frozenset()
         else:
             is_method = names[0] == self._module and not self._is_of_tests(call) and len(names) > 2
             owners = self._owners(call.path) if is_method else frozenset()

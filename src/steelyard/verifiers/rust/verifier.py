@@ -112,7 +112,7 @@ class RustVerifier:
 
     @cached_property
     def version(self) -> str:
-        return f"rust 8, {toolchain().version}"
+        return f"rust 9, {toolchain().version}"
 
     def check(self, case: Case) -> None:
         toolchain()
