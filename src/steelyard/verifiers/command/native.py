@@ -66,8 +66,8 @@ _STREAM_OBJECT_USE_PATTERN = re.compile(
     r"|\bcin\s*,"
 )
 _STREAM_STATE_PATTERN = re.compile(
-    r"\b(?:std::)?w?(?:cout|cerr|clog|cin)\b|\b(?:setstate|rdbuf|exceptions|tie|copyfmt|imbue|register_callback|pubsetbuf|pubseek\w+|pubsync"
-    r"|sync_with_stdio|set_rdbuf|basic_ios|ios_base|Init)\b|\bclear\s*\(\s*[^)\s]|\.\s*~"
+    r"\bw?(?:cout|cerr|clog|cin)\b|(?:\.|->)\s*(?:setstate|rdbuf|exceptions|tie|copyfmt|imbue|register_callback|pub(?:setbuf|seek\w+|sync)|set_rdbuf|~)"
+    r"|\b(?:sync_with_stdio|basic_ios|ios_base)\b|\bclear\s*\([^)]*(?:bit|\bios\b)"
 )
 """What changes a stream of C++ that the tests print to: one that is bad prints nothing."""
 
@@ -251,7 +251,8 @@ def _shares_with_tests(answer: str, symbols: str, case: Case, asked: Collection[
     called = set(re.findall(r"\b(\w+)\s*\(", tests))
     library = {name for name in SYMBOL_PATTERN.findall(symbols) if HARMLESS_IMPORT_PATTERN.fullmatch(name)}
     own_library = {name for name in library & called & words if not name.startswith("_")} - _definitions(tests)
-    shared = (variables & set(re.findall(r"\w+", tests)) | _definitions(tests)) & words - {"main"}
+    own = set(re.findall(r"^\s*static\b[^;{}()]*?\b(\w+)\s*\(", code, re.MULTILINE))
+    shared = (variables & _file_variables(tests) | _definitions(tests) - own) & words - {"main"}
     return bool(shared or own_library or SPECIALISATION_PATTERN.search(code))
 
 
@@ -260,6 +261,12 @@ def _definitions(code: str) -> set[str]:
     types = re.findall(r"\b(?:struct|class|union)\s+(\w+)[^;{}()=]*\{", code)
     functions = re.findall(r"^(?!\s*static\b)[\w:<>,&*\s]*?\b(\w+)\s*\([^;{}]*?\)[^;{}()]*\{", code, re.MULTILINE)
     return {*types, *functions} - {"if", "for", "while", "switch"}
+
+
+def _file_variables(code: str) -> set[str]:
+    """The words of the declarations outside of functions, their variables among them."""
+    declarations = re.findall(r"^[A-Za-z_][^(){}=;]*[=;]", code, re.MULTILINE)
+    return {word for declaration in declarations for word in re.findall(r"\w+", declaration)}
 
 
 def is_included(case: Case) -> bool:

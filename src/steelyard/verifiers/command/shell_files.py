@@ -14,7 +14,7 @@ _WRITING_PATTERN = re.compile(
     re.MULTILINE,
 )
 _BUILT_NAME_PATTERN = re.compile(
-    r"(?:\b(?:cat|head|tail|read|paste|sort|od|rev|tac|nl|cut)\b|<)[^|;&\n]*(?:\$\{?[A-Za-z_]\w*\}?[A-Za-z.$]|[A-Za-z.]\$\{?[A-Za-z_])"
+    r"(?:\b(?:cat|head|tail|read|paste|sort|od|rev|tac|nl|cut)\b|(?<!<)<(?![<(]))[^|;&\n]*(?:\$\{?[A-Za-z_]\w*\}?[A-Za-z.$]|[\s\"'/][A-Za-z.][\w./]*\$\{?[A-Za-z_])"
 )
 """The name of a file that is read and that is put together of pieces."""
 _ASSIGNMENT_PATTERN = re.compile(
