@@ -231,4 +231,4 @@ for n, c, p in (
     ("keys in a set", "def f(x): return {'a'}\n", (([1], ["a"]),)),
 ):
     add("pairs", n, "io", "", c, pairs=p)
-UNSHARED_IN_PROCESS = {"identity", "names", "stub", "asked", "process"}
+UNSHARED_IN_PROCESS = {"names", "stub", "asked"}
