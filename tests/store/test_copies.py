@@ -19,8 +19,10 @@ from steelyard import records
 from steelyard.engine.results import query
 from steelyard.errors import StoreError
 from steelyard.records import Answer, Case, Fact, Finding, Reply, RunInfo, Verdict
-from steelyard.store.journal import Journal, create_run
-from steelyard.store.parquet import MAX_COPY_PARTITIONS
+from steelyard.store.database import open_database, sql_string
+from steelyard.store.fact_rows import MAX_COPY_PARTITIONS, SHORT_JOURNAL_LINE_BYTES, lines_sql
+from steelyard.store.journal import USUAL_JOURNAL_LINE_BYTES, Journal, create_run
+from support.mixed_runs import mixed_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -289,3 +291,29 @@ def asking(sql: str, root: Path, *more: str, said: str = "") -> str:
     assert said in ran.stderr
     assert bool(said) == bool(ran.stderr)
     return ran.stdout
+
+
+def test_short_lines_are_read_like_any_others_and_damage_is_left_to_the_other_reader(tmp_path: Path) -> None:
+    journal = mixed_run(tmp_path / "run", 1) / "attempts.jsonl"
+
+    def rows(size: int) -> list[Any]:
+        lines = lines_sql(sql_string(str(journal)), size)
+        return database.execute(f"SELECT kind, key, number, answer, found, message FROM {lines}").fetchall()
+
+    with open_database(str(tmp_path), "128MB", threads=1) as database:
+        with pytest.raises(duckdb.Error):
+            rows(SHORT_JOURNAL_LINE_BYTES)
+        whole = [line for line in journal.read_bytes().splitlines(keepends=True) if is_json(line)]
+        journal.write_bytes(b"".join(whole))
+        short = rows(SHORT_JOURNAL_LINE_BYTES)
+        assert short == rows(USUAL_JOURNAL_LINE_BYTES)
+    assert len(short) == len(whole)
+    assert {row[0] for row in short} >= {"reply", "verdict", "failure"}
+
+
+def is_json(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return False
+    return True

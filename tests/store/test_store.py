@@ -19,9 +19,10 @@ import pytest
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Case, Fact, Failure, Finding, Reply, RunInfo, Verdict
 from steelyard.store.assembled_runs import create_run_atomically
+from steelyard.store.fact_rows import FactScore
 from steelyard.store.files import TolerantDecoder
 from steelyard.store.journal import Journal, StoredRun, create_run
-from steelyard.store.parquet import FactScore, copy_to_parquet
+from steelyard.store.parquet import copy_to_parquet
 from steelyard.store.run_folders import find_run, runs
 
 CASES = (Case(id="a", prompt="a?", target="x"), Case(id="b", prompt="b?", target="x", tags=("t",)))

@@ -25,11 +25,11 @@ from steelyard.store.database import (
     sql_identifier,
     sql_string,
 )
+from steelyard.store.fact_rows import FactScorer
 from steelyard.store.journal import COPY_MANIFEST_FILE, USUAL_JOURNAL_LINE_BYTES
 from steelyard.store.parquet import (
     PARQUET_COPY_OPTIONS,
     CopiedRun,
-    FactScorer,
     copied_runs,
     is_name_in_path,
 )
@@ -291,9 +291,9 @@ ROWS_PER_SPLIT = 2048
 """Rows of a part that are written together: those of all parts are in memory."""
 ROWS_PER_FETCH = 1000
 """Rows that are fetched together."""
-MAX_SMALL_ARCHIVE_BYTES = 256 << 20
-"""Bytes of all copies up to which a question is tried with little memory: some hundred thousand attempts."""
-ARCHIVE_MEMORY_LIMITS = ("100MB", "160MB", "1GB")
+MAX_SMALL_ARCHIVE_BYTES = 1 << 30
+"""Bytes of all copies up to which a question is tried with little memory: some ten million attempts with short replies."""
+ARCHIVE_MEMORY_LIMITS = ("32MB", "100MB", "160MB", "1GB")
 """What the database may use before it spills to disk; a question for which one does not suffice is asked with the next."""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import itertools
 import os
-import re
 import shutil
 import tempfile
 import time
@@ -14,7 +13,6 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
@@ -22,16 +20,22 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 import msgspec
 
 from steelyard.errors import InputError, SteelyardError, StoreError
-from steelyard.records import Case, Fact, RunInfo
-from steelyard.records.coded_values import CodedSequence
+from steelyard.records import RunInfo
 from steelyard.store.database import (
     call_interruptibly,
     error_line,
-    escape_glob,
     import_duckdb,
     open_database,
     require_utf8,
+    share_malloc_arena,
     sql_string,
+)
+from steelyard.store.fact_rows import (
+    MAX_COPY_PARTITIONS,
+    SHORT_JOURNAL_LINE_BYTES,
+    FactQueries,
+    FactScorer,
+    fact_queries,
 )
 from steelyard.store.journal import (
     COPY_MANIFEST_FILE,
@@ -117,34 +121,21 @@ def _segment(name: str | None, alike: set[str]) -> str:
     return truncated_segment(name, capitals=name not in alike) if name else HIVE_NULL_PARTITION
 
 
-class FactScore(NamedTuple):
-    """What one fact of a run becomes."""
-
-    counts: bool | None = None
-    """Whether it is the one of its attempt and kind that counts; None when the run has no such case."""
-    correct: bool | None = None
-    score: float | None = None
-
-
-FactScorer = Callable[[RunInfo, Sequence[Case], Iterable[Fact]], Sequence[FactScore]]
-"""One opinion for every fact, in their order; facts are stored here, opinions are made elsewhere."""
-
 COPY_FOLDER = "attempts"
 """The folder with the copy of a run's facts."""
 COPY_ATTEMPTS = (
+    ("128MB", SHORT_JOURNAL_LINE_BYTES),
     ("128MB", USUAL_JOURNAL_LINE_BYTES),
     ("512MB", USUAL_JOURNAL_LINE_BYTES),
     ("512MB", MAX_JOURNAL_LINE_BYTES),
 )
-"""What the database may use while it copies a run, and the longest line it reads; twice that line is kept in memory."""
+"""What the database may use while it copies a run, and the longest line it reads: the first that suffices is taken."""
 LEFTOVER_SECONDS = 3600
 """Seconds after which an abandoned partial copy is removed."""
 LEGACY_COPY_FILE = "attempts.parquet"
 """What the copy was called as long as it was one file."""
 COPY_SCHEMA_VERSION = 4
 """Goes up when the columns of the copy change, so that older copies are rebuilt."""
-MAX_COPY_PARTITIONS = 256
-"""With more pairs of a model and a suite all facts of a run are in one file: smaller files would not help."""
 
 
 class CopyPartition(msgspec.Struct, frozen=True):
@@ -187,6 +178,7 @@ def copy_to_parquet(folder: Path, opinions: FactScorer, target: Path | None = No
     """
     duckdb = import_duckdb()
 
+    share_malloc_arena()
     target = target or folder
     # before anything is read: what is written meanwhile makes this copy an old one
     made_of = inspect_run(folder).made_of
@@ -201,13 +193,13 @@ def copy_to_parquet(folder: Path, opinions: FactScorer, target: Path | None = No
             tempfile.TemporaryDirectory() as scratch,
             open_database(scratch, COPY_ATTEMPTS[0][0], threads=1) as database,
         ):
-            facts = _fact_queries(StoredRun(folder), opinions, Path(scratch))
+            facts = fact_queries(StoredRun(folder), opinions, Path(scratch))
             written = _written_in_little_memory(database, facts, fresh)
         if written != facts.size:
             raise StoreError(
                 f"{folder}: the Parquet copy could not be written: it holds {written} of {facts.size} facts"
             )
-        files = [sorted((fresh / f"part={number}").glob("*.parquet")) for number in range(len(facts.pairs))]
+        files = [_numbered_files(fresh / f"part={number}") for number in range(len(facts.pairs))]
         parts = [
             CopyPartition(*pair, tuple(path.stat().st_size for path in each))
             for pair, each in zip(facts.pairs, files, strict=True)
@@ -222,7 +214,7 @@ def copy_to_parquet(folder: Path, opinions: FactScorer, target: Path | None = No
     return copy
 
 
-def _written_in_little_memory(database: duckdb.DuckDBPyConnection, facts: _FactQueries, fresh: Path) -> int:
+def _written_in_little_memory(database: duckdb.DuckDBPyConnection, facts: FactQueries, fresh: Path) -> int:
     """Write the files of a copy; only a run of many models or with very long lines pays for more memory."""
     *modest, (memory, longest) = COPY_ATTEMPTS
     for little, usual in modest:
@@ -266,137 +258,44 @@ def _install_files(target: Path, copy: CopyManifest, files: Sequence[Path]) -> N
     write_atomically(target / COPY_MANIFEST_FILE, msgspec.json.encode(copy) + b"\n")
 
 
-def _write_partitions(database: duckdb.DuckDBPyConnection, facts: _FactQueries, fresh: Path, largest: int) -> int:
+def _write_partitions(database: duckdb.DuckDBPyConnection, facts: FactQueries, fresh: Path, largest: int) -> int:
     """Write the files of a copy, each part in a folder of its number; how many rows they have."""
+    query = facts.sql(largest)
+    parts = len(facts.pairs)
+    several = f"{PARQUET_COPY_OPTIONS}, ROW_GROUPS_PER_FILE {max(1, MAX_OPEN_ROW_GROUPS // parts)}"
+    if parts == 1:
+        return _write_files(database, f"FROM ({query}) SELECT * EXCLUDE (part)", fresh, "part=0", several)
+    # with the default, the buffered rows of all parts do not fit into memory
+    database.execute(f"SET partitioned_write_flush_threshold = {PARTITION_FLUSH_ROWS}")
+    by_part = "PARTITION_BY (part), WRITE_PARTITION_COLUMNS false"
+    try:
+        written = _write_files(database, f"FROM ({query})", fresh, "parts", f"{several}, {by_part}")
+    except import_duckdb().NotImplementedException:
+        # versions of the database before 1.5 write one file for each part
+        written = _write_files(database, f"FROM ({query})", fresh, "parts", f"{PARQUET_COPY_OPTIONS}, {by_part}")
+    for part in (fresh / "parts").iterdir():
+        part.replace(fresh / part.name)
+    return written
+
+
+def _write_files(database: duckdb.DuckDBPyConnection, query: str, fresh: Path, name: str, how: str) -> int:
     shutil.rmtree(fresh)
     fresh.mkdir()
-    how = PARQUET_COPY_OPTIONS
-    if len(facts.pairs) == 1:
-        (fresh / "part=0").mkdir()
-        columns, to = "* EXCLUDE (part)", fresh / "part=0" / "0.parquet"
-    else:
-        columns, to = "*", fresh / "parts"
-        how += ", PARTITION_BY (part), WRITE_PARTITION_COLUMNS false"
-        # with the default, the buffered rows of all parts do not fit into memory
-        database.execute(f"SET partitioned_write_flush_threshold = {PARTITION_FLUSH_ROWS}")
-    query = " UNION ALL ".join(facts.queries).replace("$largest", str(largest))
-    copy = f"COPY (FROM ({query}) SELECT {columns}) TO {sql_string(str(to))} ({how})"
+    copy = f"COPY ({query}) TO {sql_string(str(fresh / name))} ({how})"
     copied = call_interruptibly(database, lambda: database.execute(copy).fetchall())
-    for part in to.iterdir() if to.is_dir() else ():
-        part.replace(fresh / part.name)
     return int(copied[0][0])
 
 
+def _numbered_files(folder: Path) -> list[Path]:
+    """The files of a part in the order in which they were written: `data_2.parquet` comes before `data_10.parquet`."""
+    return sorted(folder.glob("*.parquet"), key=lambda path: (len(path.name), path.name))
+
+
 PARQUET_COPY_OPTIONS = "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 4096"
+MAX_OPEN_ROW_GROUPS = 64
+"""Row groups of the files that are being written: the database holds some 40 KB about each until the end of its file."""
 PARTITION_FLUSH_ROWS = 4_096
 """Rows that wait for their part before they are written."""
-
-FACTS_SQL = """
-SELECT $run AS run, kind, key, ask, try_cast("at" AS TIMESTAMP) AS "at", "case", ([$suites]::VARCHAR[])[pair + 1] AS suite, model, coalesce(tier, '') AS tier,
-  number, counts,
-  answer.text AS reply, if(kind = 'reply', coalesce(answer.finish, 'stop'), NULL) AS finish,
-  answer.input_tokens, answer.output_tokens, answer.cached_tokens, answer.reasoning_tokens,
-  answer.cost.usd AS cost_usd, answer.latency, answer.turns,
-  verifier, tests, correct, opinion.score AS score, found.code, found.compiled,
-  len(list_filter(found.tests, lambda test: test.outcome = 'passed')) AS tests_passed,
-  len(list_filter(found.tests, lambda test: test.outcome = 'failed')) AS tests_failed,
-  found.warnings, found.passed, found.score AS own_score, found.label, found.reason, found.trust, found.isolation,
-  found.tampered, if(kind = 'verdict', coalesce(found.rechecked, 0), NULL) AS rechecked,
-  if(kind = 'verdict', coalesce(found.disagreed, 0), NULL) AS disagreed,
-  stage AS failure_stage, message AS failure, $part::INT AS part
-FROM read_json($journal, format = 'newline_delimited', ignore_errors = true, maximum_object_size = $largest,
-  columns = {
-    kind: 'VARCHAR', key: 'VARCHAR', ask: 'VARCHAR', "at": 'VARCHAR', "case": 'VARCHAR', model: 'VARCHAR',
-    number: 'BIGINT', tier: 'VARCHAR', tests: 'VARCHAR', verifier: 'VARCHAR', stage: 'VARCHAR', message: 'VARCHAR',
-    answer: 'STRUCT(text VARCHAR, finish VARCHAR, input_tokens BIGINT, output_tokens BIGINT, cached_tokens BIGINT,
-      reasoning_tokens BIGINT, cost STRUCT(usd DOUBLE), latency DOUBLE, turns STRUCT(role VARCHAR, text VARCHAR, "at" VARCHAR,
-      tool_calls STRUCT(name VARCHAR, arguments VARCHAR)[], results STRUCT(name VARCHAR, content VARCHAR, is_error BOOLEAN,
-      seconds DOUBLE)[], finish VARCHAR, model VARCHAR, input_tokens BIGINT, output_tokens BIGINT, cached_tokens BIGINT,
-      reasoning_tokens BIGINT, cost STRUCT(usd DOUBLE), latency DOUBLE)[])',
-    found: 'STRUCT(code VARCHAR, compiled BOOLEAN, tests STRUCT(outcome VARCHAR)[], warnings BIGINT, passed BOOLEAN,
-      score DOUBLE, label VARCHAR, reason VARCHAR, trust VARCHAR, isolation VARCHAR, tampered VARCHAR,
-      rechecked BIGINT, disagreed BIGINT)'})
-POSITIONAL JOIN read_csv($opinions, auto_detect = false, header = false, nullstr = '',
-  columns = {counts: 'BOOLEAN', correct: 'BOOLEAN', score: 'DOUBLE', pair: 'INTEGER'}) AS opinion
-WHERE kind IS NOT NULL AND pair IS NOT NULL
-"""
-"""The facts of a journal, one row each, in their order; rows that a growing run has added since have no score yet."""
-
-
-class _FactQueries(NamedTuple):
-    """The facts of a run as a database reads them."""
-
-    run: str
-    queries: list[str]
-    """One for each journal."""
-    pairs: list[tuple[str | None, str | None]]
-    """The model and the suite of each part, by number."""
-    size: int
-    """How many there are."""
-
-
-def _fact_queries(stored: StoredRun, opinions: FactScorer, scratch: Path) -> _FactQueries:
-    """The facts of a run, each with its opinion, its suite and the part that it belongs to."""
-    journals = stored.journals()
-    counts = dict.fromkeys(journals, 0)
-    info, cases = stored.info, stored.cases
-    suites = {case.id: case.suite for case in cases}
-    places: CodedSequence[tuple[str | None, str | None]] = CodedSequence()
-
-    def counted_facts() -> Iterator[Fact]:
-        for path in journals:
-            for fact in stored.facts_of(path):
-                counts[path] += 1
-                places.append((fact.model, suites.get(fact.case, "")))
-                yield fact
-
-    found = opinions(info, cases, counted_facts())
-    pairs = list(places.values)
-    if len(pairs) > MAX_COPY_PARTITIONS or not pairs:
-        pairs = [(None, None)]
-    nothing = scratch / "nothing.jsonl"
-    nothing.touch()
-    queries, begin = [], 0
-    for place, path in enumerate(journals or [nothing]):
-        end = begin + counts.get(path, 0)
-        scores = scratch / f"{place}.csv"
-        with scores.open("w") as file:
-            file.writelines(_score_lines(islice(found, begin, end), islice(places.codes, begin, end)))
-        damaged = {problem.line for problem in stored.damaged if problem.where == str(path)}
-        # two readers need not agree on what a damaged line is, and from there on every opinion would be of another fact
-        source = _undamaged_lines(path, damaged, end - begin, scratch / f"{place}.jsonl") if damaged else path
-        words = {
-            "$run": sql_string(info.id),
-            "$journal": sql_string(escape_glob(source)),
-            "$opinions": sql_string(escape_glob(scores)),
-            "$suites": ", ".join(sql_string(suite or "") for _, suite in places.values),
-            "$part": "pair" if len(pairs) > 1 else "0",
-        }
-        queries.append(re.sub("|".join(map(re.escape, words)), lambda word: words[word[0]], FACTS_SQL))  # noqa: B023  used at once
-        begin = end
-    return _FactQueries(info.id, queries, pairs, begin)
-
-
-def _score_lines(opinions: Iterable[FactScore], pairs: Iterable[int]) -> Iterator[str]:
-    """A line for each fact that the database reads beside it: its opinion, and the number of its model and suite.
-
-    There may be fewer opinions than facts.
-    """
-    known: dict[tuple[FactScore, int], str] = {}
-    for each in zip(opinions, pairs, strict=False):
-        line = known.get(each)
-        if line is None:
-            values = (*each[0], each[1])
-            line = known[each] = ",".join("" if value is None else repr(value).lower() for value in values) + "\n"
-        yield line
-
-
-def _undamaged_lines(path: Path, damaged: set[int], count: int, target: Path) -> Path:
-    """A copy of the lines of a journal that can be read."""
-    with path.open("rb") as lines, target.open("wb") as file:
-        good = (line for number, line in enumerate(lines, 1) if number not in damaged)
-        file.writelines(itertools.islice(good, count))
-    return target
 
 
 class CopiedRun(NamedTuple):

@@ -551,7 +551,7 @@ def test_a_run_that_is_not_copied_in_little_memory_is_copied_in_more(
         return write(database, *given)
 
     monkeypatch.setattr(parquet, "_write_partitions", watched)
-    monkeypatch.setattr(parquet, "COPY_ATTEMPTS", (("8MB", 4 << 20), *parquet.COPY_ATTEMPTS[1:]))
+    monkeypatch.setattr(parquet, "COPY_ATTEMPTS", (("8MB", 4 << 20), *parquet.COPY_ATTEMPTS[2:]))
     assert asked("SELECT count(*), max(len(reply)) FROM attempts", tmp_path) == [(40, 9000)]
     assert tried == ["7.6 MiB", "488.2 MiB"]
 

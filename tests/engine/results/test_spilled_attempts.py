@@ -13,9 +13,7 @@ from steelyard.engine.results.attempt_tables import SpilledTableBuilder, StoredR
 from steelyard.engine.results.query import fact_scores
 from steelyard.errors import StoreError
 from steelyard.records import Answer, Case, Reply, RunInfo
-from steelyard.records.coded_values import CodedSequence
 from steelyard.store.journal import StoredRun, create_run, write_pieces_atomically
-from steelyard.store.parquet import FactScore
 from steelyard.store.run_folders import ATTEMPT_INDEX_FILE
 from steelyard.viewer.run_view import RunView
 from support.mixed_runs import mixed_run
@@ -97,14 +95,3 @@ def test_a_damaged_index_in_blocks_is_made_again_or_named(tmp_path: Path) -> Non
     with pytest.raises(StoreError, match=r"damaged .*delete it, and it is made again"):
         tuple(stored_attempt_table(stored, stored.info, stored.cases).rows)
     assert RunView(tmp_path / "run").rows == rows
-
-
-def test_a_coded_sequence_holds_any_number_of_values() -> None:
-    scores: CodedSequence[FactScore] = CodedSequence()
-    expected = [FactScore(None, None, number / 3) for number in range(300)] * 2
-    for score in expected:
-        scores.append(score)
-    scores[5] = expected[5] = FactScore(True)
-    assert list(scores) == expected
-    assert scores[250:260] == expected[250:260]
-    assert len(scores.values) == 301

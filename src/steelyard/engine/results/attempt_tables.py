@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 import weakref
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -147,7 +148,8 @@ class SpilledTableBuilder(AttemptTableBuilder):
         self._parts = max(1, min(len(cases), MAX_PARTS))
         self._buffers = [bytearray() for _ in range(self._parts)]
         self._counts = [0] * self._parts
-        self._pieces: list[list[tuple[int, int]]] = [[] for _ in range(self._parts)]
+        self._pieces = [array("Q") for _ in range(self._parts)]
+        """For each part the offset, the size and the number of notes of each of its pieces of the file."""
         self._end = 0
         self._numbers: dict[Column, int] = {}
         self._recorder = _NoteRecorder(self)
@@ -170,8 +172,9 @@ class SpilledTableBuilder(AttemptTableBuilder):
     def _flush(self, part: int) -> None:
         buffer = self._buffers[part]
         self._file.write(buffer)
-        self._pieces[part].append((self._end, len(buffer)))
+        self._pieces[part].extend((self._end, len(buffer), self._counts[part]))
         self._end += len(buffer)
+        self._counts[part] = 0
         buffer.clear()
 
     def table(
@@ -216,12 +219,12 @@ class SpilledTableBuilder(AttemptTableBuilder):
             for key in sorted(histories):
                 yield self._notes.row(*key, self._cases[key[0]], *histories.pop(key).parts())
 
-    def _part(self, part: int) -> list[_SpilledNote]:
-        content = bytearray(_ARRAY_HEADER + self._counts[part].to_bytes(4, "big"))
-        for offset, size in self._pieces[part]:
+    def _part(self, part: int) -> Iterator[_SpilledNote]:
+        """The notes of a part, of which one piece at a time is in memory."""
+        pieces = iter(self._pieces[part])
+        for offset, size, count in zip(pieces, pieces, pieces, strict=True):
             self._file.seek(offset)
-            content += self._file.read(size)
-        return _notes.decode(content)
+            yield from _notes.decode(_ARRAY_HEADER + count.to_bytes(4, "big") + self._file.read(size))
 
 
 def _reply_note(note: Any) -> ReplyNote:

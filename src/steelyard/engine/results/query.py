@@ -9,7 +9,9 @@ import json
 import math
 import os
 import shutil
+import struct
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import date, datetime, time
@@ -21,11 +23,10 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 from steelyard.engine.results.attempt_tables import SpilledTableBuilder
 from steelyard.errors import DiskFullError, InputError, StoreError
 from steelyard.records import Case, Fact, RunInfo
-from steelyard.records.coded_values import CodedSequence
 from steelyard.reports.tables import cell
 from steelyard.store.archive import ARCHIVE_MEMORY_LIMITS, QueryMemoryError, RunDatabase, open_run_database
+from steelyard.store.fact_rows import FactScore
 from steelyard.store.files import DISK_FULL_ERRNOS
-from steelyard.store.parquet import FactScore
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
 from steelyard.text import escaped_json, plain
 
@@ -123,24 +124,44 @@ def stream_query_result(
     return answer.warnings
 
 
-def fact_scores(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact]) -> CodedSequence[FactScore]:
+def fact_scores(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact]) -> Iterable[FactScore]:
     """For every fact of a run whether it counts, and for every verdict of the present tests its score by the run's rule."""
     known = {case.id for case in cases}
     builder = SpilledTableBuilder(info, cases)
-    scores: CodedSequence[FactScore] = CodedSequence()
-    for place, fact in enumerate(facts):
-        judged = builder.add(place, fact)
-        if judged is None:
-            scores.append(_SUPERSEDED_SCORE if fact.case in known else _NO_CASE_SCORE)
-        else:
-            scores.append(FactScore(False, *judged))
-    counting = {score: score._replace(counts=True) for score in scores.values}
-    for place in builder.counting_places():
-        scores[place] = counting[scores[place]]
-    return scores
+    size = 0
+    with tempfile.TemporaryFile() as file:
+        for size, fact in enumerate(facts, 1):
+            judged = builder.add(size - 1, fact)
+            correct, score = judged or (None, None)
+            has_case = judged is not None or fact.case in known
+            file.write(_OPINION.pack(has_case, correct is not None, bool(correct), score is not None, score or 0.0))
+        counting = bytearray(size // 8 + 1)
+        for place in builder.counting_places():
+            counting[place >> 3] |= 1 << (place & 7)
+        file.flush()
+        return StoredScores(file.fileno(), counting)
 
 
-_NO_CASE_SCORE, _SUPERSEDED_SCORE = FactScore(), FactScore(counts=False)
+_OPINION = struct.Struct("<????d")
+"""Whether the run has the case, whether the fact is a verdict that is right or wrong, right, whether it has a score, and the score."""
+_OPINIONS_PER_READ = 4096
+
+
+class StoredScores(Iterable[FactScore]):
+    """The opinions of a file, and in memory one bit for each that says whether its fact counts."""
+
+    def __init__(self, file: int, counting: bytearray) -> None:
+        """`file` is an open file, which is duplicated."""
+        self._file, self._counting = os.dup(file), counting
+        weakref.finalize(self, os.close, self._file)
+
+    def __iter__(self) -> Iterator[FactScore]:
+        place, counting = 0, self._counting
+        while piece := os.pread(self._file, _OPINIONS_PER_READ * _OPINION.size, place * _OPINION.size):
+            for has_case, is_judged, is_correct, has_score, score in _OPINION.iter_unpack(piece):
+                counts = bool(counting[place >> 3] >> (place & 7) & 1) if has_case else None
+                yield FactScore(counts, is_correct if is_judged else None, score if has_score else None)
+                place += 1
 
 
 def _query_result(archive: RunDatabase, sql: str) -> QueryResult:
