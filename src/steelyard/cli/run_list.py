@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from steelyard.store.run_index import RunLines
 
 MAX_LISTED_NAME_COLUMNS = 32
+LINES_PER_WRITE = 1000
 BOLD, NOT_BOLD = "\x1b[1m", "\x1b[0m"
 
 
@@ -31,8 +32,10 @@ def print_runs(root: Path, *, width: int, color: bool) -> None:
         runs = run_headlines(root)
         lines = [run.lines for run in runs if run.lines is not None]
         problems = [line(f"{run.name} cannot be read: {run.problem}", 500) for run in runs if run.problem]
-    sys.stdout.writelines(f"{text.rstrip()}\n" for text in listed_lines(lines, width=width, color=color))
-    sys.stdout.writelines(f"{problem}\n" for problem in problems)
+    shown = [text.rstrip() for text in listed_lines(lines, width=width, color=color)] + problems
+    # each write is a call to the system
+    for first in range(0, len(shown), LINES_PER_WRITE):
+        sys.stdout.write("\n".join([*shown[first : first + LINES_PER_WRITE], ""]))
 
 
 def listed_lines(runs: Iterable[RunLines], *, width: int, color: bool) -> Iterator[str]:

@@ -91,9 +91,10 @@ def is_current(run: FolderState | IndexedRun, root: str, files: Container[str] |
     place = f"{root}/{run.name}"
     lstat = os.lstat
     try:
-        (inode, _, changed), *states = _FILE_STATE.iter_unpack(run.states)
+        states = _FILE_STATE.iter_unpack(run.states)
+        inode, _, changed = next(states, (0, 0, 0))
         now = lstat(place)
-        if now.st_mtime_ns != changed or now.st_ino != inode or len(states) != len(run.files):
+        if now.st_mtime_ns != changed or now.st_ino != inode:
             return False
         for name, (inode, size, changed) in zip(run.files, states, strict=True):
             if files is None or name in files:
