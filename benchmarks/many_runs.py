@@ -1,12 +1,14 @@
 """What questions over thousands of runs cost, and that a question about one model or suite is a small scan of them.
 
-    python benchmarks/many_runs.py [--runs 1000] [--folder DIR]
+    python benchmarks/many_runs.py [--runs 1000] [--cases 10] [--samples 5] [--folder DIR]
 
-Each run has two of 40 models, two of ten suites, and 200 attempts with replies of 1 KB. The first question finds no
+Each run has two of 40 models, two of ten suites, and 200 attempts with replies of 1 KB (10 cases in a suite, 5 samples). What `list`, `latest` and
+the viewer need hardly depends on the attempts, so `--runs 10000 --cases 2 --samples 1` is enough for them. The viewer is measured to its start, to its
+first page, and to ten more pages. The first question finds no
 copies and writes them all; those after it are what anybody pays. Every command is a process of its own, start-up
 included; CPU time is that of all threads, memory is the peak of the whole process. Beside it stands how many of the copies'
 files the question opens, as DuckDB tells it. The floor is what it takes to read the
-description and the sizes of every run folder, which every question must do.
+description and the sizes of every run folder, which every question must do; a second one is Python with DuckDB alone.
 """
 
 from __future__ import annotations
@@ -16,11 +18,14 @@ import os
 import platform
 import random
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,19 +33,21 @@ import msgspec
 
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.results.query import fact_scores
-from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Test, TestOutcome, Verdict
+from steelyard.records import Answer, Case, EvalSetFile, Finding, Reply, RunInfo, Test, TestOutcome, Verdict
 from steelyard.store.archive import open_run_database
 from steelyard.store.journal import Journal, create_run
+from steelyard.store.run_index import SETTLED_SECONDS
 
 MODELS = [f"provider/model-{number:02}" for number in range(40)]
 SUITES = [f"suite-{number}" for number in range(10)]
 KINDS = 20
 """Runs that differ in more than their names; each has two models of its own."""
-SAMPLES, CASES = 5, 10
+VIEWER_START_SECONDS = 2
 BAR_MEGABYTES = 1500
 BAR_SHARE = 0.1
 """Of the copies that a question about one model may open, where one run in twenty has it."""
 MOMENT = "2026-01-02T03:04:06Z"
+DUCKDB_FLOOR = "import duckdb; duckdb.connect(config={'threads': 1}).execute('SELECT 1').fetchall()"
 FLOOR = """
 import os, sys
 for entry in os.scandir(sys.argv[1]):
@@ -56,16 +63,20 @@ class Cost(NamedTuple):
     megabytes: float
 
 
-def template(folder: Path, kind: int) -> Path:
+def template(folder: Path, kind: int, cases_per_suite: int, samples: int) -> Path:
     """A run of a kind."""
     chance = random.Random(kind)
     models = MODELS[2 * kind : 2 * kind + 2]
     suites = [SUITES[kind % 10], SUITES[(kind + 1 + kind // 10) % 10]]
-    cases = [Case(id=f"{suite}/{number}", prompt="?", suite=suite) for suite in suites for number in range(CASES)]
-    with create_run(folder, RunInfo(id="", started_at=MOMENT, models=tuple(models)), cases) as journal:
+    cases = [
+        Case(id=f"{suite}/{number}", prompt="?", suite=suite) for suite in suites for number in range(cases_per_suite)
+    ]
+    eval_set = EvalSetFile(path=f"evals/set-{kind}.toml", digest="")
+    info = RunInfo(id="", started_at=MOMENT, ended_at=MOMENT, models=tuple(models), eval_sets=(eval_set,))
+    with create_run(folder, info, cases) as journal:
         for case in cases:
             for model in models:
-                for number in range(1, SAMPLES + 1):
+                for number in range(1, samples + 1):
                     where: dict[str, Any] = {"case": case.id, "model": model, "number": number, "at": MOMENT}
                     key = f"{case.id} {model} {number}"
                     text = chance.randbytes(500).hex()
@@ -79,9 +90,9 @@ def template(folder: Path, kind: int) -> Path:
     return folder
 
 
-def prepare(root: Path, runs: int, scratch: Path) -> None:
+def prepare(root: Path, runs: int, cases: int, samples: int, scratch: Path) -> None:
     """So many run folders, without copies but as a run leaves them otherwise."""
-    kinds = [template(scratch / str(kind), kind) for kind in range(KINDS)]
+    kinds = [template(scratch / str(kind), kind, cases, samples) for kind in range(KINDS)]
     for number in range(runs):
         folder = root / f"run-{number:05}"
         shutil.copytree(kinds[number % KINDS], folder)
@@ -98,6 +109,29 @@ def measured(command: list[str], place: Path) -> Cost:
     _, status, used = os.wait4(process.pid, 0)
     if status:
         sys.exit(f"{command}: ended with {os.waitstatus_to_exitcode(status)}")
+    return _cost(used, began)
+
+
+def measured_viewer(command: list[str], place: Path, pages: int) -> Cost:
+    """What the viewer takes until it has shown so many pages of the list."""
+    began = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=place, text=True)
+    assert process.stdout is not None
+    address = process.stdout.readline().strip()
+    base = address.partition("?")[0]
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    opener.open(f"{base}healthz").read()
+    for page in range(pages):
+        opener.open(f"{base}?page={page + 1}" if page else address).read()
+    # templates are compiled beside the first requests
+    time.sleep(VIEWER_START_SECONDS)
+    process.send_signal(signal.SIGINT)
+    process.stdout.close()
+    _, _, used = os.wait4(process.pid, 0)
+    return _cost(used, began)
+
+
+def _cost(used: resource.struct_rusage, began: float) -> Cost:
     kilobyte = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes there, in kilobytes elsewhere
     return Cost(used.ru_utime + used.ru_stime, time.monotonic() - began, used.ru_maxrss * kilobyte / 1e6)
 
@@ -125,24 +159,33 @@ QUESTIONS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000, help="run folders (default: 1000)")
+    parser.add_argument("--cases", type=int, default=10, help="of each of a run's two suites (default: 10)")
+    parser.add_argument("--samples", type=int, default=5, help="attempts of each model at a case (default: 5)")
     parser.add_argument("--folder", help="where they are written and deleted again (default: the usual place)")
     given = parser.parse_args()
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     with tempfile.TemporaryDirectory(prefix="steelyard-benchmark-", dir=given.folder) as scratch:
         place = Path(scratch)
         root = place / "steelyard-runs"
-        prepare(root, given.runs, place / "kinds")
+        prepare(root, given.runs, given.cases, given.samples, place / "kinds")
         steelyard = [sys.executable, "-m", "steelyard.cli"]
         commands = {
             "floor: look at every folder": [sys.executable, "-c", FLOOR, str(root)],
+            "floor: Python with DuckDB": [sys.executable, "-c", DUCKDB_FLOOR],
+            "list, which writes the index": [*steelyard, "list"],
             "list": [*steelyard, "list"],
+            "show latest": [*steelyard, "show", "latest"],
             "the first question, which writes copies": [*steelyard, "query", "SELECT count(*) FROM attempts"],
             "query: no attempts": [*steelyard, "query", "SELECT count(*) FROM runs"],
             **{name: [*steelyard, "query", sql] for name, sql in QUESTIONS.items()},
         }
-        title = f"{given.runs:,} runs, {given.runs * 4 * CASES * SAMPLES:,} attempts"
+        title = f"{given.runs:,} runs, {given.runs * 4 * given.cases * given.samples:,} attempts"
         print(f"\n{title:<44}{'CPU s':>8}{'wall s':>9}{'MB':>7}{'files opened':>17}")
+        time.sleep(SETTLED_SECONDS)
         costs = {name: measured(command, place) for name, command in commands.items()}
+        view = [*steelyard, "view", "--port", "0", "--no-browser"]
+        for name, pages in (("view: start", 0), ("view: with the first page", 1), ("view: with ten more pages", 11)):
+            costs[name] = measured_viewer(view, place, pages)
         for name, cost in costs.items():
             files = opened(QUESTIONS[name], root) if name in QUESTIONS else None
             told = f"{files[0]:,} of {files[1]:,}" if files else ""
