@@ -14,6 +14,7 @@ import pytest
 
 from steelyard.errors import InputError
 from steelyard.providers.agent import workspaces
+from steelyard.providers.agent.keeper import workspace_result
 from steelyard.providers.agent.workspaces import GIT_MODE_EXECUTABLE, GIT_MODE_FILE, GIT_MODE_SYMLINK, GitFile
 from support.toolchains import needs
 
@@ -315,3 +316,14 @@ def test_a_folder_that_became_a_link_after_it_was_listed_is_not_followed(folder:
     (folder / "sub").rename(folder / "old")
     (folder / "sub").symlink_to(tmp_path / "mine")
     assert workspaces.read_file(folder, "sub/run.sh", 100) is None
+
+
+def test_a_key_as_the_name_of_a_file_does_not_reach_the_answer(tmp_path: Path, scratch: Path) -> None:
+    key, copy = "sk-verysecret-1234", tmp_path / "copy"
+    copy.mkdir()
+    (copy / key).write_text(key)
+    with (copy / f"large-{key}").open("wb") as file:
+        file.truncate(workspaces.MAX_CHANGED_BYTES + 1)
+    result = workspace_result({"files": {}, "secrets": [key]}, {}, copy, scratch)
+    assert "+***" in result["patch"]
+    assert key not in repr(result)

@@ -121,7 +121,6 @@ def test_a_check_of_a_strangers_runs_after_the_user_allowed_just_that_content(ho
     [
         ("custom.toml", "python:yes.py:ask"),
         ("function.toml", "command:./ask.sh"),
-        ("plain.toml", "command:sh ask.sh"),
         ("plain.toml", "python:yes_of_named_code:ask"),
     ],
 )

@@ -29,6 +29,7 @@ def digest(model: str) -> str:
 @pytest.mark.parametrize(
     ("line", "file"),
     [
+        ("sh ask.sh", "ask.sh"),
         ("python3 -m tool", "tool.py"),
         ("python3 -m pkg.tool", "pkg/tool.py"),
         ("python3 -m pkg.tool", "pkg/__init__.py"),
