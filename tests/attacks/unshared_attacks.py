@@ -1,6 +1,6 @@
 """Wrong answers to tests about what two processes do not share: which object is which, the state of a process, names of others.
 
-They were written for the rules `python 20`, without looking at the other sets. None may pass as `isolated`; those that may pass at all
+They were written for the rules `python 20`. None may pass as `isolated`; those that may pass at all
 are in the classes of `UNSHARED_IN_PROCESS`, which docs/sandbox.md names.
 """
 
