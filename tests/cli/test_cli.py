@@ -10,7 +10,6 @@ import resource
 import subprocess
 import sys
 from contextlib import redirect_stdout
-from importlib.metadata import version
 from pathlib import Path
 
 import duckdb
@@ -18,7 +17,7 @@ import pytest
 
 from steelyard.cli.main import main
 from steelyard.cli.streams import guarded_output
-from support.command_line import steelyard
+from support.command_line import installed_version, steelyard
 from support.fault_server import FaultServer
 
 STEELYARD = Path(sys.executable).with_name("steelyard")
@@ -328,7 +327,7 @@ def test_a_reader_that_leaves_early_is_no_error(place: Path) -> None:
 
 def test_the_version_is_told() -> None:
     done = subprocess.run([STEELYARD, "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout == f"steelyard {version('steelyard')}\n"
+    assert done.stdout == f"steelyard {installed_version()}\n"
 
 
 def test_help_costs_little_more_than_python_itself() -> None:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import os
 import signal
+import sysconfig
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from steelyard.cli import main as cli
+
+
+def installed_version() -> str:
+    """The version of the command that is installed; what a build left behind in the source folder may be another."""
+    (installed,) = distributions(name="steelyard", path=[sysconfig.get_path("purelib")])
+    return installed.version
 
 
 class Ended(NamedTuple):

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -15,6 +14,7 @@ import jsonschema
 import pytest
 
 from steelyard.records import Case
+from support.command_line import installed_version
 from support.viewed import Came, Viewer, cases, got, made
 
 STRONG, WEAK = "openai/strong", "openai/weak"
@@ -63,7 +63,7 @@ def gathered(viewer: Viewer, path: str, **asked: Any) -> list[Any]:
 
 
 def test_it_says_that_it_is_there(viewer: Viewer) -> None:
-    assert viewer.json("/healthz") == {"status": "ok", "version": version("steelyard")}
+    assert viewer.json("/healthz") == {"status": "ok", "version": installed_version()}
 
 
 def test_runs_come_newest_first_with_what_a_client_of_suites_wants(viewer: Viewer) -> None:

@@ -278,7 +278,7 @@ def _read(
         content_digest = content.hash.hexdigest()
         for outside in companions.outside(Path(file).absolute().parent) if is_any else ():
             problems.warning(
-                path, f"reads {short_quote(outside)}, which is outside of its folder; models get to see it"
+                path, f'reads "{printable(outside)}", which is outside of its folder; models get to see it'
             )
     except OSError as error:
         problems.error(path, 0, f"cannot be read: {system_error_reason(error)}")
