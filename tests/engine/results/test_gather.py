@@ -134,5 +134,5 @@ def test_all_errors_of_all_files_and_runs_come_at_once(place: Path) -> None:
 def test_a_journal_that_cannot_be_opened_is_named(place: Path) -> None:
     folder = made_run("runs/a")
     (folder / "attempts-2.jsonl").mkdir()
-    with pytest.raises(InputError, match=r"runs/a/attempts-2\.jsonl: cannot be read: Is a directory"):
+    with pytest.raises(InputError, match=r"runs/a/attempts-2\.jsonl: cannot be read: not a plain file"):
         gather([str(folder)])

@@ -23,6 +23,7 @@ from steelyard.engine.resume import resume
 from steelyard.engine.run import Run, run
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import InputError, NotComparableError
+from steelyard.plugins.user_functions import examined_sources
 from steelyard.records import Case, RunInfo, StoppingRule
 from steelyard.reports.comparison import DECISION_FORMATS
 from steelyard.reports.figures import money
@@ -156,6 +157,7 @@ def run_until_decided(
         raise InputError(
             f'{baseline.name} is scored by rule "{baseline.rule}", this run by "{rule}"; name one with --rule'
         )
+    examined_sources.clear()  # of an earlier run: functions may have been written anew since
     providers = connect(models, means, base_url)
     try:
         _check_comparable(baseline, providers, cases, means)
