@@ -7,6 +7,7 @@ import ast
 import pytest
 
 from steelyard.verifiers.python.answer_claims import answer_claims
+from steelyard.verifiers.python.changed_arguments import looks_at_arguments_again
 from steelyard.verifiers.python.guest.test_names import has_own_claims
 from steelyard.verifiers.python.process_claims import speaks_of_process
 
@@ -96,3 +97,21 @@ def test_a_name_for_another_class_is_the_answers_word() -> None:
     assert has_own_claims({"TooBig": LookupError}, [])
     assert has_own_claims({"Shape": (int, str)}, [])
     assert not has_own_claims({"LookupError": LookupError, "f": f}, [])
+
+
+@pytest.mark.parametrize(
+    ("claim", "is_again"),
+    [
+        ("assert out == [1, 2, 3]", False),
+        ("assert list(map(g, data)) == [1, 2, 3]", False),
+        ("assert data == [3, 1, 2]", False),
+        ("assert all(item in out for item in data)", True),
+        ("assert all(a == b for a, b in zip(out, data))", True),
+        ("import operator\nassert operator.eq(out, data)", True),
+        ("def same(a, b):\n    return sorted(a) == sorted(b)\nassert same(out, data)", True),
+    ],
+)
+def test_what_was_handed_to_the_answer_is_looked_at_again_where_it_is_compared_with_the_result(
+    claim: str, is_again: bool
+) -> None:
+    assert looks_at_arguments_again(ast.parse(f"data = [3, 1, 2]\nout = f(data)\n{claim}\n")) == is_again

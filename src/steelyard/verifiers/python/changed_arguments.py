@@ -22,6 +22,8 @@ HOLDING_EXPRESSIONS = (
 """Expressions whose value is, or holds, what stands in them."""
 SHOWING_FUNCTIONS = frozenset({"len", "list", "set", "sorted", "sum", "tuple"})
 """What shows all of a container, and can be compared with a literal as well as the container itself."""
+CALLING_BUILTINS = frozenset({"filter", "map"})
+"""What only calls the function that it is given."""
 
 
 def looks_at_arguments_again(tree: ast.Module) -> bool:
@@ -33,14 +35,14 @@ def looks_at_arguments_again(tree: ast.Module) -> bool:
     passing |= {target for node in nodes for target, value in _assigned(node) if _calls_answer(value, own)}
     local = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
     local |= {node.arg for node in nodes if isinstance(node, ast.arg)}
-    handed = {
-        id(name): name.id
-        for node in nodes
-        if _may_call_answer(node, own - passing) or _hands_over_answer(node, (own | local) - passing)
-        for name in _names_in_arguments(node)
-    }
-    given = _with_other_names(set(handed.values()), nodes)
-    harmless = {*handed, *(id(name) for node in nodes for name in _shown_beside_literal(node))}
+    calls = [node for node in nodes if _may_call_answer(node, own - passing)]
+    handing = [node for node in nodes if _hands_over_answer(node, (own | local) - passing)]
+    given = {name.id for node in (*calls, *handing) for name in _names_in_arguments(node)}
+    given = _with_other_names(given, nodes)
+    # what stands beside a function may as well be compared with its result: zip(out, data), same(out, data)
+    calls += [node for node in handing if _function_name(node) in CALLING_BUILTINS - own]
+    harmless = {id(name) for node in calls for name in _names_in_arguments(node)}
+    harmless |= {id(name) for node in nodes for name in _shown_beside_literal(node)}
     harmless |= {id(node.value) for node in nodes if isinstance(node, ast.Assign)}
     return any(
         isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in given and id(node) not in harmless
@@ -69,6 +71,10 @@ def _hands_over_answer(node: ast.AST, own: set[str]) -> bool:
         return False
     names = [one.id for one in node.args if isinstance(one, ast.Name)]
     return any(name not in own and not hasattr(builtins, name) for name in names)
+
+
+def _function_name(node: ast.AST) -> str:
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
 
 
 def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
