@@ -227,7 +227,7 @@ HOSTILE = {
     "recursion without end": Attempt(wrong_but("fn f(x: u64) -> u64 { std::hint::black_box(f(x + 1)) + 1 }\n    f(0);"), "died"),
     "a loop without end": Attempt(wrong_but("loop { std::hint::spin_loop(); }"), "cpu limit"),
     "more memory than there is": Attempt(
-        wrong_but("let mut v: Vec<Box<[u8]>> = vec![];\n    loop { v.push(vec![1u8; 1 << 26].into()); }"), "memory limit"
+        wrong_but("let mut v: Vec<Box<[u8]>> = vec![];\n    loop { v.push(vec![0u8; 1 << 26].into()); }"), "memory limit"
     ),
     "words about memory, and an abort": Attempt(
         wrong_but('eprintln!("memory allocation of 9 bytes failed");\n    std::process::abort();'), "memory limit"
