@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from steelyard.analysis.scoring import is_correct
 from steelyard.records import Failure, Reply, Verdict
 from steelyard.store.journal import StoredRun
-from support.ray_nodes import RayCluster, below
+from support.ray_nodes import RayCluster, below, end_nodes_on_sigterm
 
 CASES = 50
 REFUSALS = 20
@@ -218,6 +218,7 @@ def main() -> None:
     options.add_argument("--nodes", type=int, default=3)
     options.add_argument("--seed", type=int, default=1)
     given = options.parse_args()
+    end_nodes_on_sigterm()
     with tempfile.TemporaryDirectory() as scratch, RayCluster(given.nodes) as cluster:
         folder = Path(scratch)
         evals(folder)

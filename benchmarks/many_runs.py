@@ -4,8 +4,8 @@
 
 Each run has two of 40 models, two of ten suites, and 200 attempts with replies of 1 KB (10 cases in a suite, 5 samples). What `list`, `latest` and
 the viewer need hardly depends on the attempts, so `--runs 10000 --cases 2 --samples 1` is enough for them. The viewer is measured to its start, to its
-first page, and to ten more pages. The first question finds no
-copies and writes them all; those after it are what anybody pays. Every command is a process of its own, start-up
+first page, and to ten more pages. The runs are made on all processors, with their copies but for the last 200, which the first question
+writes; the questions after it are what anybody pays. Every command is a process of its own, start-up
 included; CPU time is that of all threads, memory is the peak of the whole process. Beside it stands how many of the copies'
 files the question opens, as DuckDB tells it. The floor is what it takes to read the
 description and the sizes of every run folder, which every question must do; a second one is Python with DuckDB alone.
@@ -26,6 +26,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +43,10 @@ MODELS = [f"provider/model-{number:02}" for number in range(40)]
 SUITES = [f"suite-{number}" for number in range(10)]
 KINDS = 20
 """Runs that differ in more than their names; each has two models of its own."""
+RUNS_PER_PART = 50
+"""Runs that one process makes at a time, and asks one question about."""
+UNCOPIED = 200
+"""Runs that get their copies from the first question that is measured."""
 VIEWER_START_SECONDS = 2
 BAR_MEGABYTES = 1500
 BAR_SHARE = 0.1
@@ -90,16 +95,32 @@ def template(folder: Path, kind: int, cases_per_suite: int, samples: int) -> Pat
     return folder
 
 
-def prepare(root: Path, runs: int, cases: int, samples: int, scratch: Path) -> None:
-    """So many run folders, without copies but as a run leaves them otherwise."""
+def prepare(root: Path, runs: int, cases: int, samples: int, scratch: Path, uncopied: int = UNCOPIED) -> None:
+    """So many run folders as runs and questions leave them, made on all processors; some, the last ones, are without copies."""
     kinds = [template(scratch / str(kind), kind, cases, samples) for kind in range(KINDS)]
-    for number in range(runs):
-        folder = root / f"run-{number:05}"
+    root.mkdir()
+    parts = [range(start, min(start + RUNS_PER_PART, runs)) for start in range(0, runs, RUNS_PER_PART)]
+    with ProcessPoolExecutor(os.cpu_count()) as processes:
+        made = [processes.submit(_prepare_part, root, kinds, part, runs - uncopied) for part in parts]
+        for each in made:
+            each.result()
+
+
+def _prepare_part(root: Path, kinds: list[Path], numbers: range, first_uncopied: int) -> None:
+    part = kinds[0].parent / f"part-{numbers.start}"
+    part.mkdir()
+    for number in numbers:
+        folder = part / f"run-{number:05}"
         shutil.copytree(kinds[number % KINDS], folder)
         described = msgspec.json.decode((folder / "run.json").read_bytes())
         (folder / "run.json").write_bytes(msgspec.json.encode(described | {"id": folder.name}))
         with Journal(folder) as journal:
             summarise_and_cache(journal, journal.info, journal.cases)
+    if numbers.stop <= first_uncopied:
+        with open_run_database(part, fact_scores):
+            pass
+    for number in numbers:
+        (part / f"run-{number:05}").rename(root / f"run-{number:05}")
 
 
 def measured(command: list[str], place: Path) -> Cost:
@@ -144,6 +165,7 @@ def opened(sql: str, root: Path) -> tuple[int, int]:
     return files, sum(1 for _ in root.glob("*/attempts/*/*/*.parquet"))
 
 
+COUNT = "SELECT count(*) FROM attempts"
 ATTEMPTS = "SELECT avg(correct::INT), count(DISTINCT run) FROM attempts"
 QUESTIONS = {
     "query: one run": f"{ATTEMPTS} WHERE run = 'run-00007'",
@@ -161,37 +183,54 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000, help="run folders (default: 1000)")
     parser.add_argument("--cases", type=int, default=10, help="of each of a run's two suites (default: 10)")
     parser.add_argument("--samples", type=int, default=5, help="attempts of each model at a case (default: 5)")
+    parser.add_argument("--no-scans", action="store_true", help="ask nothing about the attempts of many runs")
     parser.add_argument("--folder", help="where they are written and deleted again (default: the usual place)")
     given = parser.parse_args()
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     with tempfile.TemporaryDirectory(prefix="steelyard-benchmark-", dir=given.folder) as scratch:
         place = Path(scratch)
         root = place / "steelyard-runs"
-        prepare(root, given.runs, given.cases, given.samples, place / "kinds")
+        prepare(
+            root, given.runs, given.cases, given.samples, place / "kinds", given.runs if given.no_scans else UNCOPIED
+        )
         steelyard = [sys.executable, "-m", "steelyard.cli"]
-        commands = {
+        commands: dict[str, list[str] | int] = {
             "floor: look at every folder": [sys.executable, "-c", FLOOR, str(root)],
             "floor: Python with DuckDB": [sys.executable, "-c", DUCKDB_FLOOR],
             "list, which writes the index": [*steelyard, "list"],
             "list": [*steelyard, "list"],
             "show latest": [*steelyard, "show", "latest"],
-            "the first question, which writes copies": [*steelyard, "query", "SELECT count(*) FROM attempts"],
             "query: no attempts": [*steelyard, "query", "SELECT count(*) FROM runs"],
-            **{name: [*steelyard, "query", sql] for name, sql in QUESTIONS.items()},
+            "query: one run, which may write its copy": [*steelyard, "query", QUESTIONS["query: one run"]],
+            "query: one run": [*steelyard, "query", QUESTIONS["query: one run"]],
+            "view: start": 0,
+            "view: with the first page": 1,
+            "view: with ten more pages": 11,
         }
+        if not given.no_scans:
+            commands[f"the first question, which writes {min(UNCOPIED, given.runs)} copies"] = [
+                *steelyard,
+                "query",
+                COUNT,
+            ]
+            commands |= {name: [*steelyard, "query", sql] for name, sql in QUESTIONS.items()}
         title = f"{given.runs:,} runs, {given.runs * 4 * given.cases * given.samples:,} attempts"
-        print(f"\n{title:<44}{'CPU s':>8}{'wall s':>9}{'MB':>7}{'files opened':>17}")
+        print(f"\n{title:<44}{'CPU s':>8}{'wall s':>9}{'MB':>7}{'files opened':>17}", flush=True)
         time.sleep(SETTLED_SECONDS)
-        costs = {name: measured(command, place) for name, command in commands.items()}
-        view = [*steelyard, "view", "--port", "0", "--no-browser"]
-        for name, pages in (("view: start", 0), ("view: with the first page", 1), ("view: with ten more pages", 11)):
-            costs[name] = measured_viewer(view, place, pages)
-        for name, cost in costs.items():
-            files = opened(QUESTIONS[name], root) if name in QUESTIONS else None
-            told = f"{files[0]:,} of {files[1]:,}" if files else ""
+        largest, files = 0.0, dict[str, tuple[int, int]]()
+        for name, command in commands.items():
+            if isinstance(command, int):
+                cost = measured_viewer([*steelyard, "view", "--port", "0", "--no-browser"], place, command)
+            else:
+                cost = measured(command, place)
+            if name in QUESTIONS:
+                files[name] = opened(QUESTIONS[name], root)
+            told = f"{files[name][0]:,} of {files[name][1]:,}" if name in files else ""
             print(f"  {name:<42}{cost.seconds:>8.2f}{cost.wall:>9.1f}{cost.megabytes:>7.0f}{told:>17}", flush=True)
-        few, many = opened(QUESTIONS["query: one model"], root)
-    largest = max(cost.megabytes for cost in costs.values())
+            largest = max(largest, cost.megabytes)
+    if given.no_scans:
+        return
+    few, many = files["query: one model"]
     met = largest < BAR_MEGABYTES and few < BAR_SHARE * many
     bars = f"under {BAR_MEGABYTES} MB, and less than {BAR_SHARE:.0%} of the files for one model"
     print(f"\nbar: {bars}: {'met' if met else 'missed'}")

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from support.ray_nodes import SOURCE, RayCluster, below
+from support.ray_nodes import SOURCE, RayCluster, below, end_nodes_on_sigterm
 
 AIM_OVERHEAD = 0.10
 AIM_SPEEDUP = {"computing": 1.75, "waiting": 1.9}
@@ -205,7 +205,11 @@ def spent(folder: Path, samples: int, attempts: int, cluster: RayCluster | None)
         )
         meter = Meter(cluster, driver.pid, folder / name / "attempts.jsonl", attempts)
         meter.start()
-        code = driver.wait()
+        try:
+            code = driver.wait()
+        finally:
+            # also when this program is ended: nothing may outlive it
+            driver.kill()
     meter.end()
     assert code == 0, (folder / "said").read_text()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -345,6 +349,7 @@ def main() -> None:
     options.add_argument("--repeat", type=int, default=3)
     options.add_argument("--memory", default="100000,1000000")
     given = options.parse_args()
+    end_nodes_on_sigterm()
     chosen = given.what or ["overhead", "speedup", "memory"]
     print(f"{platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}")
     with tempfile.TemporaryDirectory() as scratch:

@@ -192,6 +192,17 @@ class RayCluster:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
+def end_nodes_on_sigterm() -> None:
+    """Let a program that is asked to end leave its clusters first, as after Ctrl-C: their processes would outlive it."""
+
+    def leave(number: int, _frame: object) -> None:
+        # `timeout` sends it twice
+        signal.signal(number, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, leave)
+
+
 def below(pid: int) -> set[int]:
     """A process and all that it started, sandboxes included, which have sessions of their own."""
     parents: dict[int, list[int]] = {}

@@ -21,9 +21,9 @@ from steelyard.engine.ray.wire import (
     GatewayMessage,
     Join,
     JoinResult,
+    MessageWriter,
     Terms,
     receive,
-    send,
     short_line,
 )
 from steelyard.errors import InputError
@@ -110,7 +110,7 @@ class GatewayProcess:
         self._folder = folder
         """Of a cluster of our own."""
         self._reader = reader
-        self._writer = writer
+        self._writer = MessageWriter(writer)
 
     @classmethod
     async def start(cls, place: str, terms: Terms) -> tuple[GatewayProcess, JoinResult]:
@@ -151,7 +151,7 @@ class GatewayProcess:
 
     def send(self, message: GatewayMessage) -> None:
         """Send a message; one to a gateway that is gone is lost."""
-        send(self._writer, message)
+        self._writer.send(message)
 
     async def drain(self) -> None:
         """Wait until the gateway has taken in most of what was sent."""

@@ -34,6 +34,7 @@ from steelyard.engine.ray.wire import (
     ItemResult,
     Join,
     JoinResult,
+    MessageWriter,
     NodeReport,
     Phase,
     State,
@@ -47,6 +48,7 @@ from steelyard.engine.ray.wire import (
     send,
     short_line,
 )
+from steelyard.engine.verifier_processes.garbage import collect_rarely
 from steelyard.sandbox.processors import processor_count
 
 OBJECT_STORE_BYTES = 256 << 20
@@ -192,7 +194,7 @@ class Gateway:
         self._ray = ray
         self._terms = terms
         self._terms_reference = ray.put(msgspec.json.encode(terms))
-        self._writer = writer
+        self._writer = MessageWriter(writer)
         self._nodes: dict[str, ClusterNode] = {}
         self._backlog = Backlog()
         self._bundles: dict[int, Any] = {}
@@ -319,7 +321,7 @@ class Gateway:
             if state != self._state:
                 self._notes.clear()
                 self._state = msgspec.structs.replace(state, notes=())
-                send(self._writer, state)
+                self._writer.send(state)
             await self._writer.drain()
             await asyncio.sleep(DISPATCH_SECONDS)
 
@@ -398,7 +400,7 @@ class Gateway:
         node = self._nodes.get(node_id)
         name = node.name if node else node_id[:6]
         if result.witnesses:
-            send(self._writer, WitnessReport(node=name, results=result.witnesses))
+            self._writer.send(WitnessReport(node=name, results=result.witnesses))
         if result.unable:
             if node is not None and group not in node.unable:
                 node.unable[group] = result.unable
@@ -420,7 +422,7 @@ class Gateway:
                         self._note(f"{other.name} takes no more {kind} work: {failed.failure}")
             if node is not None:
                 node.lone_failures.pop(group, None)
-        send(self._writer, ItemResult(number=queued.item.number, fact=result.fact, node=name))
+        self._writer.send(ItemResult(number=queued.item.number, fact=result.fact, node=name))
 
     def _wait_for_a_node(self, key: Key) -> None:
         """Settle what no node can verify, unless one that can may still come."""
@@ -434,12 +436,12 @@ class Gateway:
         for queued in self._backlog.take(key, self._backlog.count(key), sys.maxsize):
             if queued.failures:
                 last = list(queued.failures.values())[-1]
-                send(self._writer, ItemResult(number=queued.item.number, fact=last.fact))
+                self._writer.send(ItemResult(number=queued.item.number, fact=last.fact))
             else:
                 self._settle(queued, f"no node of the cluster can verify it: {reasons}")
 
     def _settle(self, queued: QueuedItem, problem: str) -> None:
-        send(self._writer, ItemResult(number=queued.item.number, problem=problem))
+        self._writer.send(ItemResult(number=queued.item.number, problem=problem))
 
     def _note(self, text: str) -> None:
         self._notes.append(text)
@@ -507,6 +509,7 @@ async def _serve(connection: socket.socket) -> None:
         send(writer, answer)
         await writer.drain()
         if not answer.problem:
+            collect_rarely()
             await gateway.serve(reader)
     finally:
         import ray

@@ -160,6 +160,7 @@ class RayPool:
         self._bundles = Bundles(cases, verifying)
         self._groups: dict[Needs, int] = {}
         """The number of each group of cases that need the same of a machine."""
+        self._group_by_case: dict[str, int] = {}
         self._probed: list[Case] = []
         """A case of each group about which nodes are asked, in the order of their numbers."""
         kinds: dict[str, Case] = {}
@@ -167,11 +168,14 @@ class RayPool:
             if case.has_verifier:
                 kinds.setdefault(case.kind, case)
         for case in [*kinds.values(), *cases]:
+            if not case.has_verifier:
+                continue
             group = needs(case)
-            if case.has_verifier and group not in self._groups:
+            if group not in self._groups:
                 self._groups[group] = len(self._groups)
                 if len(self._groups) <= MAX_PROBED_GROUPS:
                     self._probed.append(case)
+            self._group_by_case[case.id] = self._groups[group]
         self._kinds = {kind: verifying.of(case).version for kind, case in kinds.items()}
         self._gateway: GatewayProcess | None = None
         self._sent_bundles: set[int] = set()
@@ -282,7 +286,7 @@ class RayPool:
             gateway.send(
                 WorkItem(
                     number=number,
-                    group=self._groups[needs(pending.case)],
+                    group=self._group_by_case[pending.case.id],
                     kind=pending.case.kind,
                     case=pending.case.id,
                     bundle=at.bundle,

@@ -20,6 +20,8 @@ from steelyard.text import printable
 
 LENGTH = struct.Struct("!Q")
 """What comes before each message: its length in bytes."""
+MAX_UNWRITTEN_BYTES = 64 << 10
+"""Bytes of messages that may wait for the end of an event-loop iteration."""
 LOCAL_CLUSTER = "local"
 """The address of a cluster that a run starts for itself."""
 AUTH_HINT = "it requires a token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as they are on its nodes"
@@ -214,9 +216,40 @@ async def receive(reader: asyncio.StreamReader) -> GatewayMessage | None:
 
 def send(writer: asyncio.StreamWriter, message: GatewayMessage) -> None:
     """Write a message; a sender of many waits for `writer.drain()`."""
+    writer.write(_framed(message))
+
+
+def _framed(message: GatewayMessage) -> bytes:
     # JSON has numbers of any size, and cases may have them
     content = msgspec.json.encode(message)
-    writer.write(LENGTH.pack(len(content)) + content)
+    return LENGTH.pack(len(content)) + content
+
+
+class MessageWriter:
+    """One end of a connection between a run and its gateway: messages of one event-loop iteration are written together."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+        self._waiting = bytearray()
+
+    def send(self, message: GatewayMessage) -> None:
+        """Send a message; one to a side that is gone is lost."""
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._waiting += _framed(message)
+        if len(self._waiting) >= MAX_UNWRITTEN_BYTES:
+            self._flush()
+
+    async def drain(self) -> None:
+        """Wait until the other side has taken in most of what was written."""
+        await self._writer.drain()
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, bytearray()
+        self._writer.write(waiting)
 
 
 Needs = tuple[Hashable, ...]
