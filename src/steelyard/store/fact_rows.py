@@ -40,7 +40,7 @@ SELECT $run AS run, kind, key, ask, try_cast("at" AS TIMESTAMP) AS "at", "case",
   answer.text AS reply, if(kind = 'reply', coalesce(answer.finish, 'stop'), NULL) AS finish,
   answer.input_tokens, answer.output_tokens, answer.cached_tokens, answer.reasoning_tokens,
   answer.cost.usd AS cost_usd, answer.latency, answer.turns,
-  verifier, tests, correct, opinion.score AS score, found.code, found.compiled,
+  verifier, tests, correct, score, found.code, found.compiled,
   len(list_filter(found.tests, lambda test: test.outcome = 'passed')) AS tests_passed,
   len(list_filter(found.tests, lambda test: test.outcome = 'failed')) AS tests_failed,
   found.warnings, found.passed, found.score AS own_score, found.label, found.reason, found.trust, found.isolation,
@@ -48,14 +48,9 @@ SELECT $run AS run, kind, key, ask, try_cast("at" AS TIMESTAMP) AS "at", "case",
   if(kind = 'verdict', coalesce(found.disagreed, 0), NULL) AS disagreed,
   stage AS failure_stage, message AS failure, $part::INT AS part
 FROM $lines
-POSITIONAL JOIN read_csv($opinions, auto_detect = false, header = false, nullstr = '', buffer_size = 262144, max_line_size = 4096,
-  columns = {counts: 'BOOLEAN', correct: 'BOOLEAN', score: 'DOUBLE', pair: 'INTEGER'}) AS opinion
 WHERE kind IS NOT NULL AND pair IS NOT NULL
 """
-"""The facts of a journal, one row each, in their order; rows that a growing run has added since have no score yet.
-
-By default the database would read opinions in buffers of 32 MB.
-"""
+"""The facts of a journal, one row each, in their order; rows that a growing run has added since have no score yet."""
 
 _COST = {"usd": "DOUBLE"}
 _TOKENS = dict.fromkeys(("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"), "BIGINT")
@@ -86,11 +81,19 @@ FACT_FIELDS: dict[str, Any] = {
     },
 }
 """What is read of a line of a journal: names and types, nested as there."""
-JSON_LINES_SQL = """read_json($journal, format = 'newline_delimited', ignore_errors = true, maximum_object_size = $largest, columns = {$columns})"""
-"""Reads any line, in buffers of at least 32 MB."""
-SHORT_LINES_SQL = """(SELECT unnest(json_transform(line, $structure)) FROM read_csv($journal, auto_detect = false, header = false, delim = '\x01',
-  quote = '', escape = '', buffer_size = $buffer, max_line_size = $largest, columns = {line: 'VARCHAR'}))"""
-"""Reads lines without damage in small buffers; it fails at any other line. No line of JSON holds the delimiter."""
+OPINIONS_SQL = """read_csv($path, auto_detect = false, header = false, nullstr = '', buffer_size = 262144, max_line_size = 4096,
+  columns = {counts: 'BOOLEAN', correct: 'BOOLEAN', score: 'DOUBLE', pair: 'INTEGER'})"""
+"""By default the database would read opinions in buffers of 32 MB."""
+JSON_LINES_SQL = """read_json($journal, format = 'newline_delimited', ignore_errors = true, maximum_object_size = $largest, columns = {$columns})
+  POSITIONAL JOIN $opinions"""
+"""Reads any line, in buffers of at least 32 MB, with its opinion."""
+SHORT_LINES_SQL = """(SELECT unnest(json_transform(line, $structure)), counts, correct, score, pair
+  FROM read_csv($journal, auto_detect = false, header = false, delim = '\x01', quote = '', escape = '', buffer_size = $buffer, max_line_size = $largest,
+    columns = {line: 'VARCHAR'}) POSITIONAL JOIN $opinions)"""
+"""Reads lines without damage in small buffers, each with its opinion; it fails at any other line. No line of JSON holds the delimiter.
+
+Only two files are joined by position in a stream: of anything else the database would hold all rows of the second one in memory.
+"""
 
 
 def _sql_type(fields: Any) -> str:
@@ -102,11 +105,12 @@ def _sql_type(fields: Any) -> str:
     return str(fields)
 
 
-def lines_sql(journal: str, largest: int) -> str:
-    """What reads the lines of a journal, given as a string of SQL, if none is longer than this."""
+def lines_sql(journal: str, opinions: str, largest: int) -> str:
+    """What reads the lines of a journal with their opinions, given as strings of SQL, if none is longer than this."""
     columns = ", ".join(f"{sql_identifier(name)}: {sql_string(_sql_type(kind))}" for name, kind in FACT_FIELDS.items())
     words = {
         "$journal": journal,
+        "$opinions": _with_words(OPINIONS_SQL, {"$path": opinions}),
         "$largest": str(largest),
         "$buffer": str(2 * largest),
         "$columns": columns,
@@ -133,7 +137,9 @@ class FactQueries(NamedTuple):
 
     def sql(self, largest: int) -> str:
         """The query that reads all of them, if no line is longer than this."""
-        each = ({**words, "$lines": lines_sql(words["$journal"], largest)} for words in self.journals)
+        each = (
+            {**words, "$lines": lines_sql(words["$journal"], words["$opinions"], largest)} for words in self.journals
+        )
         return " UNION ALL ".join(_with_words(FACTS_SQL, words) for words in each)
 
 
