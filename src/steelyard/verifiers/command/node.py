@@ -8,6 +8,7 @@ from typing import NamedTuple
 from steelyard.protocols import Workspace
 from steelyard.records import Case
 from steelyard.text import printable
+from steelyard.verifiers.command.allowed import unlisted
 from steelyard.verifiers.command.proof import CODE_FROM_TEXT_PATTERN, has_means_to_end_tests, is_language_left_alone
 from steelyard.verifiers.command.settings import CommandSettings
 
@@ -96,7 +97,7 @@ def node_guard(case: Case, code: str) -> NodeGuard:
 
     An answer that says so openly may be honest, and its pass is `unproved` anyway.
     """
-    is_watching = is_language_left_alone(case) and not has_means_to_end_tests(case, code)
+    is_watching = is_language_left_alone(case) and not (has_means_to_end_tests(case, code) or unlisted(case, code))
     makes_no_code = is_watching and not CODE_FROM_TEXT_PATTERN.search(code)
     options = " --disallow-code-generation-from-strings" if makes_no_code else ""
     said = CommandSettings.of(case)

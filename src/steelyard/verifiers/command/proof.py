@@ -98,7 +98,7 @@ MEANS_PATTERNS = {
         re.MULTILINE,
     ),
     "perl": re.compile(
-        r"\b(?:exit|exec|die|kill|fork|open|eval|require|BEGIN|END|CORE|DATA|syscall|POSIX|main|glob|ARGV|IO|File|system|sysopen|qx|readpipe|do|overload|dualvar|select|close|tie|untie|binmode)\b|\bno\s+strict\b|[$@%&*]::|\*\w[\w:]*\s*=|`|\$0|[%$]SIG|\*\{"
+        r"\b(?:exit|exec|kill|fork|open|require|BEGIN|END|CORE|DATA|syscall|POSIX|main|glob|ARGV|IO|File|system|sysopen|qx|readpipe|overload|dualvar|select|close|tie|untie|binmode)\b|\bno\s+strict\b|[$@%&*]::|\*\w[\w:]*\s*=|`|\$0|[%$]SIG|\*\{"
     ),
 }  # fmt: skip
 """By language: what in an answer reaches the process that its tests run in, or their files."""

@@ -1,0 +1,87 @@
+"""Whether an answer in Go names nothing but what its list has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from steelyard.verifiers.command.allowed import vocabulary
+from steelyard.verifiers.command.allowed.asked import AskedNames
+from steelyard.verifiers.command.allowed.tokens import Token, closing, text_at, tokens
+
+
+def unlisted_in_go(code: str, asked: AskedNames) -> str:
+    """The first thing in an answer that the list does not have; empty if there is none."""
+    if re.search(r"//\s*(?:go:|export\b|line\b)|/\*\s*line\b|\+build", code):
+        return "a directive to the compiler"
+    found = tokens(code, "go")
+    is_concurrent = bool(vocabulary.GO_CONCURRENCY_PATTERN.search(asked.prompt))
+    packages = vocabulary.GO_PACKAGES | (vocabulary.GO_CONCURRENT_PACKAGES if is_concurrent else frozenset())
+    for package in _go_imports(found):
+        if package not in packages:
+            return f'import "{package}"'
+    depth = 0
+    for place, token in enumerate(found):
+        before = text_at(found, place - 1)
+        depth += (token.text in ("{", "(") and token.kind == "sign") - (
+            token.text in ("}", ")") and token.kind == "sign"
+        )
+        if token.kind != "name":
+            continue
+        if token.text in ("go", "select", "chan") and not is_concurrent:
+            return token.text
+        if before == "." and text_at(found, place - 2) == "fmt":
+            allowed = (
+                vocabulary.GO_FORMATTING if asked.is_printed else vocabulary.GO_FORMATTING | vocabulary.GO_PRINTING
+            )
+            if token.text not in allowed:
+                return f"fmt.{token.text}"
+        if token.text in ("print", "println") and before != "." and asked.is_printed:
+            return token.text
+        if problem := _go_declaration(found, place, depth, asked):
+            return problem
+    return ""
+
+
+def _go_declaration(found: Sequence[Token], place: int, depth: int, asked: AskedNames) -> str:
+    """What the name after `func`, `var`, `const` or `type` at the top level takes from the tests."""
+    keyword = found[place].text
+    if keyword not in ("func", "var", "const", "type") or depth:
+        return ""
+    if keyword == "func" and text_at(found, place + 1) == "(":
+        end = closing(found, place + 1)
+        name, owners = text_at(found, end + 1), {token.text for token in found[place + 2 : end]}
+        is_asked = name in asked.words or owners & asked.words
+        return f"a method {name} of its own" if name in vocabulary.GO_JUDGING_METHODS and not is_asked else ""
+    if keyword != "func" and text_at(found, place + 1) == "(":
+        end = closing(found, place + 1)
+        names = {found[at].text for at in range(place + 2, end) if found[at].kind == "name"}
+    else:
+        names = {text_at(found, place + 1)}
+        if keyword in ("var", "const"):
+            at = place + 2
+            while text_at(found, at) == "," and at + 1 < len(found):
+                names.add(found[at + 1].text)
+                at += 2
+    if "init" in names and keyword == "func":
+        return "init"
+    # in a block of several, what is declared stands beside the types that it has
+    is_block = keyword != "func" and text_at(found, place + 1) == "("
+    taken = set() if is_block else names & {*vocabulary.GO_PREDECLARED, *_go_imports_of(asked.tests)}
+    return f"its own {min(taken)}" if taken else ""
+
+
+def _go_imports_of(tests: str) -> Iterator[str]:
+    for block in re.findall(r"\bimport\s*(?:\(([^()]*)\)|(\"[^\"\n]*\"))", tests):
+        for path in re.findall(r"\"([\w/.]+)\"", " ".join(block)):
+            yield path.rpartition("/")[2]
+
+
+def _go_imports(found: Sequence[Token]) -> Iterator[str]:
+    for place, token in enumerate(found):
+        if token.kind == "name" and token.text == "import":
+            end = closing(found, place + 1) if text_at(found, place + 1) == "(" else min(place + 3, len(found))
+            names = [each for each in found[place + 1 : end] if each.kind in ("text", "name")]
+            if any(each.kind == "name" for each in names if not each.text.isidentifier() or each.text == "_"):
+                yield "_"
+            yield from (each.text for each in names if each.kind == "text")

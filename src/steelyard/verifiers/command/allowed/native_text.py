@@ -1,0 +1,86 @@
+"""Whether the text of an answer in C or C++ has nothing but listed headers and plain code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from steelyard.verifiers.command.allowed import vocabulary
+from steelyard.verifiers.command.allowed.asked import AskedNames
+from steelyard.verifiers.command.allowed.tokens import Token, closing, text_at, tokens
+
+_DIRECTIVE_PATTERN = re.compile(r"^[ \t]*#[ \t]*(\w*)[ \t]*(.*)$", re.MULTILINE)
+_SPLICE_PATTERN = re.compile(r"\\\r?\n")
+_C_COMMENT_PATTERN = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+
+
+def unlisted_in_c(code: str, asked: AskedNames) -> str:
+    """The first thing in an answer that the list does not have; empty if there is none."""
+    return _in_native(code, asked, "c", vocabulary.C_HEADERS)
+
+
+def unlisted_in_cpp(code: str, asked: AskedNames) -> str:
+    """The first thing in an answer that the list does not have; empty if there is none."""
+    return _in_native(code, asked, "cpp", vocabulary.CPP_HEADERS)
+
+
+def _in_native(code: str, asked: AskedNames, language: str, headers: frozenset[str]) -> str:
+    """What the text of an answer in C or C++ holds beside listed headers and plain code; `native` looks at its object file."""
+    spliced = _SPLICE_PATTERN.sub("", code)
+    if "??" in re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', spliced) or "%:" in spliced:
+        return "a sign in another spelling"
+    is_threaded = bool(vocabulary.C_THREAD_PATTERN.search(asked.prompt))
+    if is_threaded:
+        headers |= vocabulary.C_THREAD_HEADERS
+    plain = _C_COMMENT_PATTERN.sub(" ", spliced)
+    defined: list[str] = []
+    guard = ""
+    for found in _DIRECTIVE_PATTERN.finditer(plain):
+        word, rest = found[1], found[2].strip()
+        if word == "include":
+            name = rest.strip('<>" ')
+            is_own = rest.startswith('"') and name.endswith((".h", ".hpp"))
+            if name not in headers and not is_own:
+                return f"#include {rest[:60]}"
+            if early := next((macro for macro in defined if macro not in vocabulary.C_DEFINES and macro != guard), ""):
+                return f"#define {early} before an #include"
+        elif word == "define":
+            name = re.split(r"\W", rest, maxsplit=1)[0]
+            if name.startswith("_") and name not in vocabulary.C_DEFINES and name != guard:
+                return f"#define {name}"
+            defined.append(name)
+        elif word == "ifndef" and not guard and re.match(rf"\s*#\s*define\s+{re.escape(rest)}\b", plain[found.end() :]):
+            guard = rest
+        elif not (
+            word in ("endif", "")
+            or (word == "pragma" and rest == "once")
+            or (word in ("ifdef", "else") and rest in ("__cplusplus", ""))
+        ):
+            return f"#{word}"
+    body = _DIRECTIVE_PATTERN.sub(lambda found: found[2] if found[1] == "define" else "", plain)
+    return _native_words(tokens(body, language), is_threaded)
+
+
+def _native_words(found: Sequence[Token], is_threaded: bool) -> str:
+    for place, token in enumerate(found):
+        if token.kind != "name":
+            continue
+        is_reserved = token.text.startswith("__") or bool(re.match(r"_[A-Z]", token.text))
+        if is_reserved and token.text not in vocabulary.C_RESERVED:
+            return token.text
+        if token.text in ("__attribute__", "alignas"):
+            end = closing(found, place + 1) if text_at(found, place + 1) == "(" else place
+            named = {each.text for each in found[place + 1 : end] if each.kind == "name"}
+            if strange := named - vocabulary.C_ATTRIBUTES:
+                return f"{token.text} {min(strange)}"
+        is_plain = (token.text == "volatile" and is_threaded) or (
+            token.text == "extern" and _is_function_declaration(found, place)
+        )
+        if token.text in vocabulary.C_UNLISTED_KEYWORDS and not is_plain:
+            return token.text
+    return ""
+
+
+def _is_function_declaration(found: Sequence[Token], place: int) -> bool:
+    end = next((at for at in range(place, len(found)) if found[at].text in (";", "{", "=")), len(found))
+    return any(token.text == "(" for token in found[place:end])

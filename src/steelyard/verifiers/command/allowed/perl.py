@@ -1,0 +1,205 @@
+"""Whether an answer in Perl names nothing but what its list has."""
+
+from __future__ import annotations
+
+import re
+
+from steelyard.verifiers.command.allowed import vocabulary
+from steelyard.verifiers.command.allowed.asked import AskedNames
+from steelyard.verifiers.command.allowed.tokens import UnreadableCodeError, line_end
+
+_PERL_POD_PATTERN = re.compile(r"^=[a-zA-Z].*?(?:^=cut\b[^\n]*|\Z)", re.DOTALL | re.MULTILINE)
+_PERL_BRACKETS = {"(": ")", "{": "}", "[": "]", "<": ">"}
+_PERL_QUOTE_PATTERN = re.compile(r"\b(qw|qq|q|qr|m|s|tr|y)\b(?=\s*[^\w\s,;=>)]|\s*#)(?!\s*=>)")
+_PERL_VARIABLE_PATTERN = re.compile(
+    r"(\$#|[$@])(\{\s*\^?\w+\s*\}|[A-Za-z_]\w*(?:(?:::|')\w+)*|\d+|\^\w|[^\w\s{$#@%])|(?<![\w)\]}&*])([%&*])(\{\s*\^?\w+\s*\}|[A-Za-z_]\w*(?:(?:::|')\w+)*)"
+)
+
+
+def unlisted_in_perl(code: str, names: AskedNames) -> str:
+    """The first thing in code that the list does not have; empty if there is none."""
+    asked, tests, is_printed = set(names.words), names.tests, names.is_printed
+    code = _PERL_POD_PATTERN.sub("", code)
+    code = re.split(r"^__(?:END|DATA)__\b", code, maxsplit=1, flags=re.MULTILINE)[0]
+    plain, texts, problem = _plain_perl(code)
+    if problem:
+        return problem
+    plain = re.sub(r"->\s*(?:\$#|[$@%])\*", "", plain)
+    for text in texts:
+        if re.search(r"[@$]\{(?!\s*\$?\w+\s*\})|\$\$(?!\w)|\(\?\??\{|\$(?:::|main::)", text):
+            return "code in a text"
+    own = set(re.findall(r"\bsub\s+(\w+)", plain))
+    constants = set(re.findall(r"\buse\s+constant\s*\{?\s*(\w+)", plain)) | (
+        set(re.findall(r"(\w+)\s*=>", plain)) if "constant" in plain else set()
+    )
+    variables = _PERL_VARIABLE_PATTERN.sub(" $ ", plain)
+    if problem := _perl_variables(plain):
+        return problem
+    for module in re.findall(r"\b(?:use|no)\s+([A-Za-z][\w:]*)", plain):
+        if module not in vocabulary.PERL_MODULES and not re.fullmatch(r"v?5[\d._]*", module):
+            return f"use {module}"
+    if re.search(r"\beval\b(?!\s*\{)|\bdo\b(?!\s*\{)|<\s*\$?\w*\s*>", variables):
+        return "eval of a text, or a file that is read"
+    packages = set(re.findall(r"\bpackage\s+([\w:]+)", plain))
+    if taken := packages & {"main", *vocabulary.PERL_MODULES} or ({"main"} if re.search(r"\bmain::", plain) else set()):
+        return f"package {min(taken)}"
+    listed = vocabulary.PERL_FUNCTIONS | vocabulary.PERL_IMPORTED | own | constants | asked
+    if word := _unlisted_perl_word(variables, listed, packages, tests):
+        return word
+    if is_printed and re.search(r"(?<![$@%>{])\b(?:print|printf|say)\b(?!\s*(?:=>|\}|STDERR))", variables):
+        return "print"
+    shared = (
+        own
+        & (
+            vocabulary.PERL_FUNCTIONS
+            | {
+                "ok",
+                "is",
+                "isnt",
+                "like",
+                "is_deeply",
+                "done_testing",
+                "plan",
+                "pass",
+                "fail",
+                "DESTROY",
+                "AUTOLOAD",
+                "TIESCALAR",
+                "FETCH",
+            }
+        )
+        - asked
+    )
+    return f"its own {min(shared)}" if shared else ""
+
+
+def _unlisted_perl_word(plain: str, listed: set[str] | frozenset[str], packages: set[str], tests: str) -> str:
+    """The first function or method that is not listed."""
+    for found in re.finditer(r"(->\s*|\{\s*)?(?<![\w$@%&>])([A-Za-z_][\w:']*)(?=(\s*\}|\s*=>)?)", plain):
+        before, name, after = found[1] or "", found[2].strip(":"), found[3] or ""
+        is_key = after.strip() == "=>" or (before.startswith("{") and after.strip() == "}")
+        if is_key or name in listed or name in packages:
+            continue
+        if (
+            name in vocabulary.PERL_MODULES
+            or all(part in listed | packages for part in name.split("::"))
+            or name.rpartition("::")[0] in packages | vocabulary.PERL_MODULES
+        ):
+            continue
+        if before.startswith("->") and name in re.findall(r"\w+", tests):
+            continue
+        return name
+    return ""
+
+
+def _perl_variables(plain: str) -> str:
+    """The first variable that code neither declares nor may use."""
+    declared = set(re.findall(r"\b(?:my|our|state|field)\s*\(?\s*[$@%](\w+)", plain))
+    for inside in re.findall(r"\b(?:(?:my|our|state)|sub\b[\s\w]*)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", plain):
+        declared |= set(re.findall(r"[$@%](\w+)", inside))
+    functions = set(re.findall(r"\bsub\s+(\w+)", plain))
+    for found in _PERL_VARIABLE_PATTERN.finditer(plain):
+        sigil, name = found[1] or found[3], (found[2] or found[4]).strip("{} \t\n")
+        is_listed = (
+            name in declared or vocabulary.PERL_VARIABLES.fullmatch(name) or (sigil == "&" and name in functions)
+        )
+        is_exported = re.fullmatch(r"(?:\w+::)*(?:ISA|VERSION|EXPORT(?:_OK|_TAGS)?)", name)
+        if sigil == "*" or not (is_listed or is_exported) or name == "0":
+            return f"{sigil}{name}"
+    return ""
+
+
+def _plain_perl(code: str) -> tuple[str, list[str], str]:
+    """Code without its texts and comments, the texts that hold variables, and what cannot be read."""
+    plain: list[str] = []
+    texts: list[str] = []
+    place = 0
+    while place < len(code):
+        sign = code[place]
+        last = "".join(plain[-40:]).rstrip()
+        if sign == "#" and not last.endswith("$"):
+            place = line_end(code, place)
+        elif sign in "\"'" and not last.endswith(("$", "&")):
+            close = _perl_end(code, place, sign)
+            if sign == '"':
+                texts.append(code[place + 1 : close])
+            plain.append('""')
+            place = close + 1
+        elif sign == "`":
+            return "", [], "a command in backquotes"
+        elif code.startswith("<<", place) and re.compile(r"<<~?[\"'A-Za-z_]").match(code, place):
+            return "", [], "a here-document"
+        elif sign == "/" and re.search(
+            r"(?:^|[=~(,;{}!&|?:]|\b(?:split|grep|map|if|unless|and|or|not|return|x|when))$", last
+        ):
+            close = _perl_end(code, place, "/")
+            texts.append(code[place + 1 : close])
+            plain.append('""')
+            place = close + 1
+            place = _flags_end(code, place)
+        elif (
+            (quote := _PERL_QUOTE_PATTERN.match(code, place))
+            and not last.endswith(("$", "@", "%", "&", "->", "{", "sub"))
+            and (not place or not (code[place - 1].isalnum() or code[place - 1] in "_$@%&"))
+        ):
+            place, inside, flags = _perl_quote(code, quote)
+            is_plain = quote[1] in ("q", "qw", "tr", "y")
+            texts += [] if is_plain else inside
+            if "e" in flags and quote[1] == "s":
+                inner, inner_texts, problem = _plain_perl(inside[-1])
+                if problem or "ee" in flags:
+                    return "", [], problem or "code in a text"
+                plain.append(f" {inner} ")
+                texts += inner_texts
+            plain.append('""')
+        else:
+            plain.append(sign)
+            place += 1
+    return "".join(plain), texts, ""
+
+
+def _perl_end(code: str, place: int, close: str) -> int:
+    """Where a text ends that begins at a place."""
+    opening, depth = code[place], 0
+    at = place
+    while at < len(code):
+        if code[at] == "\\":
+            at += 2
+            continue
+        if opening != close:
+            depth += (code[at] == opening) - (code[at] == close)
+            if not depth:
+                return at
+        elif at > place and code[at] == close:
+            return at
+        at += 1
+    raise UnreadableCodeError("a text that does not end")
+
+
+def _flags_end(code: str, place: int) -> int:
+    while place < len(code) and code[place].isalpha():
+        place += 1
+    return place
+
+
+def _perl_quote(code: str, quote: re.Match[str]) -> tuple[int, list[str], str]:
+    """Where a quote such as `qq{...}` ends, what is in it, and its flags."""
+    place = quote.end()
+    while code[place].isspace():
+        place += 1
+    opening = code[place]
+    close = _perl_end(code, place, _PERL_BRACKETS.get(opening, opening))
+    inside = [code[place + 1 : close]]
+    if quote[1] in ("s", "tr", "y"):
+        if opening in _PERL_BRACKETS:
+            close += 1
+            while close < len(code) and code[close].isspace():
+                close += 1
+            second = _perl_end(code, close, _PERL_BRACKETS.get(code[close : close + 1], code[close : close + 1]))
+            inside.append(code[close + 1 : second])
+        else:
+            second = _perl_end(code, close, opening)
+            inside.append(code[close + 1 : second])
+        close = second
+    end = _flags_end(code, close + 1)
+    return end, inside, code[close + 1 : end]

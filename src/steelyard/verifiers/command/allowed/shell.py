@@ -1,0 +1,523 @@
+"""Whether an answer in a shell names nothing but what its list has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from steelyard.text import word_set
+from steelyard.verifiers.command.allowed import vocabulary
+from steelyard.verifiers.command.allowed.asked import AskedNames
+from steelyard.verifiers.command.allowed.tokens import UnreadableCodeError, line_end
+
+_CONTINUING_WORDS = frozenset(
+    ("if", "then", "elif", "else", "while", "until", "do", "!", "{", "}", "time", "fi", "done", "esac")
+)
+_ASSIGNMENT_PATTERN = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=")
+_SPECIAL_VARIABLES = re.compile(r"IFS|PATH|ENV|BASH\w*|LC_\w+|LANG|PS\d|HOME|PWD|OPTIND|SHELLOPTS|TMOUT|GLOBIGNORE|FUNCNEST|POSIXLY_CORRECT|EXECIGNORE|CDPATH|FIGNORE|PROMPT_COMMAND")  # fmt: skip
+_UNLISTED_EXPANSION_PATTERN = re.compile(
+    r"\$\{!(?!\w+\[[@*]\]\})|\$\{?(?:0|_|PPID|BASH(?!_REMATCH\b)\w*|FUNCNAME|SHELLOPTS|LINENO)\b|\$[$!-]|@[PEAK]\}"
+)
+_FILE_READERS = {
+    **dict.fromkeys(
+        sorted(
+            word_set(
+                "cat head tail sort uniq wc rev tac paste nl od fold fmt comm join column cut expand xxd md5sum sha256sum base64 cksum sum bc dc numfmt"
+            )
+        ),
+        0,
+    ),
+    **dict.fromkeys(("awk", "gawk", "mawk", "sed", "grep", "egrep", "fgrep"), 1),
+}
+"""Commands that read files, with the number of operands before the first one."""
+_PIPED_READERS = frozenset((*_FILE_READERS, "read", "tr", "mapfile", "readarray"))
+_AWK_PATTERN = re.compile(
+    r"\b(?:system|getline|ENVIRON|ARGV|ARGIND|PROCINFO|FILENAME|close|fflush)\b|>>?\s*[\"\w(]*[\"/]|\|\s*[\"\w&]|@\w"
+)
+_SED_PATTERN = re.compile(r"(?:^|[;{}\n]|\d|\$|/)\s*[rwReW](?:\s|$)|/[gpI\d]*[we]\b|\be$")
+_OPTION_WITH_VALUE_PATTERN = re.compile(r"-[a-zA-Z]*[dfcntkFvwsebj]")
+
+
+@dataclass
+class _Word:
+    text: str = ""
+    """As it is written, without quotes."""
+    is_quoted: bool = False
+    is_built: bool = False
+    """Whether it holds a variable or a command."""
+    has_glob: bool = False
+    prefix: str = ""
+    """What stands before its first quote or variable."""
+
+
+@dataclass
+class _ShellCommand:
+    words: list[_Word] = field(default_factory=list)
+    is_piped: bool = False
+    has_input: bool = False
+
+
+class _ShellReader:
+    """Reads a script, and keeps its simple commands, its functions and the first thing that is not listed."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+        self.place = 0
+        self.commands: list[_ShellCommand] = []
+        self.functions: set[str] = set()
+        self.problem = ""
+        self.heredocs: list[tuple[str, bool, bool]] = []
+
+    def note(self, problem: str) -> None:
+        self.problem = self.problem or problem
+
+    def read(self, end: str = "") -> None:  # noqa: C901  one step for each sign of the language
+        command = _ShellCommand()
+        cases: list[str] = []
+        depth = 0
+        while self.place < len(self.code):
+            sign = self.code[self.place]
+            if sign == "#":
+                self.place = line_end(self.code, self.place)
+            elif sign == "\n":
+                self.place += 1
+                self._skip_heredocs()
+                command = self._finish(command, cases)
+            elif sign in " \t\r":
+                self.place += 1
+            elif self.code.startswith("\\\n", self.place):
+                self.place += 2
+            elif (
+                end
+                and self.code.startswith(end, self.place)
+                and not depth
+                and not (end == ")" and cases and cases[-1] == "pattern")
+            ):
+                self._finish(command, cases)
+                self.place += len(end)
+                return
+            elif sign == ")" and cases and cases[-1] == "pattern":
+                cases[-1] = "commands"
+                command = _ShellCommand()
+                self.place += 1
+            elif self.code.startswith(";;", self.place):
+                self._finish(command, cases)
+                command = _ShellCommand()
+                if cases:
+                    cases[-1] = "pattern"
+                self.place += 2
+            elif self.code.startswith("((", self.place) and [word.text for word in command.words] in ([], ["for"]):
+                self._skip_arithmetic(2)
+            elif sign in ";|(" or self.code.startswith("&&", self.place):
+                width = 2 if self.code.startswith(("&&", "||"), self.place) else 1
+                is_pipe = sign == "|" and width == 1
+                if sign == "(" and cases and cases[-1] == "pattern":
+                    self.place += 1
+                    continue
+                if sign == "|" and cases and cases[-1] == "pattern":
+                    command = _ShellCommand()
+                    self.place += 1
+                    continue
+                if sign == "(" and command.words:
+                    self._function(command)
+                    command = _ShellCommand()
+                    continue
+                depth += sign == "("
+                command = self._finish(command, cases)
+                command.is_piped = is_pipe
+                self.place += width
+            elif sign == ")":
+                depth -= 1
+                if depth < 0:
+                    raise UnreadableCodeError("a bracket too many")
+                command = self._finish(command, cases)
+                self.place += 1
+            elif sign in "<>" or (sign == "&" and self.code[self.place + 1 : self.place + 2] == ">"):
+                self._redirect(command, "")
+            elif sign == "&":
+                self.note("a command in the background")
+                self.place += 1
+            else:
+                word = self._word()
+                if word.text.isdigit() and not word.is_quoted and self.code[self.place : self.place + 1] in ("<", ">"):
+                    self._redirect(command, word.text)
+                    continue
+                command = self._add(command, word, cases)
+        if end:
+            raise UnreadableCodeError(f"a {end} is missing")
+        self._finish(command, cases)
+
+    def _add(self, command: _ShellCommand, word: _Word, cases: list[str]) -> _ShellCommand:
+        if cases and cases[-1] == "pattern" and not (word.text == "esac" and not command.words):
+            return command
+        if not command.words and (found := _ASSIGNMENT_PATTERN.match(word.prefix)):
+            self._assign(found[1])
+            if word.text.endswith("=") and self.code.startswith("(", self.place):
+                self.place += 1
+                self._skip_array()
+            return command
+        if not command.words and not word.is_quoted:
+            if word.text == "[[":
+                self._skip_condition()
+                return command
+            if word.text == "esac" and cases:
+                cases.pop()
+                return command
+            if word.text in _CONTINUING_WORDS:
+                return command
+        command.words.append(word)
+        first = command.words[0].text
+        if (
+            first in ("local", "declare", "typeset")
+            and word.text.endswith("=")
+            and self.code.startswith("(", self.place)
+        ):
+            self.place += 1
+            self._skip_array()
+        if first == "case" and len(command.words) == 3 and word.text == "in":
+            cases.append("pattern")
+            return _ShellCommand()
+        if first == "function" and len(command.words) == 2:
+            self.functions.add(word.text)
+            return _ShellCommand()
+        return command
+
+    def _assign(self, name: str) -> None:
+        if _SPECIAL_VARIABLES.fullmatch(name) and not (
+            name == "IFS" and re.match(r"[^\n;]*\bread\b", self.code[self.place :])
+        ):
+            self.note(name)
+
+    def _finish(self, command: _ShellCommand, cases: list[str]) -> _ShellCommand:
+        if command.words and not (cases and cases[-1] == "pattern"):
+            self.commands.append(command)
+        return _ShellCommand()
+
+    def _function(self, command: _ShellCommand) -> None:
+        found = re.compile(r"\(\s*\)").match(self.code, self.place)
+        if not found or len(command.words) != 1 or command.words[0].is_quoted or command.words[0].is_built:
+            raise UnreadableCodeError("a bracket that begins nothing")
+        self.functions.add(command.words[0].text)
+        self.place = found.end()
+
+    def _redirect(self, command: _ShellCommand, number: str) -> None:
+        found = re.compile(r"&>>?|<<<|<<-?|<>|[<>]&|>>|>\||<\(|>\(|<|>").match(self.code, self.place)
+        operator = found[0] if found else "<"
+        self.place += len(operator)
+        if operator.endswith("("):
+            self.note("a process as a file")
+            self.read(")")
+            return
+        while self.code[self.place : self.place + 1] in (" ", "\t"):
+            self.place += 1
+        target = self._word()
+        if operator.startswith("<<") and operator != "<<<":
+            self.heredocs.append((target.text, operator == "<<-", target.is_quoted))
+            command.has_input = True
+        elif operator == "<<<":
+            command.has_input = True
+        elif operator == "<":
+            command.has_input = True
+            is_given = target.is_built and re.fullmatch(r"\$\{?\d\}?", target.text)
+            if not is_given and target.text != "/dev/null":
+                self.note("a file that is read")
+        elif not (target.text == "/dev/null" or (operator == ">&" and target.text in ("1", "2"))) or number not in (
+            "",
+            "1",
+            "2",
+        ):
+            self.note("a file that is written")
+
+    def _word(self) -> _Word:
+        word = _Word()
+        begin = self.place
+        while self.place < len(self.code):
+            sign = self.code[self.place]
+            if sign in " \t\r\n;|&()<>":
+                break
+            if not (word.is_quoted or word.is_built) and sign not in "'\"\\$`":
+                word.prefix += sign
+            if sign == "'":
+                close = self.code.find("'", self.place + 1)
+                if close < 0:
+                    raise UnreadableCodeError("a quote that does not end")
+                word.text += self.code[self.place + 1 : close]
+                word.is_quoted, self.place = True, close + 1
+            elif sign == '"':
+                self.place += 1
+                word.is_quoted = True
+                self._double(word)
+            elif sign == "\\":
+                word.text += self.code[self.place + 1 : self.place + 2]
+                word.is_quoted = True
+                self.place += 2
+            elif sign == "$" or sign == "`":
+                self._expansion(word)
+            else:
+                word.has_glob = word.has_glob or sign in "*?" or (sign == "[" and self.place > begin)
+                word.text += sign
+                self.place += 1
+        if self.place == begin:
+            raise UnreadableCodeError("a sign that begins nothing")
+        return word
+
+    def _double(self, word: _Word) -> None:
+        while self.place < len(self.code):
+            sign = self.code[self.place]
+            if sign == '"':
+                self.place += 1
+                return
+            if sign == "\\":
+                word.text += self.code[self.place : self.place + 2]
+                self.place += 2
+            elif sign in "$`":
+                self._expansion(word)
+            else:
+                word.text += sign
+                self.place += 1
+        raise UnreadableCodeError("a quote that does not end")
+
+    def _expansion(self, word: _Word) -> None:
+        word.is_built = True
+        begin = self.place
+        if self.code[self.place] == "`":
+            close = self.code.find("`", self.place + 1)
+            if close < 0:
+                raise UnreadableCodeError("a quote that does not end")
+            inner = _ShellReader(self.code[self.place + 1 : close].replace("\\`", "`").replace("\\$", "$"))
+            inner.read()
+            self._take(inner)
+            self.place = close + 1
+        elif self.code.startswith("$((", self.place):
+            self._skip_arithmetic(3)
+        elif self.code.startswith("$(", self.place):
+            self.place += 2
+            self.read(")")
+        elif self.code.startswith("${", self.place):
+            self._skip_braces()
+        elif self.code.startswith("$'", self.place):
+            found = re.compile(r"\$'(?:[^'\\]|\\.)*'", re.DOTALL).match(self.code, self.place)
+            self.place = found.end() if found else self.place + 2
+            word.is_quoted = True
+        else:
+            named = re.compile(r"\$(?:[A-Za-z_]\w*|[\d@*#?$!-])?").match(self.code, self.place)
+            self.place = named.end() if named else self.place + 1
+        text = self.code[begin : self.place]
+        if _UNLISTED_EXPANSION_PATTERN.match(text) or re.search(r"@[PEAK]\}$", text):
+            self.note(text[:40])
+        word.text += text
+
+    def _take(self, inner: _ShellReader) -> None:
+        self.commands += inner.commands
+        self.functions |= inner.functions
+        self.note(inner.problem)
+
+    def _skip_braces(self) -> None:
+        depth = 0
+        while self.place < len(self.code):
+            sign = self.code[self.place]
+            if self.code.startswith("$(", self.place) and not self.code.startswith("$((", self.place):
+                self.place += 2
+                self.read(")")
+                continue
+            if sign == "`":
+                self.note("a command in an expansion")
+            depth += (sign == "{") - (sign == "}")
+            self.place += 2 if sign == "\\" else 1
+            if not depth and sign == "}":
+                return
+        raise UnreadableCodeError("a brace that does not end")
+
+    def _skip_arithmetic(self, width: int) -> None:
+        depth, begin = 2, self.place
+        self.place += width
+        while self.place < len(self.code) and depth:
+            sign = self.code[self.place]
+            if sign in "$`":
+                self._expansion(_Word())
+                continue
+            depth += (sign == "(") - (sign == ")")
+            self.place += 1
+        if depth:
+            raise UnreadableCodeError("arithmetic that does not end")
+        text = self.code[begin + width : self.place]
+        for name in re.findall(r"([A-Za-z_]\w*)\s*(?:[-+*/%]?=(?!=)|\+\+|--)", text):
+            if _SPECIAL_VARIABLES.fullmatch(name):
+                self.note(name)
+
+    def _skip_condition(self) -> None:
+        """Skip what stands between `[[` and `]]`; commands in it are read."""
+        while self.place < len(self.code):
+            sign = self.code[self.place]
+            if self.code.startswith("]]", self.place) and self.code[self.place - 1].isspace():
+                self.place += 2
+                return
+            if sign in "'\"$`":
+                self._condition_text(sign)
+            else:
+                self.place += 2 if sign == "\\" else 1
+        raise UnreadableCodeError("a condition that does not end")
+
+    def _condition_text(self, sign: str) -> None:
+        word = _Word()
+        if sign == "'":
+            close = self.code.find("'", self.place + 1)
+            self.place = len(self.code) if close < 0 else close + 1
+        elif sign == '"':
+            self.place += 1
+            self._double(word)
+        else:
+            self._expansion(word)
+
+    def _skip_array(self) -> None:
+        while self.place < len(self.code):
+            sign = self.code[self.place]
+            if sign == ")":
+                self.place += 1
+                return
+            if sign.isspace():
+                self.place += 1
+            elif sign == "#":
+                self.place = line_end(self.code, self.place)
+            elif sign in ";|&(<>":
+                raise UnreadableCodeError("a list that does not end")
+            else:
+                word = self._word()
+                if word.has_glob and not word.is_quoted and not word.text.startswith("["):
+                    self.note("a pattern of file names")
+        raise UnreadableCodeError("a list that does not end")
+
+    def _skip_heredocs(self) -> None:
+        for mark, is_indented, is_plain in self.heredocs:
+            while True:
+                if self.place >= len(self.code):
+                    raise UnreadableCodeError("a here-document that does not end")
+                end = line_end(self.code, self.place)
+                line = self.code[self.place : end]
+                self.place = end + 1
+                if (line.lstrip("\t") if is_indented else line) == mark:
+                    break
+                if not is_plain and ("$(" in line or "`" in line):
+                    self.note("a command in a here-document")
+        self.heredocs = []
+
+
+def unlisted_in_shell(code: str, names: AskedNames) -> str:
+    """The first thing in a script that the list does not have; empty if there is none."""
+    asked, tests = names.words, names.tests
+    reader = _ShellReader(code)
+    try:
+        reader.read()
+    except RecursionError:
+        return "code that is nested too deep"
+    if reader.problem:
+        return reader.problem
+    if shadowed := reader.functions & vocabulary.SHELL_COMMANDS:
+        return f"its own {min(shadowed)}"
+    test_words = set(re.findall(r"[^\s;&|(){}\"'$]+", tests))
+    if shadowed := reader.functions & test_words - asked - _called_in(tests, reader.functions):
+        return f"its own {min(shadowed)}"
+    is_reading = bool(re.search(r"\b(?:read|mapfile|readarray)\b", tests))
+    is_about_files = any(word in asked for word in ("file", "files", "path", "FILE", "filename", "lines", "stdin"))
+    for command in reader.commands:
+        name = command.words[0]
+        if name.is_built or name.is_quoted:
+            return "a command whose name is in a variable or in quotes"
+        if name.text in reader.functions:
+            continue
+        if name.text not in vocabulary.SHELL_COMMANDS:
+            return name.text
+        if is_reading and name.text in _PIPED_READERS and not (command.is_piped or command.has_input):
+            return f"{name.text}, which may read what the tests have to read"
+        if problem := _shell_operands(command, is_about_files):
+            return problem
+    return ""
+
+
+def _called_in(tests: str, functions: Collection[str]) -> set[str]:
+    """The functions that tests call; nobody but the answer can have them."""
+    return {
+        name
+        for name in functions
+        if not re.search(rf"(?:^|[;\s]){re.escape(name)}\s*\(\)|\bfunction\s+{re.escape(name)}\b", tests)
+        and re.search(rf"\$\(\s*{re.escape(name)}\b", tests)
+    }
+
+
+def _shell_operands(command: _ShellCommand, is_about_files: bool) -> str:
+    """What the operands of a listed command do that is not listed."""
+    name, *words = command.words
+    if name.text in ("declare", "typeset", "local", "read", "mapfile", "readarray"):
+        options = "".join(word.text for word in words if word.text.startswith("-") and not word.is_quoted)
+        if set(options) - set("-arAdnptsi" if name.text in ("read", "mapfile", "readarray") else "-aAi"):
+            return f"{name.text} {options}"
+        for word in words:
+            found = _ASSIGNMENT_PATTERN.match(word.text) or re.fullmatch(r"([A-Za-z_]\w*)()", word.text)
+            if found and _SPECIAL_VARIABLES.fullmatch(found[1]) and not (name.text == "local" and found[1] == "IFS"):
+                return found[1]
+        return ""
+    if name.text == "set" and [word.text for word in words[:1]] != ["--"]:
+        return "set"
+    if name.text == "printf" and words and words[0].text == "-v":
+        return "printf -v"
+    if name.text in ("[", "test", "case", "for", "expr", "let", "echo", "printf", "return", "shift", "tr", "seq"):
+        is_globbing = any(
+            word.has_glob and not word.is_quoted and word.text != "]" and not word.is_built for word in words
+        )
+        return "a pattern of file names" if is_globbing and name.text != "tr" else ""
+    if name.text not in _FILE_READERS:
+        return ""
+    return _reader_operands(name.text, words, is_about_files)
+
+
+def _reader_operands(name: str, words: list[_Word], is_about_files: bool) -> str:
+    operands = []
+    is_value = False
+    for word in words:
+        is_option = word.text.startswith("-") and len(word.text) > 1 and not word.is_built
+        if is_value:
+            is_value = False
+        elif is_option:
+            if (
+                re.match(r"-\w*[fi]", word.text)
+                and name in ("sed", "awk", "gawk", "mawk")
+                and not word.text.startswith("-F")
+            ):
+                return f"{name} {word.text}"
+            if re.match(r"-\w*[rRf]|--", word.text) and name in ("grep", "egrep", "fgrep"):
+                return f"{name} {word.text}"
+            is_value = bool(_OPTION_WITH_VALUE_PATTERN.fullmatch(word.text)) and name not in (
+                "wc",
+                "sort",
+                "uniq",
+                "cat",
+                "sed",
+                "grep",
+            )
+            is_value = (
+                is_value
+                or (name == "sort" and word.text in ("-t", "-k"))
+                or (name in ("sed", "grep") and word.text == "-e")
+            )
+        else:
+            operands.append(word)
+    skipped = _FILE_READERS[name]
+    if name in ("awk", "gawk", "mawk", "sed") and operands:
+        program = operands[0]
+        if program.is_built and re.fullmatch(r"\$\{?\w+\}?", program.text):
+            return f"a program of {name} in a variable"
+        if (_SED_PATTERN if name == "sed" else _AWK_PATTERN).search(program.text):
+            return f"a command of {name} that is not listed"
+    if any(word.has_glob and not word.is_quoted for word in words):
+        return "a pattern of file names"
+    for word in operands[skipped:]:
+        is_given = re.fullmatch(r"\$(?:\{?\d\}?|@|\*)", word.text) and word.is_built
+        if not (
+            is_given
+            or word.text.isdigit()
+            or word.text == "-"
+            or (is_about_files and word.is_built and re.fullmatch(r"\$\{?\w+\}?", word.text) and word.is_quoted)
+        ):
+            return f"{name} of a file"
+    return ""
