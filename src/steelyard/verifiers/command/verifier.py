@@ -18,14 +18,11 @@ from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits, San
 from steelyard.providers.agent import workspaces
 from steelyard.records import Answer, Case, Finding, Test, Trust
 from steelyard.sandbox.processors import processor_count
-from steelyard.text import printable
 from steelyard.verifiers.code.block_names import block_names
 from steelyard.verifiers.code.extract import canonical_language, extract
 from steelyard.verifiers.code.pairs import check_pairs, finding_by_pairs
 from steelyard.verifiers.code.patches import added_lines, patch_in
-from steelyard.verifiers.command.allowed import unlisted
-from steelyard.verifiers.command.allowed.asked import asked_names
-from steelyard.verifiers.command.allowed.native_object import unlisted_in_object
+from steelyard.verifiers.command.doubts import object_doubts, text_doubts
 from steelyard.verifiers.command.native import inspect_program, redefined_by_macro
 from steelyard.verifiers.command.node import node_guard
 from steelyard.verifiers.command.output import (
@@ -42,7 +39,7 @@ from steelyard.verifiers.command.output import (
     subtract_baseline,
 )
 from steelyard.verifiers.command.own_places import OwnPlaces, own_places
-from steelyard.verifiers.command.proof import EndProof, end_proof, has_means_to_end_tests, needs_descriptor_paths
+from steelyard.verifiers.command.proof import EndProof, end_proof, needs_descriptor_paths
 from steelyard.verifiers.command.results import RESULT_PARSERS, parse_results
 from steelyard.verifiers.command.settings import CommandSettings
 from steelyard.verifiers.command.stubs import command_stub
@@ -146,7 +143,7 @@ class CommandVerifier:
             finding = await _build_lint_and_test(place, case, files, extracted.code, proof)
         if word := redefined_by_macro(case, extracted.code):
             finding = _forged_finding(finding, case, f"gives {word} another meaning in the tests that include it")
-        finding = _with_doubts(finding, case, extracted.code, needs_paths=needs_paths)
+        finding = text_doubts(finding, case, extracted.code, needs_paths=needs_paths)
         return replace(
             finding,
             code=extracted.code,
@@ -446,10 +443,8 @@ async def _tested(place: Workspace, case: Case, finding: Finding, code: str, pro
         return replace(finding, tests=unrun, passed=False, label=FailureLabel.NOT_ALLOWED, reason=reason)
     if program and (program.may_end_tests or not program.is_known):
         finding = replace(finding, trust="unproved")
-    if program and program.is_known and code and not case.workspace:
-        asked = asked_names(case)
-        outside = await unlisted_in_object(place, case, asked.words, is_printed=asked.is_printed)
-        finding = replace(finding, trust="unproved", note=_doubt(outside)) if outside else finding
+    if program and program.is_known:
+        finding = await object_doubts(finding, place, case)
     report = _report(case)
     if report:
         # what a build or a lint has left there is no result
@@ -500,21 +495,6 @@ def _trust(case: Case, finding: Finding, proof: EndProof | None) -> Trust:
     """How far the verdict of a test command can be trusted: an exit code alone says nothing about the tests' end."""
     is_unproved = finding.trust == "unproved" or (_is_by_exit_code(case) and proof is None)
     return "unproved" if finding.tests and is_unproved else "in-process"
-
-
-def _with_doubts(finding: Finding, case: Case, code: str, *, needs_paths: bool) -> Finding:
-    """The finding, with what in the text of an answer keeps its pass from being proved."""
-    said = CommandSettings.of(case)
-    if said.run or not finding.tests:
-        return finding
-    if outside := unlisted(case, code):
-        return replace(finding, trust="unproved", note=_doubt(outside))
-    # by its list of processes an answer could read the memory of what tests it
-    return replace(finding, trust="unproved") if needs_paths or has_means_to_end_tests(case, code) else finding
-
-
-def _doubt(outside: str) -> str:
-    return f"a pass is not proved, because the answer has {one_line(printable(outside))}"
 
 
 async def _run(
