@@ -1,6 +1,8 @@
-"""Whether an answer to a test command names nothing but what the list of its language has.
+"""Whether an answer to a test command has nothing but what the list of its language allows.
 
+In: the text of an answer and its case, for C and C++ also its object file. Out: the first thing that is not on the list, or nothing.
 A deny list misses what nobody has thought of; what is not on this list makes a pass `unproved`, however harmless it is.
+`vocabulary` has the lists, and each language has a module that reads it.
 """
 
 from __future__ import annotations

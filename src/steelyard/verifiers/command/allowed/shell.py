@@ -58,6 +58,19 @@ class _ShellCommand:
     has_input: bool = False
 
 
+@dataclass
+class _Scope:
+    """Where a reader is: in which command, in which branches of `case`, in how many brackets."""
+
+    command: _ShellCommand = field(default_factory=_ShellCommand)
+    cases: list[str] = field(default_factory=list)
+    depth: int = 0
+
+    @property
+    def is_in_pattern(self) -> bool:
+        return bool(self.cases) and self.cases[-1] == "pattern"
+
+
 class _ShellReader:
     """Reads a script, and keeps its simple commands, its functions and the first thing that is not listed."""
 
@@ -72,81 +85,93 @@ class _ShellReader:
     def note(self, problem: str) -> None:
         self.problem = self.problem or problem
 
-    def read(self, end: str = "") -> None:  # noqa: C901  one step for each sign of the language
-        command = _ShellCommand()
-        cases: list[str] = []
-        depth = 0
+    def read(self, end: str = "") -> None:
+        """Read commands up to the end, or up to the bracket that ends a command in a command."""
+        scope = _Scope()
         while self.place < len(self.code):
-            sign = self.code[self.place]
-            if sign == "#":
-                self.place = line_end(self.code, self.place)
-            elif sign == "\n":
-                self.place += 1
-                self._skip_heredocs()
-                command = self._finish(command, cases)
-            elif sign in " \t\r":
-                self.place += 1
-            elif self.code.startswith("\\\n", self.place):
-                self.place += 2
-            elif (
-                end
-                and self.code.startswith(end, self.place)
-                and not depth
-                and not (end == ")" and cases and cases[-1] == "pattern")
-            ):
-                self._finish(command, cases)
+            if self._skip_blank(scope):
+                continue
+            if end and self.code.startswith(end, self.place) and not scope.depth and not scope.is_in_pattern:
+                self._finish(scope)
                 self.place += len(end)
                 return
-            elif sign == ")" and cases and cases[-1] == "pattern":
-                cases[-1] = "commands"
-                command = _ShellCommand()
-                self.place += 1
-            elif self.code.startswith(";;", self.place):
-                self._finish(command, cases)
-                command = _ShellCommand()
-                if cases:
-                    cases[-1] = "pattern"
-                self.place += 2
-            elif self.code.startswith("((", self.place) and [word.text for word in command.words] in ([], ["for"]):
-                self._skip_arithmetic(2)
-            elif sign in ";|(" or self.code.startswith("&&", self.place):
-                width = 2 if self.code.startswith(("&&", "||"), self.place) else 1
-                is_pipe = sign == "|" and width == 1
-                if sign == "(" and cases and cases[-1] == "pattern":
-                    self.place += 1
-                    continue
-                if sign == "|" and cases and cases[-1] == "pattern":
-                    command = _ShellCommand()
-                    self.place += 1
-                    continue
-                if sign == "(" and command.words:
-                    self._function(command)
-                    command = _ShellCommand()
-                    continue
-                depth += sign == "("
-                command = self._finish(command, cases)
-                command.is_piped = is_pipe
-                self.place += width
-            elif sign == ")":
-                depth -= 1
-                if depth < 0:
-                    raise UnreadableCodeError("a bracket too many")
-                command = self._finish(command, cases)
-                self.place += 1
-            elif sign in "<>" or (sign == "&" and self.code[self.place + 1 : self.place + 2] == ">"):
-                self._redirect(command, "")
-            elif sign == "&":
-                self.note("a command in the background")
-                self.place += 1
-            else:
-                word = self._word()
-                if word.text.isdigit() and not word.is_quoted and self.code[self.place : self.place + 1] in ("<", ">"):
-                    self._redirect(command, word.text)
-                    continue
-                command = self._add(command, word, cases)
+            if not self._separate(scope) and not self._group(scope):
+                self._read_word(scope)
         if end:
             raise UnreadableCodeError(f"a {end} is missing")
-        self._finish(command, cases)
+        self._finish(scope)
+
+    def _skip_blank(self, scope: _Scope) -> bool:
+        sign = self.code[self.place]
+        if sign == "#":
+            self.place = line_end(self.code, self.place)
+        elif sign == "\n":
+            self.place += 1
+            self._skip_heredocs()
+            self._finish(scope)
+        elif sign in " \t\r":
+            self.place += 1
+        elif self.code.startswith("\\\n", self.place):
+            self.place += 2
+        else:
+            return False
+        return True
+
+    def _separate(self, scope: _Scope) -> bool:
+        """Read what ends a command."""
+        sign = self.code[self.place]
+        width = 2 if self.code.startswith(("&&", "||", ";;"), self.place) else 1
+        if self.code.startswith(";;", self.place):
+            self._finish(scope)
+            scope.cases[-1:] = ["pattern"] if scope.cases else []
+        elif sign == "|" and scope.is_in_pattern:
+            scope.command = _ShellCommand()
+        elif sign in ";|" or width == 2:
+            self._finish(scope)
+            scope.command.is_piped = sign == "|" and width == 1
+        else:
+            return False
+        self.place += width
+        return True
+
+    def _group(self, scope: _Scope) -> bool:
+        """Read a bracket."""
+        sign = self.code[self.place]
+        is_command_next = [word.text for word in scope.command.words] in ([], ["for"])
+        if sign not in "()":
+            return False
+        if scope.is_in_pattern:
+            if sign == ")":
+                scope.cases[-1] = "commands"
+                scope.command = _ShellCommand()
+        elif self.code.startswith("((", self.place) and is_command_next:
+            self._skip_arithmetic(2)
+            return True
+        elif sign == "(" and scope.command.words:
+            self._function(scope.command)
+            scope.command = _ShellCommand()
+            return True
+        else:
+            scope.depth += 1 if sign == "(" else -1
+            if scope.depth < 0:
+                raise UnreadableCodeError("a bracket too many")
+            self._finish(scope)
+        self.place += 1
+        return True
+
+    def _read_word(self, scope: _Scope) -> None:
+        sign = self.code[self.place]
+        if sign in "<>" or self.code.startswith("&>", self.place):
+            self._redirect(scope.command, "")
+        elif sign == "&":
+            self.note("a command in the background")
+            self.place += 1
+        else:
+            word = self._word()
+            if word.text.isdigit() and not word.is_quoted and self.code[self.place : self.place + 1] in ("<", ">"):
+                self._redirect(scope.command, word.text)
+            else:
+                scope.command = self._add(scope.command, word, scope.cases)
 
     def _add(self, command: _ShellCommand, word: _Word, cases: list[str]) -> _ShellCommand:
         if cases and cases[-1] == "pattern" and not (word.text == "esac" and not command.words):
@@ -189,10 +214,10 @@ class _ShellReader:
         ):
             self.note(name)
 
-    def _finish(self, command: _ShellCommand, cases: list[str]) -> _ShellCommand:
-        if command.words and not (cases and cases[-1] == "pattern"):
-            self.commands.append(command)
-        return _ShellCommand()
+    def _finish(self, scope: _Scope) -> None:
+        if scope.command.words and not scope.is_in_pattern:
+            self.commands.append(scope.command)
+        scope.command = _ShellCommand()
 
     def _function(self, command: _ShellCommand) -> None:
         found = re.compile(r"\(\s*\)").match(self.code, self.place)
