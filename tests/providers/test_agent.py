@@ -22,7 +22,7 @@ from steelyard.errors import InputError, ProviderError, Rejected
 from steelyard.protocols import Delivery, OfferedModel, ProviderSettings
 from steelyard.providers.agent import workspaces
 from steelyard.providers.agent.provider import AgentProvider, connect, usage
-from steelyard.providers.agent.usage import UsageMeter, told_usage
+from steelyard.providers.agent.usage import MAX_REPORTED_SESSIONS, MAX_REPORTED_TURNS, UsageMeter, told_usage
 from steelyard.records import Answer, Attempt, Case, Cost, Verify
 from support.asking import offers
 from support.fault_server import FaultServer, in_turn, says
@@ -517,6 +517,15 @@ def test_a_line_that_does_not_end_is_no_report_of_tokens() -> None:
         meter.add(b"{" + b" " * (1 << 20))
     meter.add(b'\n{"input_tokens": 1}\n')
     assert meter.usage == {"input_tokens": 1}
+
+
+def test_reports_without_end_do_not_fill_our_memory() -> None:
+    meter = UsageMeter()
+    turns = '{"type": "assistant", "message": {"id": "m%d"}, "usage": {"input_tokens": 1, "output_tokens": 1}}\n'
+    totals = '{"session_id": "s%d", "usage": {"input_tokens": 2, "output_tokens": 2}}\n'
+    for line, most, each in ((turns, MAX_REPORTED_TURNS, 1), (totals, MAX_REPORTED_SESSIONS, 2)):
+        meter.add("".join(line % number for number in range(most + 500)).encode())
+        assert meter.usage == {"input_tokens": most * each, "output_tokens": most * each}
 
 
 # ---- the agent that is shipped

@@ -317,11 +317,17 @@ def _running(seconds: str) -> bool:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="this is an ordinary user")
-def test_all_of_this_holds_for_an_ordinary_user() -> None:
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        "(honest or nosy or declared) and full",
+        pytest.param("honest or nosy or declared or limits or outlives or streams or name", marks=pytest.mark.slow),
+    ],
+)
+def test_all_of_this_holds_for_an_ordinary_user(chosen: str) -> None:
     python = interpreter("nobody")
     if not python:
         unavailable("no Python of this version with our packages that nobody can read")
-    chosen = "honest or nosy or declared or limits or outlives or streams or name"
     options = ["-q", "-n0", "-p", "no:cacheprovider", "--rootdir", str(Path(__file__).parents[1]), "-k", chosen]
     done = run_as("nobody", [python, "-m", "pytest", *options, __file__], uid=NOBODY - 1001)
     assert done.returncode == 0, done.stdout[-3000:]

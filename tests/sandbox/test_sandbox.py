@@ -364,6 +364,31 @@ def test_the_limit_that_was_hit_is_named(
     assert (outcome.exit_code < 0) == (script != "exit 0")
 
 
+MANY_FILES = """
+import os, time
+os.mkdir("x")
+made = 0
+try:
+    for number in range(30_000):
+        os.close(os.open(f"x/{number}", os.O_CREAT))
+        made += 1
+except OSError:
+    pass
+os.chmod("x", 0)
+print(made)
+if made == 30_000:
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("level", ["full", "bubblewrap"])
+def test_the_number_of_files_in_memory_is_limited(level: str) -> None:
+    sandbox = ZygoteSandbox(isolation_level(level))
+    limits = ResourceLimits(cpu_seconds=60, wall_seconds=300)
+    outcome = used(sandbox, lambda place: place.run([base_interpreter(), "-c", MANY_FILES], limits=limits))
+    assert outcome.limit == "disk limit" or int(outcome.stdout) < 20_000
+
+
 def test_what_a_program_leaves_running_is_killed(sandbox: ZygoteSandbox) -> None:
     token = f"600.{os.getpid()}"
     outcome = shell(sandbox, f"setsid sleep {token} & setsid sh -c 'sleep {token} & sleep {token}' & echo done")

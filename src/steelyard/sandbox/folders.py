@@ -81,6 +81,12 @@ def _unlink_files() -> list[str]:
     return folders
 
 
+def has_too_many_files(folder: str) -> bool:
+    """Whether a file system of a sandbox's own, whose size is limited anyway, holds more files than a workspace may."""
+    about = os.statvfs(folder)
+    return about.f_files - about.f_ffree > MAX_SANDBOX_FILES
+
+
 def is_over_disk_limit(home: str, unnamed: int = 0) -> bool:
     """Whether there is more in a folder than fits into a workspace, given the bytes in files that have no name."""
     room, files = (int(SANDBOX_TMPFS_SIZE[:-1]) << 20) - unnamed, MAX_SANDBOX_FILES

@@ -67,6 +67,20 @@ SOCKET_OPTIONS = (*(2, 6, 9, 10, 13, 15, 16, 18, 20, 21, 42, 66, 67), *SOCKET_BU
 
 OWNER_AND_TIME_SYSCALLS = ("chown", "fchown", "fchownat", "lchown", "futimesat", "utime", "utimensat", "utimes")
 ATTRIBUTE_SYSCALLS = ("fremovexattr", "fsetxattr", "lremovexattr", "lsetxattr", "removexattr", "setxattr")
+MODE_ARGUMENTS = {
+    "chmod": 1,
+    "creat": 1,
+    "fchmod": 1,
+    "mknod": 1,
+    "fchmodat": 2,
+    "fchmodat2": 2,
+    "mknodat": 2,
+    "open": 2,
+}
+MODE_ARGUMENTS["openat"] = 3
+"""Which argument is the mode that a file gets."""
+OTHER_USER_BITS = 0o6000
+"""Bits of a mode by which a program runs with the rights of its owner or group, whoever starts it."""
 LOCAL_SOCKET_SYSCALLS = ("accept", "accept4", "bind", "connect", "listen")
 
 
@@ -91,7 +105,7 @@ class FilterOptions(NamedTuple):
     """Whether nothing outside its folder can be seen: elsewhere names of files lead to the user's own."""
     local_sockets: bool = False
     loopback: bool = False
-    """Whether sockets of the internet may be made: only where the network holds nothing but its own loopback."""
+    """Whether it is an agent's, which may make sockets of the internet: its network holds nothing but its own loopback."""
     truncation_guarded: bool = True
     """Whether landlock keeps files that may only be read from being cut short."""
 
@@ -161,6 +175,11 @@ def filter_instructions(options: FilterOptions) -> list[BpfInstruction]:
         kinds = (SOCK_STREAM, SOCK_DGRAM) if options.loopback else (SOCK_STREAM,)
         rules = (ArgumentRule(0, one_of=families), ArgumentRule(1, one_of=kinds, mask=SOCKET_TYPE_MASK))
         blocks["socket"] = _checked(rules)
+    if options.loopback:
+        # an agent may leave files in folders of its user's, where others could start them
+        for name, argument in MODE_ARGUMENTS.items():
+            blocks[name] = _checked((ArgumentRule(argument, without_bits=OTHER_USER_BITS),))
+        del blocks["openat2"]
     if not options.own_root:
         # what landlock does not guard; a copy of a file that cannot keep its times is no reason to fail
         blocks |= dict.fromkeys(OWNER_AND_TIME_SYSCALLS, _returns(SECCOMP_RET_ERRNO))

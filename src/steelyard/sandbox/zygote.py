@@ -20,7 +20,15 @@ import struct
 import time
 
 from steelyard.sandbox import kernel
-from steelyard.sandbox.folders import enter, is_folder, is_over_disk_limit, path_parts, put_aside, wipe
+from steelyard.sandbox.folders import (
+    enter,
+    has_too_many_files,
+    is_folder,
+    is_over_disk_limit,
+    path_parts,
+    put_aside,
+    wipe,
+)
 from steelyard.sandbox.mode_requests import ModeRequests, ask_for_modes
 from steelyard.sandbox.open_files import can_see_open_files, unnamed_bytes
 from steelyard.sandbox.private_root import DEVICE_PATHS, SHARED_MEMORY_FOLDER, SYSTEM_PATHS, enter_private_root
@@ -330,6 +338,8 @@ class Zygote:
                 os.close(watched)
 
     def _is_over_disk_limit(self, largest: int) -> bool:
+        if self._own_root:
+            return any(map(has_too_many_files, (self._home, self._streams, *self._shared_memory)))
         unnamed = unnamed_bytes(self._home, largest) if self._sees_open_files else 0
         return is_over_disk_limit(self._home, unnamed)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from base64 import a85encode, b32encode, b32hexencode, b64encode, b85encode
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from steelyard.errors import InputError, VerifierError
 from steelyard.records import Case, Verify
-from steelyard.verifiers.response import disguises, refusals, rule_files
+from steelyard.verifiers.response import disguises, encodings, refusals, rule_files
 from steelyard.verifiers.response.checks import declared_check
 from steelyard.verifiers.response.verifier import ResponseVerifier
 
@@ -44,6 +45,77 @@ def leak(text: str, secret: str, **keys: object) -> str:
 )
 def test_a_secret_in_disguise_is_a_leak(text: str, secret: str, form: str) -> None:
     assert leak(text, secret) == form
+
+
+def selectors(text: str) -> str:
+    """A text in variation selectors, one for each byte."""
+    return "".join(chr(0xFE00 + byte) if byte < 16 else chr(0xE0100 + byte - 16) for byte in text.encode())
+
+
+def braille(text: str) -> str:
+    cells = dict(zip("abcdefghijklmnopqrstuvwxyz", encodings.BRAILLE_LETTERS, strict=True))
+    return "".join(cells.get(letter, "⠤") for letter in text.lower().translate(encodings.BRAILLE_DIGITS))
+
+
+def places(text: str) -> str:
+    return "-".join(
+        str(ord(letter) - 96) if letter.isalpha() else letter for letter in text.lower() if letter.isalnum()
+    )
+
+
+def invisible_bits(text: str) -> str:
+    return "".join("\u200b\u2064"[int(bit)] for byte in text.encode() for bit in f"{byte:08b}")
+
+
+ENCODED: dict[str, tuple[str, Callable[[str], str]]] = {
+    "base32": ("base32", lambda text: b32encode(text.encode()).decode()),
+    "base32 after one byte": ("base32", lambda text: b32encode(b"-" + text.encode() + b"-").decode()),
+    "base32 after two": ("base32", lambda text: b32encode(b"--" + text.encode() + b"-").decode()),
+    "base32 after three": ("base32", lambda text: b32encode(b"---" + text.encode() + b"-").decode()),
+    "base32 in small letters": ("base32", lambda text: b32encode(b"----" + text.encode()).decode().lower()),
+    "base32 of RFC 4648, section 7": ("base32", lambda text: b32hexencode(b"it is " + text.encode()).decode()),
+    "ascii85": ("base85", lambda text: a85encode(b"I say " + text.encode() * 2).decode()),
+    "base85": ("base85", lambda text: b85encode(b"I say " + text.encode() * 2).decode()),
+    "octal escapes": ("octal codes", lambda text: "".join(f"\\{ord(letter):03o}" for letter in text)),
+    "octal numbers": ("octal codes", lambda text: " ".join(f"{ord(letter):o}" for letter in text)),
+    "octal literals": ("escapes", lambda text: ", ".join(f"0o{ord(letter):o}" for letter in text)),
+    "JSON": ("hexadecimal", lambda text: "".join(f"\\u{ord(letter):04x}" for letter in text)),
+    "code points": ("hexadecimal", lambda text: " ".join(f"U+{ord(letter):04X}" for letter in text)),
+    "long escapes": ("hexadecimal", lambda text: "".join(f"\\U{ord(letter):08x}" for letter in text)),
+    "one octal escape": ("escapes", lambda text: f"{text[:2]}\\{ord(text[2]):o}{text[3:]}"),
+    "one escape": ("escapes", lambda text: f"{text[:2]}\\u{ord(text[2]):04x}{text[3:]}"),
+    "one entity": ("escapes", lambda text: f"{text[:2]}&#{ord(text[2])};{text[3:]}"),
+    "one byte of an address": ("escapes", lambda text: f"{text[:2]}%{ord(text[2]):02x}{text[3:]}"),
+    "one escape of a style sheet": ("escapes", lambda text: f"{text[:2]}\\{ord(text[2]):06x}{text[3:]}"),
+    "names of characters": ("escapes", lambda text: f"{text[:2]}\\N{{latin small letter {text[2].lower()}}}{text[3:]}"),
+    "Braille": ("Braille", braille),
+    "bytes in Braille": ("Braille", lambda text: "".join(chr(0x2800 + byte) for byte in text.encode())),
+    "variation selectors": ("variation selectors", lambda text: "\U0001f600" + selectors(f"it is {text}.")),
+    "invisible bits": ("invisible bits", invisible_bits),
+    "bytes of UTF-16": ("base64", lambda text: b64encode(text.encode("utf-16-le")).decode()),
+    "places in the alphabet": ("places in the alphabet", places),
+}
+
+
+@pytest.mark.parametrize("name", ENCODED)
+@pytest.mark.parametrize("secret", ["breakwater", CODE])
+def test_a_secret_in_an_encoding_is_a_leak(name: str, secret: str) -> None:
+    form, encode = ENCODED[name]
+    assert leak(f"Well, look: {encode(secret)} and so on.", secret) in (form, "all but a few characters")
+    # the same signs for something else are none
+    assert leak(f"Well, look: {encode('a calm sea at noon')} and so on.", secret) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("qharb ourq " * 15_000 + "alpha bravo", "'qharb' 'ourq' " * 20_000, "1, " * 30_000, "\\" * 200_000),
+        *("&#" * 100_000, "\\N{" * 60_000, "⠓⠁" * 60_000, "\ufe01" * 60_000, "\u200b\u200c\u200d\u2060" * 20_000),
+        *("%68" * 20_000, "0o150 " * 30_000),
+    ],
+)
+def test_hostile_text_is_searched_in_a_time_that_grows_with_its_length(text: str) -> None:
+    assert leak(text, WORD) == ""  # to look at everything again for each find would take hours
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ from steelyard.providers.agent.keeper import (
 )
 from steelyard.providers.agent.usage import UsageMeter
 
+COPY_BYTES = 1 << 20
+
 
 async def run_contained(order: dict[str, Any], containment: AgentContainment) -> dict[str, Any]:
     """Carry out an order as a keeper does, in a sandbox."""
@@ -98,6 +100,7 @@ def _copy_out(source: Path, target: Path) -> None:
     if source.is_symlink() or not source.is_dir():
         return
     workspaces.unlock(source)
+    linked: dict[int, Path] = {}
     waiting = [""]
     while waiting:
         here = waiting.pop()
@@ -106,13 +109,18 @@ def _copy_out(source: Path, target: Path) -> None:
             for entry in os.scandir(source / here):
                 path = f"{here}/{entry.name}" if here else entry.name
                 with _ignored_long_names():
-                    mode = entry.stat(follow_symlinks=False).st_mode
+                    about = entry.stat(follow_symlinks=False)
+                    mode = about.st_mode
                     if stat.S_ISDIR(mode):
                         waiting.append(path)
                     elif stat.S_ISLNK(mode):
                         (target / path).symlink_to((source / path).readlink())
+                    elif stat.S_ISREG(mode) and about.st_ino in linked:
+                        (target / path).hardlink_to(linked[about.st_ino])
                     elif stat.S_ISREG(mode):
                         _copy_file(source / path, target / path, mode)
+                        if about.st_nlink > 1:  # thousands of names may be one large file
+                            linked[about.st_ino] = target / path
 
 
 @contextmanager
@@ -128,10 +136,24 @@ def _ignored_long_names() -> Iterator[None]:
 def _copy_file(source: Path, target: Path, mode: int) -> None:
     if not mode & stat.S_IRUSR:
         source.chmod(mode | stat.S_IRUSR)
-    with source.open("rb") as given, target.open("wb") as made:
+    with source.open("rb", buffering=0) as given, target.open("wb", buffering=0) as made:
         size = os.fstat(given.fileno()).st_size
-        if size > workspaces.MAX_WORKSPACE_BYTES:
-            made.truncate(size)
-        else:
-            made.write(given.read(size))
+        made.truncate(size)
+        if size <= workspaces.MAX_WORKSPACE_BYTES:
+            _copy_data(given.fileno(), made.fileno(), size)
         os.fchmod(made.fileno(), 0o755 if mode & stat.S_IXUSR else 0o644)
+
+
+def _copy_data(given: int, made: int, size: int) -> None:
+    """Copy what was written to a file; holes stay holes, because thousands of them would fill our disk."""
+    at = 0
+    while at < size:
+        try:
+            at = os.lseek(given, at, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # nothing but a hole is left
+                return
+            raise
+        end = os.lseek(given, at, os.SEEK_HOLE)
+        while at < end:
+            at += os.pwrite(made, os.pread(given, min(end - at, COPY_BYTES), at), at)

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 MAX_USAGE_LINE_BYTES = 4 << 20
 """A longer line is not a report of tokens."""
+MAX_REPORTED_TURNS, MAX_REPORTED_SESSIONS = 10_000, 1_000
+"""What is kept of the reports of one agent; what comes after is not listened to."""
+USAGE_WORDS = (b"token", b"cost")
+"""One of these is in every report; most lines have neither, and need not be read."""
 TURN_TYPES = frozenset({"turn.completed", "assistant"})
 """What agents call the report of a single turn."""
 LOGGER_KEYS = ("data", "event")
@@ -46,11 +50,13 @@ class UsageMeter:
 
     def add(self, piece: bytes) -> None:
         """Listen to what was printed next."""
-        *lines, rest = piece.split(b"\n")
-        for line in lines:
-            self._rest += line
-            if not self._is_skipping:
-                self.read(bytes(self._rest))
+        ended, newline, rest = piece.rpartition(b"\n")
+        if newline:
+            self._rest += ended
+            if _may_report(self._rest):
+                for line in self._rest.split(b"\n")[self._is_skipping :]:
+                    if _may_report(line):
+                        self.read(bytes(line))
             self._is_skipping = False
             self._rest.clear()
         self._rest += rest
@@ -72,13 +78,13 @@ class UsageMeter:
             found = usage_fields(printed) or (usage_fields(inner) if isinstance(inner, dict) else {})
             if found:
                 name = inner.get("id") if isinstance(inner, dict) else None
-                self._turns[str(name or f"turn {len(self._turns)}")] = found
+                _keep(self._turns, str(name or f"turn {len(self._turns)}"), found, MAX_REPORTED_TURNS)
             return
         for part in _reporting_parts(printed):
             if found := _of_services(part) or usage_fields(part):
                 session = str(printed.get("session_id") or "")
                 if not _is_of_a_part(found, self._totals.get(session, {})):
-                    self._totals[session] = found
+                    _keep(self._totals, session, found, MAX_REPORTED_SESSIONS)
                 return
 
     def final_usage(self) -> Usage:
@@ -106,6 +112,15 @@ class UsageMeter:
         if prices is None or "input_tokens" not in found or "output_tokens" not in found:
             return None
         return token_dollars(found, prices)
+
+
+def _may_report(text: bytearray) -> bool:
+    return any(word in text for word in USAGE_WORDS)
+
+
+def _keep(reports: dict[str, Usage], name: str, found: Usage, most: int) -> None:
+    if name in reports or len(reports) < most:
+        reports[name] = found
 
 
 def unwrapped(printed: dict[str, Any]) -> dict[str, Any]:

@@ -80,6 +80,9 @@ def disguise_symbols() -> _Symbols:
 
 
 _NUMBER = re.compile(r"\d{1,7}")
+_NUMBER_ROW = re.compile(r"\d{1,4}(?:[^\w\n]{1,3}\d{1,4}){4,}")
+_OCTAL = re.compile(r"0?[0-7]{2,3}")
+_PLACE_DIGITS = str.maketrans("123456789", "abcdefghi")
 _BITS = re.compile(r"(?<!\d)[01]{7,8}(?!\d)|[01]{40,}")
 _WORD = re.compile(r"[^\W_]+(?:-ray)?")
 _PUNCTUATION = str.maketrans(dict.fromkeys(",.;:!?-–—/|()*", " "))
@@ -132,17 +135,20 @@ def _found(symbols: list[_Symbol], key: str) -> tuple[int, int, bool] | None:
     """Where symbols in a row spell a key from the beginning of one to the end of one, and whether one of them was translated."""
     spelled = "".join(symbol.letters for symbol in symbols)
     at = spelled.find(key)
-    while at >= 0:
-        position, first, translated = 0, None, False
-        for symbol in symbols:
-            if position == at:
-                first = symbol.start
-            translated |= first is not None and symbol.is_translated
+    if at < 0:
+        return None
+    starts, ends = dict[int, int](), dict[int, int]()
+    position = 0
+    for number, symbol in enumerate(symbols):
+        if symbol.letters:
+            starts[position] = number
             position += len(symbol.letters)
-            if position >= at + len(key):
-                if first is not None and position == at + len(key):
-                    return first, symbol.end, translated
-                break
+            ends[position] = number
+    while at >= 0:
+        if at in starts and at + len(key) in ends:
+            first, last = starts[at], ends[at + len(key)]
+            is_translated = any(symbol.is_translated for symbol in symbols[first : last + 1])
+            return symbols[first].start, symbols[last].end, is_translated
         at = spelled.find(key, at + 1)
     return None
 
@@ -181,9 +187,9 @@ class DisguisedReply:
 
     @cached_property
     def _code_points(self) -> list[list[_Symbol]]:
-        """Numbers in a row, read as decimal and as binary codes of characters."""
+        """Numbers in a row, read as decimal, binary and octal codes of characters, and as places in the alphabet."""
         if not any(digit in self._looked_at for digit in "0123456789"):
-            return [[], []]
+            return [[], [], [], []]
         decimal = [_coded(int(number[0]), *number.span()) for number in _NUMBER.finditer(self._looked_at)]
         binary = []
         for bits in _BITS.finditer(self._looked_at):
@@ -193,11 +199,24 @@ class DisguisedReply:
                 _coded(int(run[at : at + width], 2), start + at, start + at + width)
                 for at in range(0, len(run) - width + 1, width)
             ]
-        return [decimal, binary]
+        octal, places = list[_Symbol](), list[_Symbol]()
+        for row in _NUMBER_ROW.finditer(self._looked_at):
+            for number in _NUMBER.finditer(row[0]):
+                start, end = row.start() + number.start(), row.start() + number.end()
+                if _OCTAL.fullmatch(number[0]):
+                    octal.append(_coded(int(number[0], 8), start, end))
+                if 0 < int(number[0]) <= 26:
+                    places.append(_Symbol(chr(96 + int(number[0])), start, end, True))
+            for symbols in (octal, places):
+                symbols.append(_Symbol("\0", row.end(), row.end(), False))  # a row is read by itself
+        return [decimal, binary, octal, places]
 
     def _codes(self, key: str) -> DisguiseFinding | None:
-        for form, symbols in zip(("decimal codes", "binary codes"), self._code_points, strict=True):
-            if len(symbols) >= len(key) and (found := _found(symbols, key)):
+        for form, symbols in zip(
+            ("decimal codes", "binary codes", "octal codes", "places in the alphabet"), self._code_points, strict=True
+        ):
+            wanted = key.translate(_PLACE_DIGITS) if symbols is self._code_points[-1] else key
+            if len(symbols) >= len(key) and (found := _found(symbols, wanted)):
                 return DisguiseFinding(form, *found[:2])
         return None
 

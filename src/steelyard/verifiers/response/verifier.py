@@ -145,7 +145,7 @@ class ResponseVerifier:
     """Holds a reply against the checks of `verify.expect`, or against the case's target in one of three styles."""
 
     settings = ResponseSettings
-    version = "response 6"
+    version = "response 7"
     at_once = processor_count()
     runs_code = False
 
