@@ -23,7 +23,7 @@ import pytest
 
 from steelyard import records
 from steelyard.analysis.attempt_texts import AttemptText, attempt_texts
-from steelyard.engine.results import query
+from steelyard.engine.results import answers, query
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Case, Cost, EvalSetFile, Fact, Failure, Finding, Reply, RunInfo, Verdict
 from steelyard.store import archive, parquet
@@ -416,7 +416,7 @@ def test_an_answer_is_read_as_it_is_wanted_however_long_it_is(tmp_path: Path) ->
         assert list(islice(answer.rows, 3)) == [(0,), (1,), (2,)]
     with query.run_query("FROM range(1_000_000_000_000)", tmp_path) as answer:
         rows, more = answer.shown()
-        assert (len(rows), more) == (query.MAX_SHOWN_QUERY_ROWS, True)
+        assert (len(rows), more) == (answers.MAX_SHOWN_QUERY_ROWS, True)
 
 
 ODD = """SELECT 1 AS i, 0.25 AS d, 'nan'::DOUBLE AS n, '-inf'::DOUBLE AS m, NULL AS nothing, true AS b, '=1+1' AS formula,
@@ -568,7 +568,7 @@ def test_a_question_for_which_little_memory_does_not_suffice_is_asked_with_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     run(tmp_path / "runs" / "one", [reply(), verdict(RIGHT)])
-    monkeypatch.setattr(query, "ARCHIVE_MEMORY_LIMITS", ("12MB", ARCHIVE_MEMORY_LIMITS[-1]))
+    monkeypatch.setattr(answers, "ARCHIVE_MEMORY_LIMITS", ("12MB", ARCHIVE_MEMORY_LIMITS[-1]))
     # a list cannot be spilled
     sql = "SELECT len(list(i)) AS n FROM range(4_000_000) AS t(i)"
     with pytest.raises(InputError), open_run_database(tmp_path / "runs", query.fact_scores, memory="12MB") as archive:

@@ -34,7 +34,11 @@ from steelyard.cli.options import (
 from steelyard.errors import ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from steelyard.engine.results.stored_results import StoredResults
+    from steelyard.records import Case, Fact, RunInfo
+    from steelyard.store.fact_rows import FactScore
 
 
 def list_runs(options: argparse.Namespace) -> int:
@@ -140,28 +144,47 @@ examples:
 
 def query(options: argparse.Namespace) -> int:
     """Query all runs in SQL."""
-    from steelyard.engine.results import query as questions
-    from steelyard.reports import lists
-
     root = Path(arguments.command_settings(options).output_dir)
-    if options.report:
-        warnings = questions.write_query_result(options.sql, options.report, root, copies=options.copies)
-        print_to_stderr(f"wrote {options.report}")
-    elif options.format == "table":
-        with questions.run_query(options.sql, root, copies=options.copies) as answer:
-            rows, is_more = answer.shown()
-            print(lists.rows_text(answer.columns, rows, color=is_color_wanted()), end="")
-        warnings = answer.warnings
-        if is_more:
-            print_to_stderr(f"only the first {len(rows):,} rows are shown; --format csv and -o FILE give all of them")
+    if not options.report and options.format == "table":
+        warnings = _print_answer(options.sql, root, None if options.copies is None else Path(options.copies))
     else:
-        sys.stdout.flush()
-        warnings = questions.stream_query_result(
-            options.sql, options.format, sys.stdout.buffer, root, copies=options.copies
-        )
+        from steelyard.engine.results.query import stream_query_result, write_query_result
+
+        if options.report:
+            warnings = write_query_result(options.sql, options.report, root, copies=options.copies)
+            print_to_stderr(f"wrote {options.report}")
+        else:
+            sys.stdout.flush()
+            stream = sys.stdout.buffer
+            warnings = stream_query_result(options.sql, options.format, stream, root, copies=options.copies)
     for warning in warnings:
         print_to_stderr(f"warning: {warning}")
     return ExitCode.OK
+
+
+def _print_answer(sql: str, root: Path, copies: Path | None) -> Sequence[str]:
+    """Print the first rows of an answer as a table; returns the warnings."""
+    from steelyard.cli.plain_tables import plain_rows
+    from steelyard.engine.results.answers import answered
+
+    with answered(sql, root, _fact_scores, copies=copies) as answer:
+        rows, is_more = answer.shown()
+        text = None if is_color_wanted() else plain_rows(answer.columns, rows)
+        if text is None:
+            from steelyard.reports.lists import rows_text
+
+            text = rows_text(answer.columns, rows, color=is_color_wanted())
+        print(text, end="")
+    if is_more:
+        print_to_stderr(f"only the first {len(rows):,} rows are shown; --format csv and -o FILE give all of them")
+    return answer.warnings
+
+
+def _fact_scores(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact]) -> Iterable[FactScore]:
+    """What writes a copy of a run is loaded where one is missing."""
+    from steelyard.engine.results.query import fact_scores
+
+    return fact_scores(info, cases, facts)
 
 
 def _query_options(sub: argparse.ArgumentParser) -> None:
@@ -186,25 +209,33 @@ examples:
 
 def view(options: argparse.Namespace) -> int:
     """Show the runs of a folder as web pages, even while they grow; on this machine only, until Ctrl-C."""
-    from steelyard.engine.results.import_run import viewed_folder
     from steelyard.errors import InputError
-    from steelyard.viewer.app import serve
 
     if options.export == "":
         raise InputError('--export "": name the new folder, such as --export pages')
-    settings, _ = settings_and_run_options(options)
-    key = os.environ.get("STEELYARD_API_KEY", "")
-    with viewed_folder(options.path, Path(settings.output_dir)) as source:
+    root = Path(arguments.command_settings(options).output_dir)
+    if not options.path:
+        return _show_pages(root, f"the runs of {root}", options)
+    # what reads files of other tools takes long to load
+    from steelyard.engine.results.import_run import viewed_folder
+
+    with viewed_folder(options.path, root) as source:
         warn_of(source.notes)
+        return _show_pages(source.folder, source.shown, options)
 
-        def announce(url: str) -> None:
-            print(url, flush=True)
-            print_to_stderr(f"showing {source.shown}; Ctrl-C ends it")
 
-        if options.export:
-            return _export(source.folder, Path(options.export))
-        is_browser_wanted = sys.stdout.isatty() and not options.no_browser
-        serve(source.folder, port=options.port, key=key, tell=announce, browser=is_browser_wanted)
+def _show_pages(folder: Path, shown: str, options: argparse.Namespace) -> int:
+    from steelyard.viewer.app import serve
+
+    def announce(url: str) -> None:
+        print(url, flush=True)
+        print_to_stderr(f"showing {shown}; Ctrl-C ends it")
+
+    if options.export:
+        return _export(folder, Path(options.export))
+    key = os.environ.get("STEELYARD_API_KEY", "")
+    is_browser_wanted = sys.stdout.isatty() and not options.no_browser
+    serve(folder, port=options.port, key=key, tell=announce, browser=is_browser_wanted)
     return ExitCode.OK
 
 

@@ -6,72 +6,45 @@ import csv
 import functools
 import io
 import json
-import math
 import os
 import shutil
 import struct
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from datetime import date, datetime, time
-from decimal import Decimal
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeVar
+from typing import BinaryIO
 
+from steelyard.engine.results.answers import (
+    QueryResult,
+    answered,
+    json_value,
+    plain_cell,
+    query_result,
+    with_enough_memory,
+)
 from steelyard.engine.results.attempt_tables import SpilledTableBuilder
 from steelyard.errors import DiskFullError, InputError, StoreError
 from steelyard.records import Case, Fact, RunInfo
 from steelyard.reports.tables import cell
-from steelyard.store.archive import ARCHIVE_MEMORY_LIMITS, QueryMemoryError, RunDatabase, open_run_database
+from steelyard.store.archive import open_run_database
 from steelyard.store.fact_rows import FactScore
 from steelyard.store.files import DISK_FULL_ERRNOS
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
 from steelyard.text import escaped_json, plain
 
-Answered = TypeVar("Answered")
 QUERY_FORMATS = ("csv", "json", "parquet")
 """The formats that an answer of any size can be written in."""
-MAX_SHOWN_QUERY_ROWS = 1000
-"""Rows of an answer that a person is shown."""
-
-
 ALL_ATTEMPTS = "SELECT * FROM attempts"
 """The question whose answer may be as large as all runs; as Parquet, it is written in little memory."""
 
 
-class QueryResult(NamedTuple):
-    """The result of a query; its rows are read once, on demand."""
-
-    columns: tuple[str, ...]
-    rows: Iterator[tuple[Any, ...]]
-    """Plain values; a column of JSON is parsed."""
-    warnings: tuple[str, ...]
-    """Which runs had no say, and why."""
-
-    def shown(self) -> tuple[list[list[str]], bool]:
-        """The first rows as a person reads them, and whether there are more."""
-        rows = [[_text(value) for value in row] for row in islice(self.rows, MAX_SHOWN_QUERY_ROWS)]
-        return rows, next(self.rows, None) is not None
-
-
-@contextmanager
 def run_query(
     sql: str, root: str | Path = DEFAULT_RUNS_FOLDER, *, copies: str | Path | None = None
-) -> Iterator[QueryResult]:
+) -> AbstractContextManager[QueryResult]:
     """The answer to one SELECT over the runs below a folder; `copies` keeps those that run folders do not take."""
-    with ExitStack() as answered:
-
-        def ask(memory: str) -> QueryResult:
-            opened = open_run_database(Path(root), fact_scores, question=sql, copies=_folder(copies), memory=memory)
-            with ExitStack() as stack:
-                found = _query_result(stack.enter_context(opened), sql)
-                # the rows are read later
-                answered.enter_context(stack.pop_all())
-                return found
-
-        yield _with_enough_memory(ask)
+    return answered(sql, Path(root), fact_scores, copies=_folder(copies))
 
 
 def write_query_result(
@@ -164,35 +137,12 @@ class StoredScores(Iterable[FactScore]):
                 place += 1
 
 
-def _query_result(archive: RunDatabase, sql: str) -> QueryResult:
-    found = archive.ask(sql)
-    parsed = [place for place, kind in enumerate(found.types) if kind == "JSON"]
-    rows = (_with_parsed_json(row, parsed) for row in found.rows) if parsed else found.rows
-    return QueryResult(found.columns, rows, archive.warnings)
-
-
-def _with_parsed_json(row: tuple[Any, ...], places: Sequence[int]) -> tuple[Any, ...]:
-    values = list(row)
-    for place in places:
-        values[place] = None if values[place] is None else json.loads(values[place])
-    return tuple(values)
-
-
 def _folder(copies: str | Path | None) -> Path | None:
     return None if copies is None else Path(copies)
 
 
-def _with_enough_memory(ask: Callable[[str], Answered]) -> Answered:
-    """What is asked in little memory, and again in more where that does not suffice."""
-    *little, most = ARCHIVE_MEMORY_LIMITS
-    for memory in little:
-        with suppress(QueryMemoryError):
-            return ask(memory)
-    return ask(most)
-
-
 def _write_result(sql: str, path: Path, kind: str, root: Path, copies: Path | None) -> tuple[str, ...]:
-    return _with_enough_memory(lambda memory: _write_result_within(memory, sql, path, kind, root, copies))
+    return with_enough_memory(lambda memory: _write_result_within(memory, sql, path, kind, root, copies))
 
 
 def _write_result_within(
@@ -207,7 +157,7 @@ def _write_result_within(
             archive.copy(sql, path)
         else:
             with path.open("w", encoding="utf-8", newline="") as file:
-                file.writelines(_result_chunks(_query_result(archive, sql), kind))
+                file.writelines(_result_chunks(query_result(archive, sql), kind))
         return archive.warnings
 
 
@@ -224,7 +174,7 @@ def _csv(answer: QueryResult) -> Iterator[str]:
     for values in answer.rows:
         text.seek(0)
         text.truncate()
-        writer.writerow([_formula_safe_cell(_cell(value)) for value in values])
+        writer.writerow([_formula_safe_cell(plain_cell(value)) for value in values])
         yield text.getvalue()
 
 
@@ -246,41 +196,8 @@ def _json(answer: QueryResult) -> Iterator[str]:
     """An array of objects, one on each line."""
     before = "["
     for row in answer.rows:
-        values = {name: _json_value(value) for name, value in zip(answer.columns, row, strict=True)}
+        values = {name: json_value(value) for name, value in zip(answer.columns, row, strict=True)}
         text = json.dumps(values, ensure_ascii=False)
         yield f"{before}\n{text if text.isprintable() else escaped_json(text)}"
         before = ","
     yield "[]\n" if before == "[" else "\n]\n"
-
-
-def _text(value: Any) -> str:
-    """A value in a table for people."""
-    shown = _cell(value)
-    if shown is None:
-        return "-"
-    if isinstance(shown, bool):
-        return str(shown).lower()
-    return f"{shown:.6g}" if isinstance(shown, float) else str(shown)
-
-
-def _cell(value: Any) -> str | int | float | bool | None:
-    """A value on its own: what is nested is JSON."""
-    simple = _json_value(value)
-    return json.dumps(simple, ensure_ascii=False) if isinstance(simple, list | dict) else simple
-
-
-def _json_value(value: Any) -> Any:
-    """A value as JSON knows it; what is no number is null."""
-    if value is None or isinstance(value, (str, int)):
-        return value
-    if isinstance(value, float | Decimal):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, datetime | date | time):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, list | tuple):
-        return [_json_value(one) for one in value]
-    if isinstance(value, dict):
-        return {str(_json_value(name)): _json_value(one) for name, one in value.items()}
-    return str(value)
