@@ -1,0 +1,39 @@
+"""What keeps a pass of a test command from being proved, and the note that says so."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from steelyard.protocols import Workspace
+from steelyard.records import Case, Finding
+from steelyard.text import printable
+from steelyard.verifiers.command.allowed import unlisted
+from steelyard.verifiers.command.allowed.asked import asked_names
+from steelyard.verifiers.command.allowed.native_object import unlisted_in_object
+from steelyard.verifiers.command.output import one_line
+from steelyard.verifiers.command.proof import has_means_to_end_tests
+from steelyard.verifiers.command.settings import CommandSettings
+
+
+def text_doubts(finding: Finding, case: Case, code: str, *, needs_paths: bool) -> Finding:
+    """The finding, with what in the text of an answer keeps its pass from being proved."""
+    if CommandSettings.of(case).run or not finding.tests:
+        return finding
+    if outside := unlisted(case, code):
+        return _doubted(finding, outside)
+    # by its list of processes an answer could read the memory of what tests it
+    return replace(finding, trust="unproved") if needs_paths or has_means_to_end_tests(case, code) else finding
+
+
+async def object_doubts(finding: Finding, place: Workspace, case: Case) -> Finding:
+    """The finding, with what in the object file of an answer keeps its pass from being proved."""
+    if case.workspace:
+        return finding
+    asked = asked_names(case)
+    outside = await unlisted_in_object(place, case, asked.words, is_printed=asked.is_printed)
+    return _doubted(finding, outside) if outside else finding
+
+
+def _doubted(finding: Finding, outside: str) -> Finding:
+    note = f"a pass is not proved, because the answer has {one_line(printable(outside))}"
+    return replace(finding, trust="unproved", note=note)
