@@ -6,13 +6,16 @@ import asyncio
 import errno
 import os
 import resource
+import secrets
+import select
 import shutil
 import socket
 import struct
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,7 +37,13 @@ from steelyard.sandbox.private_root import (
 from steelyard.sandbox.process_room import SMALL_OPEN_FILES_LIMIT, process_shortage
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.sandbox.streams import STREAM_NAMES
-from steelyard.sandbox.worker import SANDBOX_HOME, SANDBOX_STREAMS, IsolationLevel, reachable_folder
+from steelyard.sandbox.worker import (
+    SANDBOX_HOME,
+    SANDBOX_STREAMS,
+    IsolationLevel,
+    reachable_folder,
+    sandbox_environment,
+)
 
 ISOLATION_CLAIMS = {
     "files": "files outside its folder cannot be read",
@@ -42,8 +51,13 @@ ISOLATION_CLAIMS = {
     "network": "no network, not even this machine's own ports",
     "secrets": "our environment, where keys are, cannot be read",
     "processes": "other processes cannot be reached",
+    "names": "which files exist elsewhere cannot be seen",
+    "limits": "memory, size of a file and number of processes are limited",
 }
 """What a probe tries to break, and what is true when it cannot."""
+SHELL_VARIABLES = frozenset({"LC_CTYPE", "PWD", "OLDPWD", "SHLVL", "_"})
+"""Variables that programs set for themselves."""
+MAX_PROBED_VARIABLES = 100
 REQUIRED_ISOLATION_CLAIMS = ("files", "writing", "network", "secrets")
 """What must hold before replies are run without the user's consent."""
 
@@ -130,6 +144,8 @@ class IsolationProbeResult(NamedTuple):
     """Why this machine does not support the level."""
     lacks_program: bool = False
     """Whether it needs a program that is not installed."""
+    reached: Mapping[str, Sequence[str]] = {}
+    """For each claim the attempts that broke it."""
 
     @property
     def holds(self) -> bool:
@@ -181,22 +197,24 @@ def strongest_isolation(required: str = "", *, allow_weak: bool = False) -> Isol
     )
 
 
-async def _probe_in_sandbox(enclosure: IsolationLevel) -> IsolationProbeResult:
+async def _probe_in_sandbox(
+    enclosure: IsolationLevel, limits: ResourceLimits = ResourceLimits()
+) -> IsolationProbeResult:
+    """Let a probe try a level; it compares what it gets with the default limits, whatever `limits` are."""
     probe = Path(__file__).with_name("probe.py").read_text("utf-8")
     sandbox = ZygoteSandbox(enclosure)
-    with (
-        tempfile.TemporaryDirectory(dir=reachable_folder()) as folder,
-        socket.create_server(("127.0.0.1", 0)) as listening,
-        socket.socket(socket.AF_UNIX) as local,
-    ):
-        targets = _probe_targets(Path(folder), listening, local)
-        before = _metadata(Path(folder))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=reachable_folder())))
+        datagrams = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        datagrams.bind(("127.0.0.1", 0))
+        targets = _probe_targets(folder, stack) | {"datagrams": datagrams.getsockname()[1]}
+        before = _metadata(folder)
         ours, theirs = socket.socketpair()
         ours.sendall(msgspec.json.encode(targets))
         try:
             async with sandbox.host(GuestModules(modules=(("probe", probe),))) as host:
-                outcome = await host.call([theirs], ResourceLimits())
-            changed = _metadata(Path(folder)) != before
+                outcome = await host.call([theirs], limits)
+            after, has_come = _metadata(folder), bool(select.select([datagrams], [], [], 0)[0])
             ours.setblocking(False)
             reply = ours.recv(65536)
         except BlockingIOError:
@@ -211,36 +229,61 @@ async def _probe_in_sandbox(enclosure: IsolationLevel) -> IsolationProbeResult:
         return IsolationProbeResult(
             enclosure, {}, f"nothing works in it: {printed[-1] if printed else f'exit code {outcome.exit_code}'}"
         )
-    reached = msgspec.json.decode(reply[4:], type=dict[str, bool])
-    reached["writing"] = reached["writing"] or changed
-    return IsolationProbeResult(enclosure, {claim: not reached[claim] for claim in ISOLATION_CLAIMS})
+    reached = msgspec.json.decode(reply[4:], type=dict[str, list[str]])
+    reached["writing"] += [f"change {what}" for what in before if before[what] != after[what]]
+    reached["network"] += ["send a datagram"] * has_come
+    return IsolationProbeResult(enclosure, {claim: not reached[claim] for claim in ISOLATION_CLAIMS}, reached=reached)
 
 
-def _probe_targets(folder: Path, listening: socket.socket, local: socket.socket) -> dict[str, Any]:
+def _probe_targets(folder: Path, stack: ExitStack) -> dict[str, Any]:
     """What a probe tries to reach, open to every user."""
     folder.chmod(0o777)
-    secret, writable = folder / "secret", folder / "writable"
-    for file in (secret, writable):
-        file.write_text("x")
-        file.chmod(0o666)
+    for name in ("secret", "writable", "movable", "removable"):
+        (folder / name).write_text("x")
+        (folder / name).chmod(0o666)
+    for path in (folder, folder / "writable"):
+        with suppress(OSError, AttributeError):  # not on every file system
+            os.setxattr(path, "user.kept", b"-")
+    listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+    port6 = 0
+    with suppress(OSError):  # a machine may lack it
+        port6 = stack.enter_context(socket.create_server(("::1", 0), family=socket.AF_INET6)).getsockname()[1]
+    local = stack.enter_context(socket.socket(socket.AF_UNIX))
     local.bind(str(folder / "line"))
     (folder / "line").chmod(0o666)
     local.listen()
+    abstract = f"steelyard-probe-{secrets.token_hex(8)}" if sys.platform == "linux" else ""
+    if abstract:
+        unnamed = stack.enter_context(socket.socket(socket.AF_UNIX))
+        unnamed.bind(f"\0{abstract}")
+        unnamed.listen()
+    promised = ResourceLimits()
     return {
-        "secrets": [str(secret), "/etc/passwd"],
-        "writable": str(writable),
-        "outside": str(folder / "written"),
+        "secrets": [str(folder / "secret"), "/etc/passwd"],
+        "folder": str(folder),
+        **{name: str(folder / name) for name in ("writable", "movable", "removable")},
         "port": listening.getsockname()[1],
+        "port6": port6,
         "socket": str(folder / "line"),
+        "abstract": abstract,
         "pid": os.getpid(),
+        # their names alone: the probe looks for them in its own environment
+        "variables": sorted(set(os.environ) - set(sandbox_environment("")) - SHELL_VARIABLES)[:MAX_PROBED_VARIABLES],
+        "memory_bytes": promised.memory_bytes,
+        "file_bytes": promised.file_bytes,
+        "processes": promised.processes,
     }
 
 
-def _metadata(folder: Path) -> list[object]:
-    """What is known about a folder and the files in it, and would differ after any change."""
-    found: list[object] = []
-    for path in (folder, *sorted(folder.iterdir())):
-        about = path.stat()
-        attributes = os.listxattr(path) if hasattr(os, "listxattr") else []
-        found.append((path.name, about.st_mode, about.st_uid, about.st_mtime_ns, about.st_size, attributes))
-    return found
+def _metadata(folder: Path) -> dict[str, list[object]]:
+    """What is known about a folder and a file in it, and would differ after any change."""
+    paths = (folder, folder / "writable")
+    about = [path.stat() for path in paths]
+    return {
+        "a mode": [each.st_mode for each in about],
+        "an owner": [(each.st_uid, each.st_gid) for each in about],
+        "times": [each.st_mtime_ns for each in about],
+        "attributes": [os.listxattr(path) if hasattr(os, "listxattr") else [] for path in paths],
+        "anything else about a file": [each.st_ctime_ns for each in about],
+        "content": [each.st_size for each in about[1:]],
+    }
