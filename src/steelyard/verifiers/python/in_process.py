@@ -88,14 +88,14 @@ class InProcessJudge:
         self._rehearsals: dict[str, Rehearsal] = {}
         self._allowing: dict[str, bool] = {}
 
-    async def judge(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
-        """The verdict of tests that run beside the answer."""
+    async def judge(self, case: Case, tests: PythonTestPlan, code: str, *, seconds: float = 0) -> Finding:
+        """The verdict of tests that run beside the answer, within these CPU seconds or those of the case."""
         rehearsal = await self.rehearsal(case, tests)
         allows = asks_for_own_equality(case)
-        report = await self._run(case, tests, code, allows_own_word=allows)
+        report = await self._run(case, tests, code, allows_own_word=allows, seconds=seconds)
         is_own_word = any(fact.had_word for fact in report.tests.values())
         if is_own_word and not allows and await self._reference_has_own_equality(case, tests):
-            report = await self._run(case, tests, code, allows_own_word=True)
+            report = await self._run(case, tests, code, allows_own_word=True, seconds=seconds)
         check_defined(case, report.undefined)
         return _finding(report, tests, rehearsal)
 
@@ -135,12 +135,14 @@ class InProcessJudge:
         return self._allowing[key]
 
     async def _run(
-        self, case: Case, tests: PythonTestPlan, code: str | None, *, allows_own_word: bool
+        self, case: Case, tests: PythonTestPlan, code: str | None, *, allows_own_word: bool, seconds: float = 0
     ) -> InProcessReport:
         ours, theirs = socket.socketpair()
         facts: list[list[Any]] = []
         # CPU time decides, wall time is a backstop
-        limits = ResourceLimits(cpu_seconds=case.timeout_secs, wall_seconds=2 * case.timeout_secs + 10)
+        is_confirmed = seconds > 0
+        seconds = seconds or case.timeout_secs
+        limits = ResourceLimits(cpu_seconds=seconds, wall_seconds=2 * seconds + 10)
         job = {
             "style": tests.style,
             "code": code,
@@ -148,6 +150,7 @@ class InProcessJudge:
             "steps": tests.steps,
             "entry_point": case.verify.entry_point,
             "allows_own_word": allows_own_word,
+            "confirms": is_confirmed,
             "seconds": limits.cpu_seconds,
         }
         with ours:
@@ -216,6 +219,8 @@ def _finding(report: InProcessReport, tests: PythonTestPlan, rehearsal: Rehearsa
     otherwise = report.raised or ended or "not run"
     accounted = _accounted_steps(report, tests) if tests.steps else accounted_tests(report.tests, rehearsal)
     judged = [judged_test(name, fact, rehearsal, report.tampered, otherwise) for name, fact in accounted]
+    if tests.steps and report.raised and not any(test.outcome == "failed" for test in judged):
+        judged.append(after_last_test(report.raised))
     end = result.limit or LABELS_BY_CAUSE.get(report.death, FailureLabel.DIED)
     label, reason = failure_label(judged, "" if report.tests else report.raised, end if ended else "", otherwise)
     if report.tampered:
@@ -251,6 +256,11 @@ def accounted_tests(tests: dict[str, TestFact], rehearsal: Rehearsal) -> list[tu
         if not any((known if rehearsal.is_whole else known.rpartition(".")[2]) == stem for known in ran):
             missing.append((name, None))
     return [*tests.items(), *missing]
+
+
+def after_last_test(raised: str) -> Test:
+    """What the tests do after their last assertion counts, too."""
+    return Test(name="after the last test", outcome="failed", message=raised)
 
 
 def judged_test(name: str, fact: TestFact | None, rehearsal: Rehearsal, tampered: str, otherwise: str) -> Test:

@@ -15,6 +15,7 @@ from steelyard.verifiers.python.answer_claims import answer_claims
 from steelyard.verifiers.python.changed_arguments import looks_at_arguments_again
 from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES, bound_names
 from steelyard.verifiers.python.plain_calls import PlainCall, is_renaming, plain_calls
+from steelyard.verifiers.python.plain_tests import PlainTests, plain_tests, steps_as_file
 from steelyard.verifiers.python.process_claims import HARMLESS_ATTRIBUTES, speaks_of_process
 from steelyard.verifiers.python.stubs import StubParts, is_preface, stub_definitions, stub_parts
 
@@ -120,6 +121,8 @@ class PythonTestPlan(NamedTuple):
     """What the stub of the case defines besides what is asked for."""
     rereads_arguments: bool = False
     """Whether the tests look again at what they have handed to the answer."""
+    plain: PlainTests | None = None
+    """What is known of tests that mean the same in another process than the answer's; None for all others."""
 
 
 def python_test_plan(case: Case) -> PythonTestPlan:
@@ -149,11 +152,23 @@ def python_test_plan(case: Case) -> PythonTestPlan:
             claims=own_claims,
             stub=parts,
             rereads_arguments=looks_at_arguments_again(whole),
+            plain=_plain(made, parts, case.verify.entry_point),
             file={**made.file, **parts._asdict(), "claims": own_claims} if is_apart else {},
         )
     if not made.names:
         raise VerifierError("no tests; write asserts, functions test_*, check(candidate), examples with >>>, or pairs")
     return made
+
+
+def _plain(plan: PythonTestPlan, stub: StubParts, entry_point: str) -> PlainTests | None:
+    """What is known of a plan's tests, if they are plain."""
+    if plan.file:
+        imports = [statement for source in stub.imports for statement in ast.parse(source).body]
+        return plain_tests(ast.Module([*imports, *ast.parse(plan.source).body], []), entry_point, is_file=True)
+    try:
+        return plain_tests(steps_as_file(plan.steps, entry_point), entry_point, is_file=False)
+    except SyntaxError:
+        return None
 
 
 def _sources(plan: PythonTestPlan) -> list[str]:
@@ -226,7 +241,9 @@ def _is_test_function(node: ast.stmt) -> TypeGuard[ast.FunctionDef | ast.AsyncFu
 
 def _is_compound_test(node: ast.stmt) -> bool:
     """Whether a loop, a `with` or a `try` of the file asserts something."""
-    return isinstance(node, ast.For | ast.While | ast.With | ast.Try | ast.TryStar | ast.If) and _asserts(node)
+    return isinstance(node, ast.For | ast.While | ast.With | ast.Try | ast.TryStar | ast.If | ast.Match) and _asserts(
+        node
+    )
 
 
 def _asserts(node: ast.AST) -> bool:

@@ -40,6 +40,7 @@ from steelyard.verifiers.python.in_process import (
     Rehearsal,
     TestFact,
     accounted_tests,
+    after_last_test,
     judged_test,
 )
 from steelyard.verifiers.python.plain_calls import answered_calls, plain_report
@@ -56,6 +57,8 @@ PYTHON_BINDING_PATTERN = re.compile(
     r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE
 )
 """A line that gives a name to a function, a class or a value."""
+CONFIRMATION_START_SECONDS = 5
+"""CPU seconds that a second judging may take beyond what tests and answer may take each."""
 MAX_CACHED_TEST_PLANS = 1000
 """The number of cases whose parsed tests are cached."""
 
@@ -70,13 +73,15 @@ class RefereedFinding(NamedTuple):
     """Whether a function that returned a value changed what the tests had given it."""
     is_diverged: bool = False
     """Whether tests and answer hold copies of a list or the like that came to differ."""
+    is_certain: bool = False
+    """Whether a pass needs no confirmation: these tests, and all that crossed, mean the same in one process with the answer."""
 
 
 class PythonVerifier:
     """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
     settings = PythonSettings
-    version = f"python 21, CPython {platform.python_version()}"
+    version = f"python 22, CPython {platform.python_version()}"
     at_once = processor_count()
     runs_code = True
     _plans: ClassVar[dict[str, PythonTestPlan]] = {}
@@ -173,10 +178,21 @@ class PythonVerifier:
         first = next((test.name for test in refereed.finding.tests if test.outcome == "failed"), None)
         # a value that crossed whole would fail its test beside the answer too, unless an earlier test could not do its work
         if first not in refereed.uncrossed or refereed.finding.label in LIMIT_LABELS:
-            return refereed.finding
+            return await self._confirmed(case, tests, code, refereed)
         beside = await self._inside(case, tests, code)
         note = f"judged beside its tests: {refereed.uncrossed[0]} looks at something that cannot leave the answer's process"
         return msgspec.structs.replace(beside, note=note)
+
+    async def _confirmed(self, case: Case, tests: PythonTestPlan, code: str, refereed: RefereedFinding) -> Finding:
+        """The referee's finding; a pass that is not certain counts only if the tests pass beside the answer, too."""
+        if refereed.finding.label or refereed.is_certain:
+            return refereed.finding
+        # tests and answer had this much each, in processes of their own
+        seconds = 2 * case.timeout_secs + CONFIRMATION_START_SECONDS
+        beside = await self._in_process.judge(case, tests, code, seconds=seconds)
+        if not beside.label:
+            return refereed.finding
+        return msgspec.structs.replace(beside, note="passed apart from its tests, but not beside them")
 
     async def _without_changes(
         self, case: Case, tests: PythonTestPlan, code: str, passed: RefereedFinding
@@ -197,7 +213,7 @@ class PythonVerifier:
         async with self._sandbox.host(answer_guest("candidate", case, tests.style, code)) as candidate:
             answered, received = await answered_calls(candidate, code, tests.calls, _limits(case))
         report = plain_report(tests.calls, case.verify.entry_point, answered, received)
-        return None if report is None else _refereed_finding(report, tests, answered)
+        return None if report is None else _refereed_finding(report, tests, answered)._replace(is_certain=True)
 
     async def _refereed(
         self, case: Case, tests: PythonTestPlan, code: str, *, withholds: bool = False
@@ -227,8 +243,10 @@ class PythonVerifier:
             return _referee_death(tests, report[0]["died"])
         check_defined(case, report[0].get("undefined", ()))
         if not tests.file:
-            return _refereed_finding(report[0], tests, answered)
-        return await self._refereed_file(case, tests, report[0], answered)
+            refereed = _refereed_finding(report[0], tests, answered)
+        else:
+            refereed = await self._refereed_file(case, tests, report[0], answered)
+        return refereed._replace(is_certain=_is_certain(report[0], tests))
 
     async def _refereed_file(
         self, case: Case, tests: PythonTestPlan, report: dict[str, Any], answered: ProcessResult
@@ -356,6 +374,9 @@ def _refereed_finding(report: dict[str, Any], tests: PythonTestPlan, answered: P
         own_word |= had_word and not wrong
         if wrong and not crossed:
             uncrossed.append(name)
+    if raised and not any(test.outcome == "failed" for test in judged):
+        judged.append(after_last_test(raised))
+        uncrossed += [] if report.get("crossed", True) else [judged[-1].name]
     return _run_finding(report, judged, uncrossed, answered, own_word=own_word)
 
 
@@ -386,6 +407,16 @@ def _refereed_file_finding(report: dict[str, Any], rehearsal: Rehearsal, answere
     if not failed and not any(test.outcome == "passed" for test in judged):
         return _inseparable_finding(tuple(test.name for test in judged) or rehearsal.names)
     return _run_finding(report, judged, uncrossed, answered, own_word=own_word)
+
+
+def _is_certain(report: dict[str, Any], tests: PythonTestPlan) -> bool:
+    """Whether what the referee saw would have been the same in one process with the answer."""
+    plain = tests.plain
+    if plain is None or report.get("data_only") is not True or not plain.names.issuperset(report.get("found", ())):
+        return False
+    # examples compare what was printed, too
+    is_printed = tests.style == "doctest" and any(report.get("output", ()))
+    return not is_printed and (plain.gives_once or report.get("gave_containers") is False)
 
 
 def _inseparable_finding(names: tuple[str, ...]) -> RefereedFinding:

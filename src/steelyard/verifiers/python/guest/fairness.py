@@ -115,7 +115,12 @@ class ComparisonJudge:
     """Compares for the tests, and knows whether the answer's own word decided."""
 
     def __init__(
-        self, tests: str, known_types: Mapping[int, tuple[type, object]], *, is_own_word_allowed: bool
+        self,
+        tests: str,
+        known_types: Mapping[int, tuple[type, object]],
+        *,
+        is_own_word_allowed: bool,
+        may_try_again: bool = False,
     ) -> None:
         self._is_allowed = is_own_word_allowed
         self._known_types = known_types
@@ -129,7 +134,10 @@ class ComparisonJudge:
         """Whether an object of the answer's said that it equals plain data."""
         self._test_words = frozenset(re.findall(r"\w+", tests))
         self._may_catch = may_catch(tests)
+        self._may_try_again = may_try_again
+        """Whether an assertion in a function of the tests may fail where the answer catches that, and hold when it calls again."""
         self._failure = ""
+        self._failed_place: int | None = None
         self._open_tests = 0
         self.process = os.getpid()
         """The process that runs the tests; a copy of it that the answer made must not learn how they go."""
@@ -186,10 +194,16 @@ class ComparisonJudge:
         """Note that a test came to its end."""
         self._open_tests -= 1
 
-    def fail(self, message: str) -> None:
+    def fail(self, message: str, place: int | None = None) -> None:
         """Fail an assertion, and remember that it failed, even if the exception is caught."""
-        self._failure = self._failure or message
+        if not self._failure:
+            self._failure, self._failed_place = message, place
         raise AssertionError(message)
+
+    def hold(self, place: int) -> None:
+        """Hear that an assertion holds: perhaps the one that failed before."""
+        if self._may_try_again and place == self._failed_place:
+            self._failure = ""
 
     def hidden_failure(self) -> str:
         """What failed in a test that was then called a pass, if something did; asked once after each test."""
@@ -516,11 +530,12 @@ def _leave(judge: Any = None) -> None:
     judge.leave()
 
 
-def _holds(how: str, left: Any, right: Any, judge: Any = None, text: Any = None, words: Any = None) -> None:
+def _holds(how: str, left: Any, right: Any, place: int, judge: Any = None, text: Any = None, words: Any = None) -> None:
     """An assert of a comparison."""
     if not judge.compare(how, left, right):
         wanted = text(right) if how == "Eq" else f"{words[how]} {text(right)}"
-        judge.fail(f"got {text(left)}, expected {wanted}")
+        judge.fail(f"got {text(left)}, expected {wanted}", place)
+    judge.hold(place)
 
 
 def _same(name: str, left: Any, right: Any, judge: Any = None) -> Any:

@@ -28,21 +28,21 @@ from steelyard.verifiers.python.guest.referee import (
     is_equal_or_says,
     leave_to_others,
     load_candidate,
-    looked_up_names,
     says_otherwise,
     watch_identity,
 )
 from steelyard.verifiers.python.guest.remote import WORDS_OF_ENDING, RefereePeer, RemoteObject, put
-from steelyard.verifiers.python.guest.runners import TESTS_MODULE, received_job, run_pytest, tests_file
+from steelyard.verifiers.python.guest.runners import TESTS_MODULE, received_job, run_pytest
 from steelyard.verifiers.python.guest.test_names import (
     ANSWER_MODULE_NAMES,
     asserting_functions,
     has_own_claims,
     is_star_import,
+    looked_up_names,
     take_names,
     wanted_names,
 )
-from steelyard.verifiers.python.guest.test_rewriter import EQUALITY_ASSERTIONS, TESTS_FILE
+from steelyard.verifiers.python.guest.test_rewriter import EQUALITY_ASSERTIONS, TESTS_FILE, tests_file
 from steelyard.verifiers.python.guest.wire import (
     MAX_EXCEPTION_CHARS,
     MessageSocket,
@@ -100,6 +100,7 @@ class AnswerModule(types.ModuleType):
         if name in ("__path__", "__wrapped__"):
             raise missing  # what imports and runners ask of every module
         peer.requests += 1
+        peer.traffic.is_data_only = False
         outcome, held, _, narrowed, *_ = peer.ask("globals", [name], [])
         if outcome != "ok":
             peer.crossed &= not narrowed  # it may be there, and too large
@@ -117,7 +118,7 @@ class AnswerModule(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         peer: RefereePeer = self.__dict__["_peer"]
-        peer.crossed, peer.own_word = False, True
+        peer.crossed, peer.own_word, peer.traffic.is_data_only = False, True, False
         return list(self.__dict__["__all__"])
 
 
@@ -202,8 +203,7 @@ class RefereedFile:
         self._peer.settle()
         if self._peer.lost:
             more = {"gone": True, "crossed": self._peer.crossed and not self._shares_process, **more}
-        shared = {"altered": self._peer.altered, "diverged": self._peer.is_diverged}
-        self._engine.send([{**self._result, **shared, **more}])
+        self._engine.send([{**self._result, **self._peer.summary(), **more}])
         os._exit(0)
 
     def finish(self) -> NoReturn:

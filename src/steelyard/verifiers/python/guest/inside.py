@@ -245,7 +245,9 @@ class AnswerSession:
         random.seed(0)
         gc.enable()  # an answer may make circles, as anywhere else
         source = job["tests"]
-        self._judge = ComparisonJudge(source, KNOWN_TYPES, is_own_word_allowed=job["allows_own_word"])
+        self._judge = ComparisonJudge(
+            source, KNOWN_TYPES, is_own_word_allowed=job["allows_own_word"], may_try_again=job["confirms"]
+        )
         steps = StepRunner(job["steps"], job["entry_point"], self._judge) if job["steps"] else None
         tests = fair_code(source, self._judge.functions()) if not steps else None
         self._guard = IntrospectionGuard(source)

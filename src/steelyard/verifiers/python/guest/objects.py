@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
+    from steelyard.verifiers.python.guest.sharing import TrafficWatch
+
 MAX_TWIN_BASES = 20
 MAX_EXCEPTION_CHAIN = 8
 """How many causes of causes cross with an exception."""
@@ -73,6 +75,7 @@ class ObjectPeer(RpcPeer):
         """Classes of ours that the other side knows."""
         self._fresh: list[int] = []
         self._twins: dict[int, Any] = {}
+        self.traffic: TrafficWatch | None = None
         self.always_describes = False
         """Whether messages of several threads may overtake each other."""
         self.withholds = False
@@ -117,6 +120,8 @@ class ObjectPeer(RpcPeer):
             given = [encoder.encode(value) for value in positional]
             by_name = [[name, encoder.encode(value)] for name, value in named.items()]
             self.sent(encoder)
+            if self.traffic is not None:
+                self.traffic.note_request(deed, given, by_name, encoder.containers)
             reply = self.ask(deed, given, by_name, *more)
         except (OversizedValueError, UnsendableValueError):
             self.note_refusal()
@@ -133,6 +138,8 @@ class ObjectPeer(RpcPeer):
             changed = [(decoder.containers[place], now) for place, now in changes]
             new_contents = [(container, decoder.content(container, now)) for container, now in changed]
             value = decoder.decode(held)
+            if self.traffic is not None:
+                self.traffic.note_reply(outcome, held, changes or narrowed, decoder.containers[len(known) :])
             self.note(str(printed), bool(narrowed), new_contents)
             for container, content in new_contents:
                 refill(container, content)

@@ -38,6 +38,7 @@ from steelyard.verifiers.python.guest.test_names import (
     bound_names,
     has_own_claims,
     is_star_import,
+    looked_up_names,
     wanted_names,
 )
 from steelyard.verifiers.python.guest.values import ValueDecoder, refill, snapshot
@@ -247,14 +248,6 @@ def rewound(referee: RefereePeer) -> Iterator[None]:
             refill(container, content)
 
 
-def looked_up_names(waiting: list[CodeType]) -> Iterator[str]:
-    """Every name that may be looked up when this is run."""
-    while waiting:
-        code = waiting.pop()
-        yield from code.co_names
-        waiting += [constant for constant in code.co_consts if hasattr(constant, "co_names")]
-
-
 def is_same_value(got: Any, wanted: Any) -> bool:
     """Whether a value is the one in a file: files have no tuples."""
     if isinstance(wanted, list):
@@ -363,7 +356,7 @@ def judge(referee: RefereePeer, code: str, tests: RefereeTests, engine: MessageS
             prepared = trace
         constants.names -= step.binds
     referee.settle()
-    return result | {"altered": referee.altered, "diverged": referee.is_diverged}
+    return result | referee.summary()
 
 
 def leave_to_others(engine: MessageSocket | None, is_failed: bool) -> None:
@@ -447,6 +440,8 @@ def load_candidate(referee: RefereePeer, code: str, names: list[str], result: di
         # only the requested names: otherwise an answer could redefine built-in names
         found = {name: decoded_constant(referee, reply[1][name]) for name in names if name in reply[1]}
         referee.too_large.update(map(str, reply[3]))
+        referee.traffic.is_data_only = all(isinstance(value, RemoteObject) for value in found.values())
+        result["found"] = list(found)
     except (PeerGone, Exception) as error:
         result["gone"] = exception_text(error)
         return None

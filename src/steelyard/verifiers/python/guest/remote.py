@@ -10,7 +10,7 @@ import weakref
 
 from steelyard.verifiers.python.guest.identity import IdentityWatch
 from steelyard.verifiers.python.guest.objects import FUNCTION_KINDS, ObjectPeer, is_twin
-from steelyard.verifiers.python.guest.sharing import IS_CHANGED, IS_KEPT, KeptContainers
+from steelyard.verifiers.python.guest.sharing import IS_CHANGED, IS_KEPT, KeptContainers, TrafficWatch
 from steelyard.verifiers.python.guest.values import NARROWED_TYPES, ValueEncoder, snapshot, standard_module
 from steelyard.verifiers.python.guest.wire import (
     OversizedValueError,
@@ -56,6 +56,7 @@ class RefereePeer(ObjectPeer):
 
     def __init__(self, fd: int) -> None:
         super().__init__(fd)
+        self.traffic: TrafficWatch = TrafficWatch()
         self._handles: weakref.WeakValueDictionary[int, RemoteObject] = weakref.WeakValueDictionary()
         self._released: set[int] = set()
         self._callable: set[int] = set()
@@ -146,6 +147,11 @@ class RefereePeer(ObjectPeer):
             with contextlib.suppress(PeerGone, Exception):
                 _, _, _, _, _, *sharing = self.ask("globals", [], [])
                 self.is_diverged |= sharing[0] & IS_CHANGED != 0
+
+    def summary(self) -> dict[str, bool]:
+        """What is to be known about all that crossed, for the report."""
+        crossed = {"data_only": self.traffic.is_data_only, "gave_containers": self.traffic.has_given_containers}
+        return {"altered": self.altered, "diverged": self.is_diverged, **crossed}
 
     def lend(self, thing: Any, encoder: ValueEncoder, depth: int) -> Any:
         if isinstance(thing, RemoteObject):

@@ -18,8 +18,8 @@ from importlib import metadata
 from typing import NamedTuple, Protocol
 
 from steelyard.verifiers.python.guest.fairness import SKIPPING_FILES, ComparisonJudge, codes_of
-from steelyard.verifiers.python.guest.test_names import bound_names
-from steelyard.verifiers.python.guest.test_rewriter import STAR_IMPORT, TESTS_FILE, fair_code
+from steelyard.verifiers.python.guest.test_names import bound_names, looked_up_names
+from steelyard.verifiers.python.guest.test_rewriter import STAR_IMPORT, TESTS_FILE, fair_code, tests_file
 from steelyard.verifiers.python.guest.wire import MessageSocket, TestFailure, exception_text, failure_cause, short_repr
 
 TYPE_CHECKING = False
@@ -74,8 +74,6 @@ NEEDS_TESTS_MODULE_PATTERN = re.compile(
     r"pickle|shelve|test_answer|sys\.modules|multiprocessing|ProcessPool|\{__name__\}|__name__ ?[+%]"
 )
 """Tests that must be found by the name of their module; the others are not found."""
-COMPARED_FILE_PATTERN = re.compile(r"(?:[=!]=|,)\s*__file__\b|\b__file__\s*[=!]=")
-"""Tests that compare the name of their file with that in a warning, a traceback or a frame."""
 PYTEST_OPTIONS = (
     *("-s", "--noconftest", "-c", "pytest.ini", "--assert=plain", "-p", "no:terminal"),
     *("-p", "no:legacypath", "-p", "no:faulthandler"),
@@ -134,7 +132,7 @@ class StyleRunner:
     def __init__(self, judge: ComparisonJudge, tell: Callable[[TestResultLine], None], *, is_apart: bool) -> None:
         self.judge = judge
         self._tell = tell
-        self._is_apart = is_apart
+        self.is_apart = is_apart
         self._fork, self._wait, self._exit, self._getpid = os.fork, os.wait4, os._exit, os.getpid
         self._clock = time.perf_counter
         self._undefined = ""
@@ -143,7 +141,7 @@ class StyleRunner:
 
     def run(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
         """Run one test and report its result."""
-        if not self._is_apart:
+        if not self.is_apart:
             self._run_here(name, test)
             return
         child = self._fork()
@@ -206,11 +204,6 @@ def death(status: int, used: Any) -> TestFailure:
     return TestFailure(f"died before the verdict, {how}", "death")
 
 
-def tests_file(source: str) -> str:
-    """The `__file__` of the tests: as warnings and tracebacks name it, where tests compare the two, else a whole path."""
-    return TESTS_FILE if COMPARED_FILE_PATTERN.search(source) else os.path.join(os.getcwd(), TESTS_FILE)
-
-
 def empty_tests_module(source: str) -> types.ModuleType:
     """The tests as a module that no answer finds, with builtins that no answer changes."""
     module = types.ModuleType(TESTS_MODULE)
@@ -223,8 +216,10 @@ def empty_tests_module(source: str) -> types.ModuleType:
 
 def run_unittest(runner: StyleRunner, module: types.ModuleType) -> None:
     """Run the tests that unittest finds in a module, and also functions test_*."""
-    for test in _cases_in(unittest.TestLoader().loadTestsFromModule(module)):
-        runner.run(_case_name(test), _unittest_call(test, module, runner))
+    tests = list(_cases_in(unittest.TestLoader().loadTestsFromModule(module)))
+    order = None if runner.is_apart else CaseOrder(tests)
+    for test in tests:
+        runner.run(_case_name(test), _unittest_call(test, module, runner, order))
     for name, function in list(vars(module).items()):
         if name.startswith("test") and isinstance(function, types.FunctionType) and not function.__code__.co_argcount:
             runner.run(name, _function_call(function, runner.judge))
@@ -270,22 +265,40 @@ class SkipNotingResult(unittest.TestResult):
         super().addSubTest(test, subtest, err)
 
 
-def _unittest_call(test: Any, module: types.ModuleType, runner: StyleRunner) -> Callable[[], tuple[str, str]]:
+class CaseOrder:
+    """Where each test stands among all of them, so that classes and the file are set up once."""
+
+    def __init__(self, tests: list[Any]) -> None:
+        self._tests = tests
+        self._previous: Any = None
+
+    def begin(self, test: Any, result: Any) -> tuple[bool, bool]:
+        """Whether a test is the first one, and whether it is the last: what a class tears down waits for that."""
+        is_first, is_last = self._previous is None, test is self._tests[-1]
+        result._previousTestClass, result._testRunEntered = self._previous, not is_last
+        self._previous = type(test)
+        return is_first, is_last
+
+
+def _unittest_call(
+    test: Any, module: types.ModuleType, runner: StyleRunner, order: CaseOrder | None
+) -> Callable[[], tuple[str, str]]:
     def call() -> tuple[str, str]:
         result = SkipNotingResult(runner)
+        is_first, is_last = order.begin(test, result) if order else (True, True)
         # unittest itself looks for them in the module's name, which cannot be found
         set_up, tear_down = (
             None if TESTS_MODULE in sys.modules else getattr(module, name, None)
             for name in ("setUpModule", "tearDownModule")
         )
-        if set_up is not None:
+        if set_up is not None and is_first:
             try:
                 set_up()
             except unittest.SkipTest as skipped:
                 return "skipped", str(skipped)
         suite = unittest.TestSuite([test])
         suite.run(result)
-        if tear_down is not None:
+        if tear_down is not None and is_last:
             tear_down()
         return _unittest_outcome(result)
 
@@ -476,7 +489,7 @@ class StepRunner:
             codes = [fair_code(source, functions, mode) for source in sources]
             binds = bound_names([ast.parse(source) for source in sources])
             self._steps.append((step, codes, binds))
-            self._names.update(name for code in codes for name in looked_up_names(code) if not hasattr(builtins, name))
+            self._names.update(name for name in looked_up_names(list(codes)) if not hasattr(builtins, name))
         self._names -= {"__builtins__", "__name__"}
 
     def run(self, answer: types.ModuleType, tell: Callable[[int, TestResultLine], None]) -> str:
@@ -585,11 +598,3 @@ class StepRunner:
 def _difference(got: Any, wanted: Any) -> TestFailure:
     """What is wrong where a value is not the expected one."""
     return TestFailure(f"got {short_repr(got)}, expected {short_repr(wanted)}", "comparison")
-
-
-def looked_up_names(code: types.CodeType) -> Iterator[str]:
-    """Every name that may be looked up when this is run."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from looked_up_names(constant)

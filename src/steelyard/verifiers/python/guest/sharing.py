@@ -6,10 +6,11 @@ only a run beside the answer can decide. Each side notes what it must know for t
 
 from __future__ import annotations
 
+import builtins
 import gc
 import sys
 
-from steelyard.verifiers.python.guest.values import CONTAINER_TAGS, contents, is_unchanged
+from steelyard.verifiers.python.guest.values import CONTAINER_TAGS, JSON_SCALARS, contents, is_unchanged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 
 IS_KEPT, IS_CHANGED = 1, 2
 """What the answer's side says with a reply: it keeps something that crossed, and it changed something that it had kept."""
+NESTING_TAGS = frozenset({"C", "O", "Q", "c", "d", "r", "s", "t", "z"})
+LEAF_TAGS = frozenset({"F", "b", "date", "delta", "i"})
+"""How data is marked on its way, with more data in it or without."""
+STEERING_EXCEPTIONS = (AssertionError, StopIteration, StopAsyncIteration)
+"""Exceptions that mean something to tests and loops, besides that a call failed."""
 MAX_WALKED_CONTAINERS = 200
 MAX_KEPT_CONTAINERS = 200
 MAX_SEARCHED_BLOCKS = 20_000_000
@@ -64,6 +70,76 @@ def _unheld_count() -> int:
 
 _UNHELD = _unheld_count()
 """The references to a container that only we hold."""
+
+
+class TrafficWatch:
+    """Knows whether nothing but copies of data crossed between tests and answer, as seen by the side of the tests.
+
+    It takes no word of the answer's for that: what came is looked at, and so is what the tests still hold of it.
+    """
+
+    def __init__(self) -> None:
+        self.is_data_only = True
+        """Whether functions were called with data and returned data, and no list or the like of theirs was kept until the next call."""
+        self.has_given_containers = False
+        """Whether a function was given a list or the like, which it might have changed."""
+        self._received: list[Any] = []
+
+    def note_request(self, deed: str, given: list[Any], by_name: list[Any], containers: list[Any]) -> None:
+        """Note what the tests ask for."""
+        self.has_given_containers |= bool(containers)
+        is_data = deed == "call" and all(map(is_copied_data, given[1:]))
+        self.is_data_only &= is_data and all(is_copied_data(value) for _, value in by_name)
+        self.is_data_only = self.is_data_only and not self._is_any_held()
+
+    def note_reply(self, outcome: str, held: Any, more: Any, containers: list[Any]) -> None:
+        """Note what the answer sent; more than that is what it changed, or that classes of its own were left out."""
+        is_data = is_copied_data(held) if outcome == "ok" else outcome == "raised" and _is_plain_exception(held)
+        self.is_data_only &= is_data and not more
+        if self.is_data_only:
+            self._received = containers
+
+    def _is_any_held(self) -> bool:
+        """Whether tests still hold what the last call returned; what holds something stands before it."""
+        self._received.reverse()
+        while self._received:
+            if sys.getrefcount(self._received[-1]) > _UNHELD_ITEM:
+                return True
+            self._received.pop()
+        return False
+
+
+def _unheld_item_count() -> int:
+    items: list[Any] = [[]]
+    return sys.getrefcount(items[-1])
+
+
+_UNHELD_ITEM = _unheld_item_count()
+"""The references to a container that only a list of ours holds."""
+
+
+def is_copied_data(held: Any) -> bool:
+    """Whether an encoded value is data of which a copy is as good as the original, on either side."""
+    if type(held) is list:
+        return JSON_SCALARS.issuperset(map(type, held)) or all(map(is_copied_data, held))
+    if type(held) is not dict:
+        return True
+    ((tag, inner),) = held.items()
+    if tag in NESTING_TAGS:
+        return is_copied_data(inner)
+    if tag == "f":
+        return bool(inner != "nan")  # it equals itself only as long as it is the same object
+    return tag in LEAF_TAGS
+
+
+def _is_plain_exception(held: Any) -> bool:
+    """Whether this is an exception of a class of the language that ends nothing but the call, made of data."""
+    if type(held) is not dict or held.keys() != {"x"}:
+        return False
+    kind, arguments, state, *_ = held["x"]
+    found = getattr(builtins, str(kind.get("X")), None)
+    is_plain = isinstance(found, type) and issubclass(found, Exception) and not issubclass(found, STEERING_EXCEPTIONS)
+    return is_plain and is_copied_data(arguments) and all(is_copied_data(value) for _, value in state)
 
 
 class ReferrerSearch:

@@ -78,6 +78,14 @@ def wanted_names(trees: Iterable[ast.AST]) -> set[str]:
     return wanted | {name for name, where in used.items() if name not in imported or imported[name] > where}
 
 
+def looked_up_names(waiting: list[types.CodeType]) -> Iterator[str]:
+    """Every name that may be looked up when this is run."""
+    while waiting:
+        code = waiting.pop()
+        yield from code.co_names
+        waiting += [constant for constant in code.co_consts if hasattr(constant, "co_names")]
+
+
 def asserting_functions(trees: Iterable[ast.AST]) -> frozenset[str]:
     """The names of functions in tests that assert something, themselves or in a function in them."""
     functions = (node for tree in trees for node in ast.walk(tree) if isinstance(node, _FUNCTIONS))

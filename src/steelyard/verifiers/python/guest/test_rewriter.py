@@ -6,6 +6,9 @@ Only the standard library is used: an interpreter that knows nothing of steelyar
 from __future__ import annotations
 
 import ast
+import itertools
+import os
+import re
 import types
 import warnings
 
@@ -17,10 +20,14 @@ if TYPE_CHECKING:
 
 TESTS_FILE = "test_answer.py"
 """The file name in the code of tests; there is no such file."""
+COMPARED_FILE_PATTERN = re.compile(r"(?:[=!]=|,)\s*__file__\b|\b__file__\s*[=!]=")
+"""Tests that compare the name of their file with that in a warning, a traceback or a frame."""
 COMPARE, ENTER, HOLDS, LEAVE, SAME, TRUTH = "\0compare", "\0enter", "\0holds", "\0leave", "\0same", "\0truth"
 CHAIN, LOOK_UP, MATCH, METHOD, SEEK = "\0chain", "\0look up", "\0match", "\0method", "\0seek"
 STAR_IMPORT = "\0star import"
 """Placeholders of our functions in the code of tests until it is compiled: a name could be redefined."""
+PLACES = itertools.count()
+"""Numbers of assertions."""
 EQUALITY_ASSERTIONS = {
     *("assertEqual", "assertEquals", "assertAlmostEqual", "assertListEqual", "assertTupleEqual", "assertSetEqual"),
     *("assertDictEqual", "assertSequenceEqual", "assertCountEqual", "assertMultiLineEqual"),
@@ -72,9 +79,8 @@ class _AssertionRewriter(ast.NodeTransformer):
         test = node.test
         if isinstance(test, ast.Compare) and len(test.ops) == 1 and node.msg is None:
             left, right = self.visit(test.left), self.visit(test.comparators[0])
-            return ast.copy_location(
-                ast.Expr(_call(HOLDS, ast.Constant(type(test.ops[0]).__name__), left, right)), node
-            )
+            how, place = ast.Constant(type(test.ops[0]).__name__), ast.Constant(next(PLACES))
+            return ast.copy_location(ast.Expr(_call(HOLDS, how, left, right, place)), node)
         # an assert fails where a chain ends early, so what comes later may be computed
         is_chain = isinstance(test, ast.Compare) and len(test.ops) > 1
         node.test = _call(TRUTH, self._chained(test) if is_chain else self.visit(test))  # type: ignore[arg-type]
@@ -168,3 +174,8 @@ def _with_functions(code: Any, functions: dict[str, Any]) -> Any:
         else:
             constants.append(functions.get(constant, constant) if isinstance(constant, str) else constant)
     return code.replace(co_consts=tuple(constants))
+
+
+def tests_file(source: str) -> str:
+    """The `__file__` of the tests: as warnings and tracebacks name it, where tests compare the two, else a whole path."""
+    return TESTS_FILE if COMPARED_FILE_PATTERN.search(source) else os.path.join(os.getcwd(), TESTS_FILE)

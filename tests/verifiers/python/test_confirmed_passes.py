@@ -1,0 +1,150 @@
+"""A pass of tests apart from the answer is believed where it must mean the same beside it, and otherwise confirmed there."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from steelyard.analysis.scoring import is_correct
+from steelyard.protocols import GuestModules
+from steelyard.records import Answer, Case, Finding, Verify
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.python.plain_tests import plain_tests
+from steelyard.verifiers.python.verifier import PythonVerifier
+
+
+class CountingSandbox(ZygoteSandbox):
+    """A sandbox that counts what is started in it."""
+
+    hosted: Counter[str] = Counter()
+
+    def host(self, guest: GuestModules) -> Any:
+        self.hosted[guest.modules[-1][0].rpartition(".")[2]] += 1
+        return super().host(guest)
+
+
+ROOM = CountingSandbox(strongest_isolation())
+LOOP = asyncio.Runner()
+VERIFIER = PythonVerifier(ROOM)
+UPPER = "def f(text): return text.upper()\n"
+LEAVES_DIALECT = "import csv\nclass Own(csv.excel): delimiter = ';'\ndef f(text):\n    csv.register_dialect('own', Own)\n    return text.upper()\n"
+"""Right by what it returns, but it leaves something behind in its process, which nobody has put on a list."""
+SEEN = "(f('a'), 'own' in csv.list_dialects()) == ('A', False)"
+BY_STYLE = {
+    "asserts": f"import csv\nassert {SEEN}\n",
+    "check": f"import csv\ndef check(f):\n    assert {SEEN}\n",
+    "doctest": ">>> import csv\n>>> (f('a'), 'own' in csv.list_dialects())\n('A', False)\n",
+    "unittest": f"import csv, unittest\nfrom answer import f\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.assertTrue({SEEN})\n",
+    "pytest": f"import csv\nfrom answer import f\ndef test_it():\n    assert {SEEN}\n",
+}
+WRONG = {
+    "one exception for all calls": (
+        "caught = []\nfor n in (1, 2):\n    try:\n        f(n)\n    except ValueError as error:\n        caught.append(error)\nassert len(set(caught)) == 2\n",
+        "ERROR = ValueError('no')\ndef f(n): raise ERROR\n",
+    ),
+    "a text that is found nowhere": (
+        "assert {f('x'): 1}['x'] == 1\n",
+        "class Text(str):\n    def __hash__(self): return 1\ndef f(text): return Text(text)\n",
+    ),
+    "what only comes after the last assertion": (
+        "assert f(1) == 1\nif f(2) != 4:\n    raise ValueError('not 4')\n",
+        "def f(n): return n\n",
+    ),
+}
+PLAIN = {
+    "asserts": "import math\nfor xs, want in [([1, 2], 3.0), ([], 0.0)]:\n    assert math.isclose(f(xs), want)\nassert sorted([f([2]), f([1])]) == [1, 2]\n",
+    "check": "def check(f):\n    x = [1, 2]\n    total = 0\n    for _ in range(3):\n        total += f([1])\n    assert total == f(x)\n",
+    "doctest": ">>> f([1, 2])\n3\n>>> f('ab')\nTraceback (most recent call last):\nTypeError: unsupported operand type(s) for +: 'int' and 'str'\n",
+    "unittest": "import unittest\nfrom answer import f\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(f([1, 2]), 3)\n        with self.assertRaises(TypeError):\n            f(['a'])\n",
+    "pytest": "import pytest\nfrom answer import f\n@pytest.mark.parametrize('xs, want', [([1], 1), ([1, 2], 3)])\ndef test_it(xs, want):\n    assert f(xs) == pytest.approx(want)\n",
+}
+
+
+# once: a worker that steals tests comes back to a module that it had left
+@pytest.fixture(scope="session", autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    LOOP.run(VERIFIER.close())
+    LOOP.run(ROOM.close())
+    LOOP.close()
+
+
+def judged(style: str, tests: str, code: str) -> tuple[bool, Finding, int]:
+    """Whether it passes, what was found, and how often it was judged beside its tests."""
+    verify = Verify(tests=tests, style=style, entry_point="f" if style == "check" else "")
+    case = Case(id="c", prompt="Write f.", language="python", verify=verify)
+    before = ROOM.hosted["inside"]
+    finding = LOOP.run(VERIFIER.verify(case, Answer(text=f"```python\n{code}\n```")))
+    return is_correct(case, finding), finding, ROOM.hosted["inside"] - before
+
+
+@pytest.mark.parametrize("style", BY_STYLE)
+def test_what_passes_only_apart_from_its_tests_is_wrong(style: str) -> None:
+    passed, finding, _ = judged(style, BY_STYLE[style], LEAVES_DIALECT)
+    assert (passed, finding.trust) == (False, "in-process")
+    assert finding.note == "passed apart from its tests, but not beside them"
+    passed, finding, besides = judged(style, BY_STYLE[style], UPPER)
+    assert (passed, finding.trust, finding.note) == (True, "isolated", "")
+    assert besides, "the honest answer was confirmed, too"
+
+
+@pytest.mark.parametrize("gap", WRONG)
+def test_no_such_answer_passes(gap: str) -> None:
+    assert not judged("asserts", *WRONG[gap])[0]
+
+
+@pytest.mark.parametrize("style", PLAIN)
+def test_plain_tests_are_judged_once(style: str) -> None:
+    passed, finding, besides = judged(style, PLAIN[style], "def f(xs): return sum(xs)\n")
+    assert (passed, finding.trust, besides) == (True, "isolated", 0), finding.reason
+    # an object of the answer's in the place of a number is another matter
+    own = "class Sum(int): pass\ndef f(xs): return Sum(sum(xs))\n"
+    assert judged(style, PLAIN[style], own)[2]
+
+
+@pytest.mark.parametrize(
+    ("tests", "gives_once"),
+    [
+        ("x = [1]\nassert f(x) == 1\nx = [2]\nassert f(x) == 2", True),
+        ("x = [1]\nassert f(x) == 1\nassert x == [1]", False),
+        ("x = [1]\nassert f(x) == 1 and f(x) == 1", False),
+        ("x = y = [1]\nassert f(x) == 1\nassert y == [1]", False),
+        ("x, y = [[1]] * 2\nassert f(x) == 1\nassert y == [1]", False),
+        ("x = [1]\nfor n in range(2):\n    assert f(x) == 1", False),
+        ("x = [1]\nlook = lambda: x\nassert f(x) == 1\nassert look() == [1]", False),
+        ("x = [1]\nassert f(x) == 1\nif f(0):\n    x = [2]\nassert f(x) == 1", False),
+        ("rows = [([1], 1)]\nfor x, want in rows:\n    assert f(x) == want", True),
+        ("rows = [([1], 1)]\nfor x, want in rows:\n    assert f(x) == want\nassert rows[0][0] == [1]", False),
+    ],
+)
+def test_what_is_given_to_the_answer_is_followed(tests: str, gives_once: bool) -> None:
+    found = plain_tests(ast.parse(tests), "", is_file=False)
+    assert found is not None
+    assert found.gives_once is gives_once
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "assert f(1) is f(1)",
+        "y = f(1)\ny.append(2)\nassert f(1) == []",
+        "y = f(1)\ny += [2]\nassert f(1) == []",
+        "assert list(map(f, [1])) == [1]",
+        "assert f.__name__ == 'f'",
+        "assert f(1) == LIMIT",
+        "import random\nrandom.seed(1)\nassert f(1) == 2",
+        "import sys\nassert f(1) == 2",
+        "assert hash(f(1)) == 1",
+        "class Own:\n    pass\nassert f(Own()) == 1",
+        "def test_it(capsys):\n    assert f(1) == 2",
+        "async def test_it():\n    assert await f(1) == 2",
+    ],
+)
+def test_what_is_not_listed_is_not_plain(tests: str) -> None:
+    assert plain_tests(ast.parse(tests), "", is_file=False) is None
