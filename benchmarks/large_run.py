@@ -5,8 +5,9 @@
 The run has two models and replies of 1 KB with code in them, two thirds of them correct. Every command is a process of its own,
 start-up included; CPU time is that of all threads, memory is the peak of the whole process. `verify` verifies all
 replies again, each by a search for a word; `run` takes recorded replies, half of the attempts in
-each of two shards, and `merge` puts them together; `view` is measured from its start
-to the page of the run. Beside it stands the size of what a command wrote.
+each of two shards, and `merge` puts them together; `judge` and `pairs` ask a function that always says the same; `view` and `label` are
+measured from their start to a page of the run. `import` reads what `report` wrote. Beside it stands the size of what a command wrote.
+`tests/tools/test_large_run.py` fails if a command or a report format is missing here.
 """
 
 from __future__ import annotations
@@ -40,6 +41,32 @@ REPORTS = (
     *("x.forgetest.json", "x.otlp.json", "x.parquet"),
 )
 
+IMPORTED = ("x.human-eval.jsonl", "x-provider-model-a.inspect.json", "x.promptfoo.json")
+"""Reports that `import` reads."""
+WITHOUT_ATTEMPTS = {
+    "validate": "reads cases",
+    "models": "lists models of endpoints",
+    "init": "writes a small eval set",
+    "demo": "is a small run of its own",
+    "allow": "reads what code files name",
+    "doctor": "looks at the machine",
+    "completion": "prints a script",
+}
+"""The commands that are not measured, because no attempts go into them or come out of them."""
+SERVERS = ("view", "label")
+"""Commands that serve pages until they are interrupted."""
+RUN = ("run", "cases.jsonl", "--models", "replay:replies.jsonl")
+MADE_FIXES = ("made/strong_synthetic_fixes.csv", "made/weak_synthetic_fixes.csv")
+JUDGES = """\
+async def judge(prompt):
+    return '{"reason": "It returns.", "requirements": {"returns": {"reason": "It returns.", "met": true}}}'
+
+
+async def pair(prompt):
+    return '{"reason": "Both return.", "winner": "tie"}'
+"""
+RUBRIC = {"id": "returns", "requirements": [{"id": "returns", "description": "The function returns something."}]}
+
 
 class Cost(NamedTuple):
     seconds: float
@@ -53,7 +80,9 @@ def prepare(folder: Path, cases: int, numbers: Sequence[int], seed: int) -> Path
     asked = [
         Case(id=f"suite/case-{number:06}", prompt="Write f.", suite="suite", target="return") for number in range(cases)
     ]
-    info = RunInfo(id=folder.name, started_at=MOMENT, ended_at=MOMENT, models=MODELS, samples=len(numbers), k=(1, 5))
+    info = RunInfo(
+        id=folder.name, started_at=MOMENT, ended_at=MOMENT, models=MODELS, names=MODELS, samples=len(numbers), k=(1, 5)
+    )
     with create_run(folder, info, asked) as journal:
         for case in asked:
             for model in MODELS:
@@ -88,6 +117,19 @@ def record(place: Path, cases: int, samples: int) -> None:
             for _ in range(samples):
                 text = f"def f():\n    return {chance.randbytes(480).hex()}\n"
                 file.write(json.dumps({"task_id": name, "solution": text}) + "\n")
+    (place / "judges.py").write_text(JUDGES)
+    (place / "rubric.json").write_text(json.dumps(RUBRIC))
+    fixes = {"fixes_dir": "made", "output_dir": "results", "problems_dataset": "made/problems.csv"}
+    (place / "evaluation_config.json").write_text(json.dumps(fixes))
+    labels = [f"suite/{name},{model},1,true" for name in names[:200] for model in MODELS]
+    (place / "labels.csv").write_text("\n".join(["case,model,number,passed", *labels, ""]))
+    with (place / "runs.csv").open("w") as file:
+        file.write("experiment,agent_model,tier,subtest,run_number,passed,score,cost_usd\n")
+        for name in names:
+            for number in range(samples):
+                passed = chance.random() < 2 / 3
+                tier = f"T{number % 2}"
+                file.write(f"large,model-a,{tier},{name},{number // 2 + 1},{passed},{float(passed)},0.01\n")
 
 
 def measured(command: Sequence[str], place: Path) -> Cost:
@@ -101,13 +143,13 @@ def _cost(process: subprocess.Popen[Any], began: float, command: Sequence[str]) 
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 1, 3, 130):
-        sys.exit(f"{command}: ended with {process.returncode}")
+        print(f"{' '.join(command[3:])}: ended with {process.returncode}")
     kilobyte = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes there, in kilobytes elsewhere
     return Cost(used.ru_utime + used.ru_stime, time.monotonic() - began, used.ru_maxrss * kilobyte / 1e6)
 
 
 def measured_viewer(command: Sequence[str], place: Path) -> Cost:
-    """What the viewer takes from its start until the page of the run was read."""
+    """What the viewer, or the page to label answers, takes from its start until a page of the run was read."""
     began = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=place, text=True)
     assert process.stdout is not None
@@ -115,7 +157,8 @@ def measured_viewer(command: Sequence[str], place: Path) -> Cost:
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
     opener.open(address).read()
     base = address.partition("?")[0].rstrip("/")
-    opener.open(f"{base}/runs/large").read()
+    if "view" in command:
+        opener.open(f"{base}/runs/large").read()
     process.send_signal(2)
     process.stdout.close()
     return _cost(process, began, command)
@@ -123,32 +166,59 @@ def measured_viewer(command: Sequence[str], place: Path) -> Cost:
 
 def commands(steelyard: list[str]) -> dict[str, list[str]]:
     """Each by the name in the table."""
-    reports = {f"report -o {name}": [*steelyard, "report", "large", "-o", name] for name in REPORTS}
-    return {
-        "list": [*steelyard, "list"],
-        "show RUN": [*steelyard, "show", "large"],
-        "show RUN CASE": [*steelyard, "show", "large", "suite/case-000007"],
-        "show RUN CASE 3": [*steelyard, "show", "large", "suite/case-000007", "3"],
-        "show RUN --failed": [*steelyard, "show", "large", "--failed"],
-        **reports,
-        "report of a report.json: compare": [*steelyard, "compare", "report.json", "other"],
-        "compare A B": [*steelyard, "compare", "large", "other"],
-        "gate A B": [*steelyard, "gate", "large", "other"],
-        "gate A B -o gate.json": [*steelyard, "gate", "large", "other", "-o", "gate.json"],
-        "bless": [*steelyard, "bless", "large", "--as", "main"],
-        "query, the first, which copies": [*steelyard, "query", "SELECT avg(correct::INT) FROM attempts"],
-        "query": [*steelyard, "query", "SELECT model, avg(correct::INT) FROM attempts GROUP BY model"],
-        **{
-            f"run --shard {half}/2": [
-                *(*steelyard, "run", "cases.jsonl", "--models", "replay:replies.jsonl"),
-                *("--shard", f"{half}/2", "--output", f"steelyard-runs/half-{half}"),
-            ]
-            for half in (1, 2)
-        },
-        "merge": [*steelyard, "merge", "half-1", "half-2", "--output", "steelyard-runs/merged"],
-        "verify": [*steelyard, "verify", "large"],
-        "view": [*steelyard, "view", "--port", "0", "--no-browser"],
+    reports = {f"report -o {name}": ["report", "large", "-o", name] for name in REPORTS}
+    imports = {f"import {name}": ["import", name, "-o", f"imported/{name}"] for name in IMPORTED}
+    halves = {
+        f"run --shard {half}/2": [*RUN, "--shard", f"{half}/2", "--output", f"steelyard-runs/half-{half}"]
+        for half in (1, 2)
     }
+    judges = ("--judges", "python:judges.py:judge", "--allow-code")
+    table: dict[str, Sequence[str]] = {
+        "list": ["list"],
+        "show RUN": ["show", "large"],
+        "show RUN CASE": ["show", "large", "suite/case-000007"],
+        "show RUN CASE 3": ["show", "large", "suite/case-000007", "3"],
+        "show RUN --failed": ["show", "large", "--failed"],
+        **reports,
+        "report of a report.json: compare": ["compare", "report.json", "other"],
+        "compare A B": ["compare", "large", "other"],
+        "gate A B": ["gate", "large", "other"],
+        "gate A B -o gate.json": ["gate", "large", "other", "-o", "gate.json"],
+        "bless": ["bless", "large", "--as", "main"],
+        "plan": ["plan", "large"],
+        "query, the first, which copies": ["query", "SELECT avg(correct::INT) FROM attempts"],
+        "query": ["query", "SELECT model, avg(correct::INT) FROM attempts GROUP BY model"],
+        "query -o all.csv": ["query", "SELECT * FROM attempts", "-o", "all.csv"],
+        "passk RUN": ["passk", "large"],
+        "passk --attempts RUNS": ["passk", "--attempts", "steelyard-runs/large"],
+        **imports,
+        "run": [*RUN, "--output", "steelyard-runs/whole"],
+        "resume, nothing owed": ["resume", "whole"],
+        **halves,
+        "merge": ["merge", "half-1", "half-2", "--output", "steelyard-runs/merged"],
+        "verify": ["verify", "large"],
+        "judge": ["judge", "large", "--rubric", "rubric.json", *judges],
+        "pairs": [
+            "pairs",
+            "large",
+            "--output",
+            "steelyard-runs/pairs",
+            "--judges",
+            "python:judges.py:pair",
+            "--allow-code",
+        ],
+        "label --import": ["label", "large", "--by", "ada", "--import", "labels.csv"],
+        "label --rates": ["label", "large", "--rates"],
+        "label --export": ["label", "large", "--export", "exported.csv"],
+        "label": ["label", "large", "--port", "0", "--no-browser"],
+        "view": ["view", "--port", "0", "--no-browser"],
+        "tiers --runs-csv": ["tiers", "--runs-csv", "runs.csv"],
+        "synth": ["synth", "--out", "made", "--problems", "1000", "--samples", "50", "--models", "strong=0.8,weak=0.3"],
+        "passk --fixes-csv": ["passk", "--problems-csv", "made/problems.csv", "--fixes-csv", *MADE_FIXES],
+        "repairs": ["repairs", "--config", "evaluation_config.json"],
+        "suites --results": ["suites", "--results", "report.jsonl"],
+    }
+    return {name: [*steelyard, *command] for name, command in table.items()}
 
 
 def main() -> None:
@@ -178,7 +248,7 @@ def main() -> None:
         for name, command in commands([sys.executable, "-m", "steelyard.cli"]).items():
             if given.only and not any(part in name for part in given.only):
                 continue
-            cost = (measured_viewer if name == "view" else measured)(command, place)
+            cost = (measured_viewer if name in SERVERS else measured)(command, place)
             largest = max(largest, cost.megabytes)
             written = place / command[-1]
             size = f"{written.stat().st_size / 1e6:>10.1f}" if written.is_file() else ""

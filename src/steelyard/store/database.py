@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import re
 import signal
 from collections.abc import Callable
@@ -55,6 +56,13 @@ def share_malloc_arena() -> None:
     """
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
+
+
+def release_free_memory() -> None:
+    """Give memory that is no longer used back to the system, as far as Python and glibc can, before another step takes its own."""
+    gc.collect()
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def call_interruptibly(database: duckdb.DuckDBPyConnection, call: Callable[[], Result]) -> Result:

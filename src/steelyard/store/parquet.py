@@ -26,6 +26,7 @@ from steelyard.store.database import (
     error_line,
     import_duckdb,
     open_database,
+    release_free_memory,
     require_utf8,
     share_malloc_arena,
     sql_string,
@@ -130,6 +131,8 @@ COPY_ATTEMPTS = (
     ("512MB", MAX_JOURNAL_LINE_BYTES),
 )
 """What the database may use while it copies a run, and the longest line it reads: the first that suffices is taken."""
+MANY_FACTS = 20_000
+"""With more facts in a run, memory is given back between the steps of copying it; that takes some milliseconds."""
 LEFTOVER_SECONDS = 3600
 """Seconds after which an abandoned partial copy is removed."""
 LEGACY_COPY_FILE = "attempts.parquet"
@@ -194,6 +197,8 @@ def copy_to_parquet(folder: Path, opinions: FactScorer, target: Path | None = No
             open_database(scratch, COPY_ATTEMPTS[0][0], threads=1) as database,
         ):
             facts = fact_queries(StoredRun(folder), opinions, Path(scratch))
+            if facts.size > MANY_FACTS:
+                release_free_memory()
             written = _written_in_little_memory(database, facts, fresh)
         if written != facts.size:
             raise StoreError(
@@ -211,6 +216,8 @@ def copy_to_parquet(folder: Path, opinions: FactScorer, target: Path | None = No
     finally:
         if fresh:
             shutil.rmtree(fresh, ignore_errors=True)
+    if facts.size > MANY_FACTS:
+        release_free_memory()
     return copy
 
 

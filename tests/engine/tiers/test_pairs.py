@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,18 @@ def test_a_fair_judge_prefers_the_better_and_a_lazy_one_is_found_out(
     assert capfd.readouterr().err.splitlines() == [
         f"steelyard: {broken.judge} gave no usable answer to 6 of 6 pairs; at most 5% may lack one"
     ]
+
+
+def test_a_run_that_does_not_name_its_models_has_pairs(
+    answered: tuple[StoredRun, RunOptions, str], tmp_path: Path
+) -> None:
+    stored, means, file = answered
+    older = StoredRun(shutil.copytree(stored.folder, tmp_path / "older"))
+    described = json.loads((older.folder / "run.json").read_text())
+    del described["names"]
+    (older.folder / "run.json").write_text(json.dumps(described))
+    with pytest.raises(InputError, match="no answers of"):
+        judge_pairs(older, [f"{file}:fair"], between=["nobody", "else"], means=means)
 
 
 def test_a_pair_is_of_two_models(answered: tuple[StoredRun, RunOptions, str]) -> None:

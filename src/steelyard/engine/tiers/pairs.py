@@ -46,8 +46,9 @@ def judge_pairs(
         if one.reply is not None:
             answers.setdefault(Column(one.model, one.tier).label, {})[one.case.id, one.number] = one
     # the first model that was named is the first side
-    place = {label: stored.info.names.index(next(iter(of.values())).model) for label, of in answers.items()}
-    a, b = _sides(sorted(answers, key=place.__getitem__), between)
+    places = {name: place for place, name in enumerate(stored.info.names)}
+    named = sorted(answers, key=lambda label: places.get(next(iter(answers[label].values())).model, len(places)))
+    a, b = _sides(named, between)
     shared = [key for key in answers[a] if key in answers[b]]
     if not shared:
         raise InputError(f"{short_quote(a)} and {short_quote(b)} have no answers to the same case")
