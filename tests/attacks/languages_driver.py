@@ -18,6 +18,7 @@ from attacks.command_attacks import SCENES as COMMAND_SCENES
 from attacks.command_attacks import command_case
 from attacks.command_fresh import FRESH_SCENES
 from attacks.command_later import LATER_SCENES
+from attacks.command_listed import GO_SCENES, LISTED_SCENES
 from attacks.command_tricks import C_TRICKS, CPP_TRICKS, NODE_TRICKS, SH_TRICKS
 from attacks.rust_types import SCENES as RUST_SCENES
 from attacks.rust_types import scene_case
@@ -67,7 +68,7 @@ def _command() -> Iterator[LanguageAttack]:
         yield from _tricks(COMMAND_SCENES[name].case, NODE_TRICKS, COMMAND_SCENES[name].honest)
     for case in (COMMAND_SCENES["sh"].case, BASH_CASE):
         yield from _tricks(case, SH_TRICKS, COMMAND_SCENES["sh"].honest)
-    for scene in (*FRESH_SCENES.values(), *LATER_SCENES.values()):
+    for scene in (*FRESH_SCENES.values(), *LATER_SCENES.values(), *LISTED_SCENES.values(), *GO_SCENES.values()):
         if scene.case.language != "go" or shutil.which("go"):
             yield from _tricks(scene.case, scene.attacks, scene.honest)
     methods = {name: code for name, code in NODE_TRICKS.items() if "methods" in name}

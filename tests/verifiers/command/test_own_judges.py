@@ -7,6 +7,7 @@ import pytest
 from attacks.command_fresh import FRESH_SCENES
 from attacks.command_later import LATER_SCENES
 from steelyard.verifiers.code.extract import canonical_language
+from steelyard.verifiers.command.allowed import unlisted
 from steelyard.verifiers.command.caller_loops import leaves_loop_of_perl, leaves_loop_of_shell
 from steelyard.verifiers.command.own_judges import answers_for_tests
 from steelyard.verifiers.command.proof import has_means_to_end_tests
@@ -60,7 +61,8 @@ def test_a_later_answer_that_shares_something_with_its_tests_is_not_proved(scene
     case, honest, attacks = LATER_SCENES[scene]
     assert not has_means_to_end_tests(case, honest)
     if not scene.startswith(FOUND_IN_OUTPUT_OR_PROGRAM):
-        assert [name for name, code in attacks.items() if not has_means_to_end_tests(case, code)] == []
+        found = {name for name, code in attacks.items() if has_means_to_end_tests(case, code) or unlisted(case, code)}
+        assert found == set(attacks)
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,9 @@ async def object_doubts(finding: Finding, place: Workspace, case: Case) -> Findi
     if case.workspace:
         return finding
     asked = asked_names(case)
-    outside = await unlisted_in_object(place, case, asked.words, is_printed=asked.is_printed)
+    outside = await unlisted_in_object(
+        place, case, asked.called | set(case.expectations.expected_functions), is_printed=asked.is_printed
+    )
     return _doubted(finding, outside) if outside else finding
 
 

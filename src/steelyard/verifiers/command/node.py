@@ -8,7 +8,6 @@ from typing import NamedTuple
 from steelyard.protocols import Workspace
 from steelyard.records import Case
 from steelyard.text import printable
-from steelyard.verifiers.command.allowed import unlisted
 from steelyard.verifiers.command.proof import CODE_FROM_TEXT_PATTERN, has_means_to_end_tests, is_language_left_alone
 from steelyard.verifiers.command.settings import CommandSettings
 
@@ -30,7 +29,8 @@ WATCHING_SOURCE = """
     const describe = Object.getOwnPropertyDescriptor, keys = Reflect.ownKeys, text = String;
     const held = [];
     for (const name of ["Object", "Function", "Array", "Number", "String", "Boolean", "Map", "Set", "Promise", "RegExp", "Date", "Math",
-                        "JSON", "Symbol", "Error", "BigInt", "Reflect"]) {
+                        "JSON", "Symbol", "Error", "BigInt", "Reflect", "TypeError", "RangeError", "SyntaxError", "ReferenceError", "WeakMap", "WeakSet", "Proxy", "Uint8Array",
+                        "Int32Array", "Float64Array", "ArrayBuffer", "Intl", "isNaN", "isFinite", "parseInt", "parseFloat", "structuredClone"]) {
         const object = globalThis[name];
         held.push(["globalThis", globalThis, name, object, undefined]);
         const owners = [[name, object], [name + ".prototype", object.prototype]];
@@ -44,11 +44,30 @@ WATCHING_SOURCE = """
             }
         }
     }
+    const define = Object.defineProperty, note = writeFileSync;
+    for (const [label, owner, key, value, get] of held) {
+        const was = describe(owner, key);
+        if (!was.configurable || key === "constructor") continue;
+        if (get || typeof key === "symbol" || key === "then" || label === "globalThis") {
+            define(owner, key, get ? { configurable: false } : { writable: false, configurable: false });
+            continue;
+        }
+        // an object of somebody's may still have one of its own
+        define(owner, key, {
+            get() { return value; },
+            set(other) {
+                if (this === owner) note(path, label + "." + text(key));
+                else define(this, key, { value: other, writable: true, enumerable: true, configurable: true });
+            },
+            enumerable: was.enumerable,
+            configurable: false,
+        });
+    }
     process.on("exit", () => {
         for (let place = 0; place < held.length; place++) {
             const [label, owner, key, value, get] = held[place];
             const is = describe(owner, key);
-            if (!is || is.value !== value || is.get !== get) { writeFileSync(path, label + "." + text(key)); return; }
+            if (!is || (is.get ? is.get !== get && is.get() !== value : is.value !== value)) { writeFileSync(path, label + "." + text(key)); return; }
         }
     });
 }
@@ -97,7 +116,7 @@ def node_guard(case: Case, code: str) -> NodeGuard:
 
     An answer that says so openly may be honest, and its pass is `unproved` anyway.
     """
-    is_watching = is_language_left_alone(case) and not (has_means_to_end_tests(case, code) or unlisted(case, code))
+    is_watching = is_language_left_alone(case) and not has_means_to_end_tests(case, code)
     makes_no_code = is_watching and not CODE_FROM_TEXT_PATTERN.search(code)
     options = " --disallow-code-generation-from-strings" if makes_no_code else ""
     said = CommandSettings.of(case)

@@ -65,12 +65,6 @@ PERL_ARGUMENT_PATTERN = re.compile(
 """What changes the variables that a function of Perl is called with."""
 PERL_SYMBOLIC_PATTERN = re.compile(r"\$\$\w|[$&@%]\s*\{\s*[$\"']|&\s*\$")
 """What may be a variable or a function of Perl by its name, unless the code is strict."""
-PERL_LIST_PATTERN = re.compile(
-    r"\bwantarray\b|\breturn\s*(?:\([^;]*,|@|map\b|[\w\"'$]+\s*,)|(?:@\w+|(?<![\w>])\s\([^()]*,[^()]*\))\s*;?\s*\}"
-)
-"""A function of Perl that may give several values."""
-PERL_ARGUMENTS_TEST_PATTERN = re.compile(r"\w\s*\(\s*(?:\w+(?:::|->))*\w+\s*\([^()]*\)\s*,")
-"""A call of Perl with a result of another one as its first argument: where that gives two values, both are arguments."""
 OWN_OPERATOR_PATTERNS = {
     "python": re.compile(
         r"__(?:eq|ne|lt|le|gt|ge|bool|len|contains|r?sub|abs|getattr|iter|next|instancecheck|subclasscheck|index|int|float|str|repr)__"
@@ -82,6 +76,7 @@ OWN_OPERATOR_PATTERNS = {
 OPERATORS_ASKED_PATTERN = re.compile(
     r"operator|==|!=|\bcompar|\bequal|arithmetic|overload|\bclass\b|\bstruct\b|__\w+__", re.IGNORECASE
 )
+CPP_OPERATORS_ASKED_PATTERN = re.compile(r"operator|==|!=|\bcompar|\bequal|arithmetic|overload", re.IGNORECASE)
 IMPORTED_NAME_PATTERN = re.compile(r"\bimport\s+(\w+)|\bas\s+(\w+)")
 SET_ATTRIBUTE_PATTERN = re.compile(r"^\s*(\w+)(?:\.\w+)+\s*=(?!=)", re.MULTILINE)
 C_FUNCTION_PATTERN = re.compile(
@@ -110,19 +105,19 @@ def answers_for_tests(case: Case, code: str, language: str) -> bool:
     asked_text = " ".join([*(message.text for message in case.messages), case.reference])
     asked = set(re.findall(r"\w+", asked_text)) | set(case.expectations.expected_functions)
     said = CommandSettings.of(case)
-    tests = "\n".join(said.files.values())
+    tests = "\n".join(text for name, text in said.files.items() if not name.endswith((".mod", ".json", ".toml")))
     if language == "shell":
         return _decides_in_shell(code, tests, asked)
     if language in ("javascript", "typescript"):
         is_commonjs = not said.answer.endswith((".mjs", ".mts")) and bool(COMMONJS_PATTERN.search(code))
         return is_commonjs or _decides_in_javascript(code, tests, asked)
     if language == "perl":
-        is_list = bool(PERL_LIST_PATTERN.search(code)) and bool(PERL_ARGUMENTS_TEST_PATTERN.search(tests))
         is_symbolic = bool(PERL_SYMBOLIC_PATTERN.search(code)) and not re.search(r"\buse\s+strict\b", code)
-        if is_list or is_symbolic or PERL_ARGUMENT_PATTERN.search(code) or leaves_loop_of_perl(code):
+        if is_symbolic or PERL_ARGUMENT_PATTERN.search(code) or leaves_loop_of_perl(code):
             return True
     called = set(re.findall(r"(\w+)\s*\(", tests))
-    has_operators = language in OWN_OPERATOR_PATTERNS and not OPERATORS_ASKED_PATTERN.search(asked_text)
+    asked_pattern = CPP_OPERATORS_ASKED_PATTERN if language == "cpp" else OPERATORS_ASKED_PATTERN
+    has_operators = language in OWN_OPERATOR_PATTERNS and not asked_pattern.search(asked_text)
     if language == "python":
         imported = {name for names in IMPORTED_NAME_PATTERN.findall(code) for name in names if name}
         sets_attribute = bool(imported & set(SET_ATTRIBUTE_PATTERN.findall(code)))
@@ -141,9 +136,9 @@ def answers_for_tests(case: Case, code: str, language: str) -> bool:
     methods = {name for names in OBJECT_METHOD_PATTERN.findall(code) for name in names if name}
     collections = {name for names in OWN_COLLECTION_PATTERN.findall(code) for name in names if name} - asked
     # in one package an answer sees what its tests define, such as their count of failures
-    shared = (
-        {name for names in DEFINED_TYPE_PATTERN.findall(tests) for name in names if name} - asked - {"main", "Main"}
-    )
+    shared = {name for names in DEFINED_TYPE_PATTERN.findall(tests) for name in names if name} - {"main", "Main"}
+    # a word of the prompt may be a plain one, but a function of the tests is theirs
+    shared -= asked - set(re.findall(r"^func\s+(\w+)", tests, re.MULTILINE))
     is_sharing = bool(shared & set(re.findall(r"\w+", QUOTED_TEXT_PATTERN.sub('""', code))))
     is_judging = bool(methods & OBJECT_JUDGING_METHODS & called - asked) or (language == "java" and bool(collections))
     is_holding = bool(PRINTING_OBJECT_PATTERN.search(code))

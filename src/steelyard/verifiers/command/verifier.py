@@ -324,11 +324,11 @@ def _places_of(commands: tuple[str, ...]) -> OwnPlaces:
 def _tools(command: str) -> Iterator[str]:
     """The programs that a shell command names; those that it makes itself, such as ./answer, are not among them.
 
-    >>> list(_tools("cd src && LANG=C gcc -o answer answer.c; ./answer | tee log"))
+    >>> list(_tools("cd src && LANG=$L gcc -o answer answer.c; ./answer | tee log"))
     ['cd', 'gcc', 'tee']
     """
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
-    lexer.wordchars += "+"
+    lexer.wordchars += "+$:{},@%^"
     words = list(lexer)
     # a script with a function or a here-document is not a plain list of commands
     special = next((number - 1 for number, word in enumerate(words) if "(" in word or "<<" in word), len(words))

@@ -8,6 +8,13 @@ from typing import NamedTuple
 from steelyard.records import Case
 from steelyard.verifiers.command.settings import CommandSettings
 
+_DEFINED_PATTERN = re.compile(
+    r"\b(?:def|function|func|sub|class|struct|interface|enum|record)\s+(\w+)"
+    r"|^[ \t]*(?!return\b|else\b|new\b)(?:[\w:<>,&*\[\]]+[ \t*&]+)+(\w+)[ \t]*\([^;{}()]*\)[^;{}()=]*\{|^[ \t]*(\w+)[ \t]*\(\)[ \t]*\{",
+    re.MULTILINE,
+)
+"""A function or a type that tests define."""
+
 
 class AskedNames(NamedTuple):
     """What the prompt and the tests of a case name."""
@@ -18,6 +25,12 @@ class AskedNames(NamedTuple):
     tests: str
     is_printed: bool
     """Whether the results of the tests are read from what the program prints."""
+
+    @property
+    def called(self) -> frozenset[str]:
+        """The names that the prompt asks for and the tests use: a word of the prompt alone is English, and what tests define is theirs."""
+        defined = {name for names in _DEFINED_PATTERN.findall(self.tests) for name in names if name}
+        return frozenset(self.words & self.test_words) - defined
 
     @property
     def test_words(self) -> set[str]:

@@ -14,6 +14,8 @@ def unlisted_in_go(code: str, asked: AskedNames) -> str:
     """The first thing in an answer that the list does not have; empty if there is none."""
     if re.search(r"//\s*(?:go:|export\b|line\b)|/\*\s*line\b|\+build", code):
         return "a directive to the compiler"
+    if problem := _go_shadows(code, asked) or _go_assignment(code):
+        return problem
     found = tokens(code, "go")
     is_concurrent = bool(vocabulary.GO_CONCURRENCY_PATTERN.search(asked.prompt))
     packages = vocabulary.GO_PACKAGES | (vocabulary.GO_CONCURRENT_PACKAGES if is_concurrent else frozenset())
@@ -36,11 +38,35 @@ def unlisted_in_go(code: str, asked: AskedNames) -> str:
             )
             if token.text not in allowed:
                 return f"fmt.{token.text}"
+        if before == "." and text_at(found, place - 2) == "time" and token.text in vocabulary.GO_LATER:
+            return f"time.{token.text}"
         if token.text in ("print", "println") and before != "." and asked.is_printed:
             return token.text
         if problem := _go_declaration(found, place, depth, asked):
             return problem
     return ""
+
+
+def _go_shadows(code: str, asked: AskedNames) -> str:
+    """A name of the language, or of a package that the tests import, in a block of declarations."""
+    for block in re.findall(r"^\s*(?:var|const|type)\s*\((.*?)^\s*\)", code, re.DOTALL | re.MULTILINE):
+        declared = {line.split()[0].rstrip(",") for line in re.split(r"[\n;]", block) if line.split()}
+        listed = {
+            name for line in re.split(r"[\n;]", block) for name in re.findall(r"(\w+)\s*,", line.partition("=")[0])
+        }
+        if taken := (declared | listed) & {*vocabulary.GO_PREDECLARED, *_go_imports_of(asked.tests)}:
+            return f"its own {min(taken)}"
+    return ""
+
+
+def _go_assignment(code: str) -> str:
+    """A variable of a package that is set, or whose address is taken."""
+    packages = "|".join(sorted({path.rpartition("/")[2] for path in vocabulary.GO_PACKAGES}))
+    found = re.search(
+        rf"(?:[&*]\s*|\b)(?:{packages})\.[A-Z]\w*(?:\.\w+|\[[^\]]*\])*\s*(?:[-+*/|&^]?=(?!=)|\+\+|--|,[^()\n]*[^:=!<>]=[^=])|[&]\s*(?:{packages})\.[A-Z]\w*(?![\w{{(]|\.\w+\{{)",
+        code,
+    )
+    return found[0].strip() if found else ""
 
 
 def _go_declaration(found: Sequence[Token], place: int, depth: int, asked: AskedNames) -> str:
@@ -50,8 +76,9 @@ def _go_declaration(found: Sequence[Token], place: int, depth: int, asked: Asked
         return ""
     if keyword == "func" and text_at(found, place + 1) == "(":
         end = closing(found, place + 1)
-        name, owners = text_at(found, end + 1), {token.text for token in found[place + 2 : end]}
-        is_asked = name in asked.words or owners & asked.words
+        owners = [token.text for token in found[place + 2 : end] if token.kind == "name" and token.text[0].isupper()]
+        name = text_at(found, end + 1)
+        is_asked = name in asked.called or (name == "String" and bool(set(owners) & asked.called))
         return f"a method {name} of its own" if name in vocabulary.GO_JUDGING_METHODS and not is_asked else ""
     if keyword != "func" and text_at(found, place + 1) == "(":
         end = closing(found, place + 1)

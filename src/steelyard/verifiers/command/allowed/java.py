@@ -19,10 +19,10 @@ def unlisted_in_java(code: str, asked: AskedNames) -> str:
         for before, after in pairwise(found)
         if before.text in ("class", "interface", "enum", "record") and before.kind == "name"
     }
-    types = vocabulary.JAVA_TYPES | own | asked.words
+    types = vocabulary.JAVA_TYPES | own | asked.called
     if vocabulary.JAVA_CONCURRENCY_PATTERN.search(asked.prompt):
         types |= vocabulary.JAVA_CONCURRENT_TYPES
-    if shadowed := own & (vocabulary.JAVA_TYPES | asked.test_words) - asked.words - _public_types(found):
+    if shadowed := own & (vocabulary.JAVA_TYPES | asked.test_words) - asked.called - _public_types(found):
         return f"its own {min(shadowed)}"
     for place, token in enumerate(found):
         if token.kind == "name" and (problem := _unlisted_word(found, place, types, own, asked)):
@@ -46,7 +46,7 @@ def _unlisted_word(
     if word in ("extends", "implements"):
         # a bound of a type parameter is no base
         is_bound = before == "?" or (word == "extends" and text_at(found, place - 2) in ("<", ","))
-        strange = _java_bases(found, place + 1) - vocabulary.JAVA_BASES - set(own) - asked.words - set("TKVERSABU")
+        strange = _java_bases(found, place + 1) - vocabulary.JAVA_BASES - set(own) - asked.called - set("TKVERSABU")
         return f"{word} {min(strange)}" if strange and not is_bound else ""
     if word in ("native", "synchronized", "volatile"):
         return "" if vocabulary.JAVA_CONCURRENCY_PATTERN.search(asked.prompt) else word
@@ -107,7 +107,14 @@ def _java_bases(found: Sequence[Token], place: int) -> set[str]:
 
 
 def _meaning_in_java(found: Sequence[Token], own: Collection[str], asked: AskedNames) -> str:
-    helpers = set(own) - asked.words - _public_types(found)
+    helpers = set(own) - asked.called - _public_types(found)
+    # an order that calls everything the same makes a set equal to every other
+    has_order = any(one.text == "Comparator" and other.text != "." for one, other in pairwise(found)) or bool(
+        re.search(
+            r"new (?:TreeSet|TreeMap) (?:< [\w ,<>]*> )?\( [^;]*?(?:->|::|\w+ \()",
+            " ".join(token.text for token in found),
+        )
+    )
     for place, token in enumerate(found):
         before, after = text_at(found, place - 1), text_at(found, place + 1)
         is_method = (
@@ -116,13 +123,17 @@ def _meaning_in_java(found: Sequence[Token], own: Collection[str], asked: AskedN
             and before not in (".", "::", "new")
             and text_at(found, closing(found, place + 1) + 1) == "{"
         )
-        if is_method and helpers and token.text in vocabulary.JAVA_OBJECT_METHODS and token.text not in asked.words:
+        is_judging = token.text in ("equals", "hashCode") or (token.text == "toString" and helpers)
+        if is_method and is_judging and token.text not in asked.words:
             return f"its own {token.text}"
         if token.text == "new" and token.kind == "name":
             at = place + 2
             if text_at(found, at) == "<":
                 at = next((n for n in range(at, len(found)) if found[n].text == "("), len(found))
             is_anonymous = text_at(found, at) == "(" and text_at(found, closing(found, at) + 1) == "{"
-            if is_anonymous and after not in {*vocabulary.JAVA_BASES, *own, *asked.words}:
+            is_sorted = after in ("TreeSet", "TreeMap") and text_at(found, at + 1) not in ("", ")")
+            if is_sorted and has_order:
+                return f"a {after} with an order of its own"
+            if is_anonymous and after not in {*vocabulary.JAVA_BASES, *own, *asked.called}:
                 return f"a {after} of its own"
     return ""

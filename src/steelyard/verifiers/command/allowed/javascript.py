@@ -20,6 +20,7 @@ def unlisted_in_javascript(code: str, asked: AskedNames) -> str:
     allowed = vocabulary.JAVASCRIPT_GLOBALS | vocabulary.JAVASCRIPT_KEYWORDS
     if vocabulary.JAVASCRIPT_ASYNC_PATTERN.search(asked.prompt + asked.tests):
         allowed |= vocabulary.JAVASCRIPT_ASYNC_GLOBALS
+    allowed |= {"Proxy"} & asked.words
     keys = _keys_of_javascript(found)
     members = (
         vocabulary.JAVASCRIPT_MEMBERS
@@ -42,9 +43,19 @@ def unlisted_in_javascript(code: str, asked: AskedNames) -> str:
                     return f"console.{token.text}"
             elif owner == "import" or token.text not in members:
                 return f".{token.text}"
+            elif (
+                token.text == "create"
+                and after == "("
+                and any(
+                    found[at].text == "," for at in range(place, closing(found, place + 1)) if found[at].kind == "sign"
+                )
+            ):
+                return "Object.create with properties"
         elif token.text == "console":
             if after not in (".", "?."):
                 return "console"
+        elif token.text in vocabulary.JAVASCRIPT_GLOBALS - {"module", "exports"} and after in ("=", "++", "--", "+="):
+            return f"another {token.text}"
         elif token.text.startswith("@"):
             return token.text
         elif token.text.startswith("#"):
@@ -157,36 +168,61 @@ def _names_in(found: Sequence[Token], begin: int, end: int) -> set[str]:
 
 def _meaning_in_javascript(found: Sequence[Token], keys: frozenset[str], asked: AskedNames) -> str:
     """What gives a result another meaning than its value."""
+    functions = _functions_of_javascript(found)
+    # elsewhere it may be the global object
+    classes = [
+        range(at, closing(found, at))
+        for begin, token in enumerate(found)
+        if token.text == "class" and token.kind == "name"
+        for at in [next((n for n in range(begin, len(found)) if found[n].text == "{"), len(found) - 1)]
+    ]
     for place, token in enumerate(found):
         before, after = text_at(found, place - 1), text_at(found, place + 1)
         if token.kind == "name" and before not in (".", "?."):
             is_hook = token.text in vocabulary.JAVASCRIPT_IMPLICIT_METHODS and token.text in keys
             is_constructor = token.text == "constructor" and after == "("
-            if is_hook and not is_constructor and token.text not in asked.words:
+            if is_hook and not is_constructor and token.text not in asked.called:
                 return token.text
             is_accessor = token.text == "get" and text_at(found, place + 2) == "("
-            if is_accessor and after in vocabulary.JAVASCRIPT_MEMBERS - asked.words:
+            if is_accessor and after in vocabulary.JAVASCRIPT_MEMBERS - asked.called:
                 return f"get {after}"
             own = {other.text for one, other in pairwise(found) if one.text in ("class", "interface")}
-            if token.text == "extends" and after not in vocabulary.JAVASCRIPT_BASES | asked.words | own:
+            if token.text == "extends" and after not in vocabulary.JAVASCRIPT_BASES | asked.called | own:
                 return f"extends {after}"
             if token.text == "import" and after in ("(", "."):
                 return f"import{after}"
-            if token.text == "this" and after not in (".", "?.") and any(one.text == "exports" for one in found):
+            if token.text == "this" and after not in (".", "?.") and not any(place in body for body in classes):
                 return "this"
         # a property whose name is computed, with a function in it
         if token.text == "]" and token.kind == "sign" and after in (":", "=", "("):
             value = place + 2 if after != "(" else place + 1
-            if _is_function(found, value, is_method=after == "("):
+            if _is_function(found, value, is_method=after == "(") or (
+                after == "=" and text_at(found, value) in functions
+            ):
                 opening = _opening(found, place)
                 if after != "=" and text_at(found, opening - 1) not in ("{", ",", "}", "async", "*", "static"):
                     continue
                 if text_at(found, place - 1) not in ("iterator", "asyncIterator"):
                     return "a function under a name that is computed"
-    judging = keys & vocabulary.JAVASCRIPT_METHODS & set(re.findall(r"\.\s*(\w+)", asked.tests)) - asked.words
+    judging = keys & vocabulary.JAVASCRIPT_METHODS & set(re.findall(r"\.\s*(\w+)", asked.tests)) - asked.called
     if judging:
         return f"its own {min(judging)}"
     return _built_word(found)
+
+
+def _functions_of_javascript(found: Sequence[Token]) -> set[str]:
+    """The names of functions, and of variables that hold one."""
+    named = {
+        after.text for before, after in pairwise(found) if before.text in ("function", "*") and after.kind == "name"
+    }
+    for place in range(2, len(found)):
+        if (
+            found[place - 1].text == "="
+            and found[place - 2].kind == "name"
+            and _is_function(found, place, is_method=False)
+        ):
+            named.add(found[place - 2].text)
+    return named
 
 
 def _opening(found: Sequence[Token], place: int) -> int:

@@ -11,6 +11,11 @@ from steelyard.verifiers.command.allowed.tokens import UnreadableCodeError, line
 _PERL_POD_PATTERN = re.compile(r"^=[a-zA-Z].*?(?:^=cut\b[^\n]*|\Z)", re.DOTALL | re.MULTILINE)
 _PERL_BRACKETS = {"(": ")", "{": "}", "[": "]", "<": ">"}
 _PERL_QUOTE_PATTERN = re.compile(r"\b(qw|qq|q|qr|m|s|tr|y)\b(?=\s*[^\w\s,;=>)]|\s*#)(?!\s*=>)")
+_PERL_LIST_HEAD = r"(?:[@%]|\(?\s*(?:map|grep|sort|reverse|split|keys|values|each|splice|unpack|localtime|gmtime|wantarray|shuffle|uniq\w*|pairs|head|tail)\b)"
+_PERL_LIST_PATTERN = re.compile(
+    rf"\breturn\s*\(?\s*{_PERL_LIST_HEAD}|[;{{]\s*{_PERL_LIST_HEAD}[^;{{}}]*;?\s*\}}|\)\s*x\s*[\d$]|(?:\breturn\s*|[?:]\s*)\([^()]*,|[;{{]\s*\([^()]*,[^()]*\)\s*;?\s*\}}|\breturn\b[^;(]*,"
+)
+"""A function that may give several values."""
 _PERL_VARIABLE_PATTERN = re.compile(
     r"(\$#|[$@])(\{\s*\^?\w+\s*\}|[A-Za-z_]\w*(?:(?:::|')\w+)*|\d+|\^\w|[^\w\s{$#@%])|(?<![\w)\]}&*])([%&*])(\{\s*\^?\w+\s*\}|[A-Za-z_]\w*(?:(?:::|')\w+)*)"
 )
@@ -18,7 +23,7 @@ _PERL_VARIABLE_PATTERN = re.compile(
 
 def unlisted_in_perl(code: str, names: AskedNames) -> str:
     """The first thing in code that the list does not have; empty if there is none."""
-    asked, tests, is_printed = set(names.words), names.tests, names.is_printed
+    asked, tests, is_printed = names.called, names.tests, names.is_printed
     code = _PERL_POD_PATTERN.sub("", code)
     code = re.split(r"^__(?:END|DATA)__\b", code, maxsplit=1, flags=re.MULTILINE)[0]
     plain, texts, problem = _plain_perl(code)
@@ -41,36 +46,40 @@ def unlisted_in_perl(code: str, names: AskedNames) -> str:
     if re.search(r"\beval\b(?!\s*\{)|\bdo\b(?!\s*\{)|<\s*\$?\w*\s*>", variables):
         return "eval of a text, or a file that is read"
     packages = set(re.findall(r"\bpackage\s+([\w:]+)", plain))
-    if taken := packages & {"main", *vocabulary.PERL_MODULES} or ({"main"} if re.search(r"\bmain::", plain) else set()):
+    asked_parts = {*asked, *re.findall(r"\w+", " ".join(re.findall(r"[\w:]+::[\w:]+", names.prompt)))}
+    foreign = {name for name in packages if "::" in name and not set(name.split("::")[:1]) <= asked_parts}
+    if taken := packages & {"main", *vocabulary.PERL_MODULES} | foreign:
         return f"package {min(taken)}"
+    if found := re.search(r"\bmain::|\bsub\s+\w+(?:::|')", plain):
+        return found[0]
     listed = vocabulary.PERL_FUNCTIONS | vocabulary.PERL_IMPORTED | own | constants | asked
     if word := _unlisted_perl_word(variables, listed, packages, tests):
         return word
     if is_printed and re.search(r"(?<![$@%>{])\b(?:print|printf|say)\b(?!\s*(?:=>|\}|STDERR))", variables):
         return "print"
-    shared = (
-        own
-        & (
-            vocabulary.PERL_FUNCTIONS
-            | {
-                "ok",
-                "is",
-                "isnt",
-                "like",
-                "is_deeply",
-                "done_testing",
-                "plan",
-                "pass",
-                "fail",
-                "DESTROY",
-                "AUTOLOAD",
-                "TIESCALAR",
-                "FETCH",
-            }
-        )
-        - asked
+    if shared := own & (vocabulary.PERL_FUNCTIONS | vocabulary.PERL_RESERVED_NAMES):
+        return f"its own {min(shared)}"
+    return _meaning_in_perl(plain, tests)
+
+
+def _meaning_in_perl(plain: str, tests: str) -> str:
+    """What changes variables of the tests, or gives them more than one value."""
+    if re.search(r"\$_\b(?!\[)", tests) and re.search(
+        r"(?<!local )\$_\s*(?:[-+*/.x|&^%]|\*\*|\|\||&&|//)?=(?![=~])|\bch(?:om|o)p\s*;", plain
+    ):
+        return "another $_"
+    is_changing = re.search(
+        r"\$_\s*(?:[-+*/.x|&^%]|\*\*|\|\||&&|//)?=(?![=~])|\$_(?:\+\+|--)|(?:\+\+|--)\$_|\\\s*[$@]_|\bch(?:om|o)p\b",
+        plain,
     )
-    return f"its own {min(shared)}" if shared else ""
+    if is_changing and re.search(r"@_(?!\w|\s*;|\s*==|\s*[<>])", re.sub(r"=\s*@_", "", plain)):
+        return "another @_"
+    called = r"\w\s*\(\s*(?:\$?\w+(?:::|->))*(\w+)\s*\(|\b(?:is|ok|isnt|like|cmp_ok)\s+(?:\$?\w+(?:::|->))*(\w+)\s*\("
+    alone = {name for names in re.findall(called, tests) for name in names if name}
+    for name, body in re.findall(r"\bsub\s+(\w+)(.*?)(?=\bsub\s+\w|\Z)", plain, re.DOTALL):
+        if name in alone and _PERL_LIST_PATTERN.search(body):
+            return "a list where the tests take one value"
+    return ""
 
 
 def _unlisted_perl_word(plain: str, listed: set[str] | frozenset[str], packages: set[str], tests: str) -> str:

@@ -15,6 +15,10 @@ from steelyard.verifiers.command.allowed.asked import AskedNames
 
 _PLAIN_TYPES = (str, bytes, bytearray, int, float, complex, list, dict, set, frozenset, tuple, range, slice, property, Exception, type(re.compile("")), type(re.match("", "")))  # fmt: skip
 _MAX_CHARS = 200_000
+_COMPARING_PATTERN = re.compile(r"==|!=|equal|compar|\border|sort|operator|__\w+__", re.IGNORECASE)
+_MUTATING_METHODS = frozenset(
+    ("append", "extend", "clear", "update", "pop", "popitem", "setdefault", "remove", "insert", "add", "discard")
+)
 
 
 @cache
@@ -46,17 +50,21 @@ def unlisted_in_python(code: str, names: AskedNames) -> str:
             nodes = list(ast.walk(tree))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return "code that this Python cannot read"
-    return _Reader(nodes, set(names.words), names.tests, names.is_printed).unlisted()
+    return _Reader(tree, nodes, names).unlisted()
 
 
 class _Reader:
     """The names of one script."""
 
-    def __init__(self, nodes: list[ast.AST], asked: set[str], tests: str, is_printed: bool) -> None:
+    def __init__(self, tree: ast.Module, nodes: list[ast.AST], names: AskedNames) -> None:
+        self._tree = tree
         self._nodes = nodes
-        self._asked = asked
-        self._test_words = set(re.findall(r"\w+", tests))
-        self._is_printed = is_printed
+        self._asked = names.called
+        self._words = names.words
+        self._prompt = names.prompt
+        self._tests = names.tests
+        self._test_words = names.test_words
+        self._is_printed = names.is_printed
         self._modules = {
             alias.asname or alias.name.partition(".")[0]
             for node in nodes
@@ -85,13 +93,23 @@ class _Reader:
                     problem = self._class(node)
                 case ast.Assign(value=ast.Name(id=name)) if name in self._imported | self._modules:
                     problem = f"another name for {name}"
-                case ast.AsyncFunctionDef() | ast.Await() if "async" not in self._test_words | self._asked:
+                case ast.Subscript(ctx=ast.Store() | ast.Del()) if self._root(node) in self._modules | self._imported:
+                    problem = f"another content of {self._root(node)}"
+                case ast.Call(func=ast.Attribute(attr=name, value=ast.Attribute() as value)) if (
+                    name in _MUTATING_METHODS and self._root(value) in self._modules
+                ):
+                    problem = f"another content of {self._root(value)}"
+                case ast.keyword(arg="compare" | "eq" | "unsafe_hash" | "order"):
+                    problem = "a data class that compares in its own way"
+                case ast.FunctionDef(name=name) if name.startswith("__") and not self._is_method(node):
+                    problem = name
+                case ast.AsyncFunctionDef() | ast.Await() if "async" not in self._test_words | self._words:
                     problem = "async"
                 case _:
                     problem = ""
             if problem:
                 return problem
-        return ""
+        return self._shared(self._tree)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> str:
         if isinstance(node, ast.ImportFrom) and node.level:
@@ -113,7 +131,7 @@ class _Reader:
             return name in vocabulary.PYTHON_PLAIN_DUNDERS
         if name in self._own_attributes:
             return not _is_module(name)
-        return name in _listed_attributes() or (not name.startswith("_") and name in self._asked | self._test_words)
+        return name in _listed_attributes() or (not name.startswith("_") and name in self._words | self._test_words)
 
     def _name(self, node: ast.Name) -> str:
         name = node.id
@@ -124,47 +142,11 @@ class _Reader:
         if name in self._modules and id(node) not in self._plain_uses:
             return f"{name} as a value"
         if name in vocabulary.PYTHON_BUILTINS:
-            return (
-                ""
-                if isinstance(node.ctx, ast.Load)
-                or name
-                in (
-                    "id",
-                    "hash",
-                    "format",
-                    "max",
-                    "min",
-                    "sum",
-                    "next",
-                    "range",
-                    "set",
-                    "list",
-                    "str",
-                    "map",
-                    "filter",
-                    "iter",
-                    "object",
-                    "slice",
-                    "bin",
-                    "dict",
-                    "int",
-                )
-                else f"another {name}"
-            )
+            return ""
         if name.startswith("__"):
             return "" if name in vocabulary.PYTHON_PLAIN_DUNDERS else name
-        return (
-            ""
-            if name in self._bound
-            and not (
-                hasattr(builtins, name)
-                and name
-                not in ("input", "dir", "vars", "copyright", "credits", "license", "help", "compile", "open", "exit")
-            )
-            else name
-            if name not in self._bound or hasattr(builtins, name)
-            else ""
-        )
+        is_builtin = hasattr(builtins, name)
+        return name if name not in self._bound or (is_builtin and isinstance(node.ctx, ast.Load)) else ""
 
     def _is_plain_type_call(self, node: ast.Name) -> bool:
         call = self._called.get(id(node))
@@ -182,10 +164,7 @@ class _Reader:
             return f".{node.attr}"
         if isinstance(node.ctx, ast.Load):
             return ""
-        root = node.value
-        while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
-            root = root.func if isinstance(root, ast.Call) else root.value
-        name = root.id if isinstance(root, ast.Name) else ""
+        name = self._root(node)
         if name in self._modules | self._imported or name in vocabulary.PYTHON_BUILTINS:
             return f"another {name}.{node.attr}"
         if (
@@ -195,6 +174,40 @@ class _Reader:
         ):
             return f"another {node.attr}"
         return ""
+
+    def _root(self, node: ast.expr) -> str:
+        """The name with which an expression such as `math.inf[0].x` begins."""
+        while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+            node = node.func if isinstance(node, ast.Call) else node.value
+        return node.id if isinstance(node, ast.Name) else ""
+
+    def _is_method(self, node: ast.FunctionDef) -> bool:
+        return any(node in each.body for each in self._classes.values())
+
+    def _shared(self, tree: ast.Module) -> str:
+        """What tests that take all names of an answer would take instead of their own, and what would end their loops."""
+        top = _bound_names(list(ast.iter_child_nodes(tree))) | {
+            target.id
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        if re.search(r"\bimport\s*\*", self._tests):
+            taken = {
+                name
+                for name in top | self._imported | self._modules
+                if hasattr(builtins, name) or name in self._test_words
+            }
+            if taken := taken - self._asked:
+                return f"its own {min(taken)}"
+        is_iterating = bool(re.search(r"\b(?:map|filter|iter|takewhile|starmap)\s*\(", self._tests))
+        ends_iteration = any(
+            (isinstance(node, ast.Name) and node.id == "StopIteration")
+            or (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "next" and len(node.args) == 1)
+            for node in self._nodes
+        )
+        return "what ends an iteration of the tests" if is_iterating and ends_iteration else ""
 
     def _class(self, node: ast.ClassDef) -> str:
         if node.keywords:
@@ -209,26 +222,22 @@ class _Reader:
         }
         if (strange := bases - vocabulary.PYTHON_BASES - set(self._classes)) and node.name not in self._asked:
             return f"class {node.name}({min(strange)})"
-        methods = {each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
-        methods |= {
-            target.id
-            for each in node.body
-            if isinstance(each, ast.Assign)
-            for target in each.targets
-            if isinstance(target, ast.Name)
-        }
-        judging = {
-            name for name in methods if name.startswith("__") and name not in vocabulary.PYTHON_PLAIN_DUNDERS
-        } - {"__repr__", "__hash__"}
-        has_property = any(
-            isinstance(mark, ast.Name) and mark.id == "property"
-            for each in node.body
-            if isinstance(each, ast.FunctionDef)
-            for mark in each.decorator_list
-        )
-        if (judging or has_property) and node.name not in self._asked and not self._is_part(node.name):
+        # a method can be bound by any statement, a loop or an import among them
+        bound = _bound_names([each for each in ast.walk(node) if not isinstance(each, ast.arg)])
+        judging = {name for name in bound if name.startswith("__") and name not in vocabulary.PYTHON_PLAIN_DUNDERS}
+        judging -= {"__repr__", "__hash__"}
+        has_property = any(isinstance(each, ast.Name) and each.id == "property" for each in ast.walk(node))
+        is_asked = (node.name in self._asked and node.name[:1].isupper()) or self._is_part(node.name)
+        if (judging or has_property) and not is_asked:
             return f"class {node.name} with {min(judging) if judging else 'a property'}"
-        return ""
+        if (comparing := judging & vocabulary.PYTHON_COMPARISONS) and not _COMPARING_PATTERN.search(self._prompt):
+            return f"class {node.name} with {min(comparing)}"
+        return self._enumeration(node) if bases & {"Enum", "IntEnum", "StrEnum", "Flag"} else ""
+
+    def _enumeration(self, node: ast.ClassDef) -> str:
+        values = [ast.dump(each.value) for each in node.body if isinstance(each, ast.Assign)]
+        is_counted = all("auto" in value for value in values)
+        return f"members of {node.name} that are one" if len(set(values)) < len(values) and not is_counted else ""
 
     def _is_part(self, name: str) -> bool:
         """Whether a class is a base of one that is asked for."""
@@ -255,7 +264,7 @@ def _bound_names(nodes: list[ast.AST]) -> set[str]:
                 names.add(name)
             case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
                 names.add(name)
-            case ast.MatchMapping(rest=str(name)):
+            case ast.MatchMapping(rest=str(name)) | ast.alias(asname=str(name)):
                 names.add(name)
     return names
 

@@ -80,6 +80,9 @@ class _ShellReader:
         self.commands: list[_ShellCommand] = []
         self.functions: set[str] = set()
         self.problem = ""
+        self.braces = 0
+        self.top_assigned: set[str] = set()
+        """The variables that are set outside of functions, in the shell that reads the file."""
         self.heredocs: list[tuple[str, bool, bool]] = []
 
     def note(self, problem: str) -> None:
@@ -190,6 +193,7 @@ class _ShellReader:
                 cases.pop()
                 return command
             if word.text in _CONTINUING_WORDS:
+                self.braces += (word.text == "{") - (word.text == "}")
                 return command
         command.words.append(word)
         first = command.words[0].text
@@ -209,6 +213,8 @@ class _ShellReader:
         return command
 
     def _assign(self, name: str) -> None:
+        if not self.braces:
+            self.top_assigned.add(name)
         if _SPECIAL_VARIABLES.fullmatch(name) and not (
             name == "IFS" and re.match(r"[^\n;]*\bread\b", self.code[self.place :])
         ):
@@ -368,8 +374,7 @@ class _ShellReader:
             raise UnreadableCodeError("arithmetic that does not end")
         text = self.code[begin + width : self.place]
         for name in re.findall(r"([A-Za-z_]\w*)\s*(?:[-+*/%]?=(?!=)|\+\+|--)", text):
-            if _SPECIAL_VARIABLES.fullmatch(name):
-                self.note(name)
+            self._assign(name)
 
     def _skip_condition(self) -> None:
         """Skip what stands between `[[` and `]]`; commands in it are read."""
@@ -441,8 +446,10 @@ def unlisted_in_shell(code: str, names: AskedNames) -> str:
     if shadowed := reader.functions & vocabulary.SHELL_COMMANDS:
         return f"its own {min(shadowed)}"
     test_words = set(re.findall(r"[^\s;&|(){}\"'$]+", tests))
-    if shadowed := reader.functions & test_words - asked - _called_in(tests, reader.functions):
+    if shadowed := reader.functions & test_words - names.called - _called_in(tests, reader.functions):
         return f"its own {min(shadowed)}"
+    if taken := reader.top_assigned & set(re.findall(r"\w+", tests)):
+        return f"another {min(taken)}"
     is_reading = bool(re.search(r"\b(?:read|mapfile|readarray)\b", tests))
     is_about_files = any(word in asked for word in ("file", "files", "path", "FILE", "filename", "lines", "stdin"))
     for command in reader.commands:

@@ -43,7 +43,7 @@ def tokens(code: str, language: str) -> list[Token]:
     """The tokens of code in C, C++, Java, Go or JavaScript.
 
     >>> [token.text for token in tokens("f(`a${b}`) // c", "javascript")]
-    ['f', '(', 'a', 'b', ')']
+    ['f', '(', 'a', '(', 'b', ')', '', ')']
     """
     found: list[Token] = []
     end = _read(code, 0, "javascript" if language == "typescript" else language, found, is_inside=False)
@@ -67,7 +67,11 @@ def _read(code: str, place: int, language: str, found: list[Token], *, is_inside
         elif text := _TEXT_PATTERNS[language].match(code, place):
             found.append(Token("text", next((part for part in text.groups()[::-1] if part is not None), "")))
             place = text.end()
-        elif language == "javascript" and _is_regex_next(found) and (regex := _REGEX_PATTERN.match(code, place)):
+        elif (
+            language == "javascript"
+            and (regex := _REGEX_PATTERN.match(code, place))
+            and not _is_division(found, regex[1])
+        ):
             found.append(Token("text", regex[1]))
             place = regex.end()
         elif name := _NAME_PATTERN.match(code, place):
@@ -101,20 +105,24 @@ def _read_template(code: str, place: int, found: list[Token]) -> int:
             return place + 1
         elif code.startswith("${", place):
             found.append(Token("text", code[begin:place]))
+            found.append(Token("sign", "("))
             place = begin = _read(code, place + 2, "javascript", found, is_inside=True)
+            found.append(Token("sign", ")"))
         else:
             place += 1
     raise UnreadableCodeError("a template that does not end")
 
 
-def _is_regex_next(found: list[Token]) -> bool:
-    """Whether a slash begins a regular expression, because there is nothing to divide."""
+def _is_division(found: list[Token], body: str) -> bool:
+    """Whether a slash divides; behind a bracket that cannot be told, so what could hide something there is not read."""
     if not found:
-        return True
+        return False
     last = found[-1]
     if last.kind == "name":
-        return last.text in _OPERAND_KEYWORDS
-    return last.kind == "sign" and last.text not in (")", "]", "}", "++", "--")
+        return last.text not in _OPERAND_KEYWORDS
+    if last.kind == "sign" and last.text in (")", "}") and re.search(r"[/\"'`\\]", body):
+        raise UnreadableCodeError("a slash that may divide or not")
+    return last.kind != "sign" or last.text in (")", "]", "}", "++", "--")
 
 
 BRACKETS = {"(": ")", "[": "]", "{": "}"}

@@ -54,7 +54,7 @@ JAVASCRIPT_MEMBERS = JAVASCRIPT_METHODS | word_set(
 )
 JAVASCRIPT_PRINTING = word_set("log error warn info debug table group groupEnd")
 JAVASCRIPT_IMPLICIT_METHODS = word_set(
-    "valueOf toJSON then constructor __proto__ prototype toLocaleString inspect caller callee"
+    "valueOf then constructor __proto__ prototype toLocaleString inspect caller callee"
 )
 """What the language calls by itself, so that a result which has it decides what tests see."""
 JAVASCRIPT_BASES = word_set("Error TypeError RangeError SyntaxError")
@@ -92,7 +92,6 @@ JAVA_BASES = word_set(
     "Iterable Iterator Runnable Cloneable Function BiFunction Supplier Consumer Predicate UnaryOperator BinaryOperator IntPredicate IntUnaryOperator IntBinaryOperator"
 )
 JAVA_UNLISTED_MEMBERS = word_set("getClass class wait notify notifyAll finalize setDefault getModule getEnclosingClass")
-JAVA_OBJECT_METHODS = word_set("equals hashCode toString")
 JAVA_PACKAGE_ROOTS = word_set("java javax jdk sun com org")
 
 # ---- Go
@@ -113,6 +112,7 @@ GO_JUDGING_METHODS = word_set("Is As String GoString Format MarshalJSON MarshalT
 GO_FORMATTING = word_set(
     "Sprint Sprintf Sprintln Errorf Stringer Formatter State Append Appendf Appendln Fprintf Fprint Fprintln Sscanf Sscan"
 )
+GO_LATER = word_set("AfterFunc NewTimer After Tick NewTicker Local")
 GO_PRINTING = word_set("Print Printf Println")
 
 # ---- Perl
@@ -123,6 +123,9 @@ PERL_FUNCTIONS = word_set(
     "sub substr time localtime gmtime tr uc ucfirst undef unpack unshift use values vec wantarray warn x y q qq qw qr m s lt gt le ge eq ne cmp and or not xor "
     "if elsif else unless while until for foreach package print printf parent base strict warnings utf8 constant integer bigint feature croak "
     "confess carp __PACKAGE__ isa state given when default eval do vars lib fc can croak"
+)
+PERL_RESERVED_NAMES = word_set(
+    "ok is isnt like unlike is_deeply cmp_ok done_testing plan pass fail diag note subtest can_ok isa_ok DESTROY AUTOLOAD TIESCALAR FETCH import unimport"
 )
 PERL_MODULES = word_set(
     "strict warnings utf8 constant integer feature parent base List::Util Scalar::Util POSIX Exporter Carp Math::BigInt Math::BigFloat bigint Time::Local vars experimental bignum Time::Piece"
@@ -163,6 +166,9 @@ PYTHON_UNLISTED_ATTRIBUTES = word_set(
     "register seed setstate getcontext setcontext localcontext update_wrapper attrgetter methodcaller make_dataclass setfirstweekday create_dynamic "
     "default_factory_map setitem delitem gi_frame cr_frame ag_frame tb_frame f_back f_globals f_locals f_builtins f_code co_consts gi_code "
     "with_traceback partialmethod _register scanner"
+)
+PYTHON_COMPARISONS = word_set(
+    "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __bool__ __instancecheck__ __subclasscheck__ __getattribute__ __getattr__ __class__"
 )
 PYTHON_PLAIN_DUNDERS = word_set(
     "__init__ __post_init__ __slots__ __name__ __doc__ __all__ __enter__ __exit__ __iter__ __next__ __call__ __annotations__ __version__ __author__ __wrapped__ __future__ __match_args__"

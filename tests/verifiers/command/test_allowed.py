@@ -1,0 +1,104 @@
+"""Only answers that have nothing but what the list of their language allows are proved; honest ones have nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from attacks.command_attacks import command_case
+from attacks.command_listed import GO_SCENES, LISTED_SCENES
+from steelyard.records import Answer, Finding
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.text import verbatim_reply
+from steelyard.verifiers.command.allowed import unlisted
+from steelyard.verifiers.command.proof import has_means_to_end_tests
+from steelyard.verifiers.command.verifier import CommandVerifier
+from support.toolchains import needs
+
+SCENES = LISTED_SCENES | GO_SCENES
+FOUND_WHEN_BUILT_OR_RUN = {
+    *(("C, a table", name) for name in ("ends the table", "takes the next rows", "calls check", "failures of its own")),
+    *(("C, a table", name) for name in ("reads standard input", "environment", "own sscanf", "own strtok")),
+    ("C that is included", "another bad"),
+    ("C++ apart", "a stream"),
+    ("C++ apart", "quick exit"),
+    *(("C, a list", name) for name in ("visits main", "prints and exits", "own free", "own abort")),
+    ("C++ header", "order of a map"),
+    ("node, CommonJS", "this with a dot"),
+    ("node, CommonJS", "global by name"),
+    # these are plainly wrong
+    ("node:test", "throws nothing"),
+    ("node, CommonJS", "throws what is expected"),
+    ("unittest", "raises all"),
+}
+"""What the text of an answer does not show: its object file, node or the tests themselves do."""
+PLAIN_ANSWERS = {
+    "javascript": "export function* walk({ tree = null, ...rest } = {}) {\n  if (!tree) return;\n  const { left, value: [first] = [], right } = tree;\n  yield* walk({ tree: left, ...rest });\n  yield `${first ?? 'none'}: ${/a\\/b/g.test(String(first)) ? 1 / 2 : rest.size ?? 0}`;\n  yield* walk({ tree: right });\n}\nexport class Queue {\n  #items = [];\n  static of(...items) { const q = new Queue(); items.forEach((i) => q.put(i)); return q; }\n  put(item) { this.#items.push(item); return this; }\n  take() { const [first, ...others] = this.#items; this.#items = others; return first; }\n}\n",
+    "java": "import java.util.*;\nimport java.util.stream.*;\npublic class Answer {\n  private static final Map<Character, Integer> VALUES = Map.of('I', 1, 'V', 5);\n  private static class Node<T extends Comparable<T>> { T value; Node<T> left, right; Node(T value) { this.value = value; } }\n  static List<String> words(String text) { return Arrays.stream(text.split(\"\\\\W+\")).map(String::toLowerCase).sorted(Comparator.reverseOrder()).collect(Collectors.toList()); }\n  static int roman(String s) { int sum = 0; for (char c : s.toCharArray()) sum += VALUES.getOrDefault(c, 0); if (sum < 0) throw new IllegalArgumentException(\"bad: \" + s); return sum; }\n}\n",
+    "go": 'package answer\n\nimport (\n\t"fmt"\n\t"sort"\n\t"strings"\n)\n\ntype pair struct {\n\tword  string\n\tcount int\n}\n\nfunc Top(text string, n int) []string {\n\tcounts := map[string]int{}\n\tfor _, word := range strings.Fields(strings.ToLower(text)) {\n\t\tcounts[word]++\n\t}\n\tvar pairs []pair\n\tfor word, count := range counts {\n\t\tpairs = append(pairs, pair{word, count})\n\t}\n\tsort.Slice(pairs, func(i, j int) bool { return pairs[i].count > pairs[j].count })\n\tvar out []string\n\tfor i := 0; i < n && i < len(pairs); i++ {\n\t\tout = append(out, fmt.Sprintf("%s:%d", pairs[i].word, pairs[i].count))\n\t}\n\treturn out\n}\n',
+    "c": '#include <ctype.h>\n#include <stdlib.h>\n#include <string.h>\n\n#define MAX_WORDS 64\n\ntypedef struct node { int key; struct node *next; } node_t;\n\nstatic node_t *push(node_t *head, int key) {\n    node_t *n = malloc(sizeof *n);\n    if (!n) return head;\n    n->key = key;\n    n->next = head;\n    return n;\n}\n\nint *sorted_keys(const node_t *list, size_t *count);\nchar *upper(const char *s) {\n    char *copy = malloc(strlen(s) + 1);\n    for (size_t i = 0; (copy[i] = (char)toupper((unsigned char)s[i])); i++) {}\n    return copy;\n}\nnode_t *range(int n) { node_t *l = NULL; while (n-- > 0) l = push(l, n); return l; }\n',
+    "cpp": '#include <algorithm>\n#include <map>\n#include <sstream>\n#include <string>\n#include <vector>\n\nnamespace {\nstruct Edge { int to; double weight; };\n}\n\nclass Graph {\n    std::map<int, std::vector<Edge>> edges_;\npublic:\n    void connect(int from, int to, double weight = 1.0) { edges_[from].push_back({to, weight}); }\n    std::string text() const {\n        std::ostringstream out;\n        for (const auto &[from, list] : edges_) for (const auto &edge : list) out << from << "->" << edge.to << \'\\n\';\n        return out.str();\n    }\n};\n',
+    "python": "from __future__ import annotations\n\nimport heapq\nimport re\nfrom collections import Counter, defaultdict\nfrom dataclasses import dataclass, field\nfrom functools import lru_cache\nfrom typing import Iterator, Optional\n\n@dataclass\nclass Node:\n    key: int\n    children: list[Node] = field(default_factory=list)\n\ndef walk(node: Optional[Node]) -> Iterator[int]:\n    if node is not None:\n        yield node.key\n        for child in node.children:\n            yield from walk(child)\n\n@lru_cache(maxsize=None)\ndef fib(n: int) -> int:\n    return n if n < 2 else fib(n - 1) + fib(n - 2)\n\ndef top(text, n=3):\n    counts = Counter(re.findall(r'[a-z]+', text.lower()))\n    groups = defaultdict(list)\n    for word, count in counts.items():\n        groups[count].append(word)\n    return heapq.nlargest(n, groups)\n\nif __name__ == '__main__':\n    print(top('a b a'))\n",
+    "sh": 'trim() {\n  text=$1\n  text="${text#"${text%%[![:space:]]*}"}"\n  printf "%s\\n" "$text"\n}\ngcd() {\n  a=$1 b=$2\n  while [ "$b" -ne 0 ]; do\n    t=$((a % b)) a=$b b=$t\n  done\n  echo "$a"\n}\nkind() {\n  case "$1" in\n    [aeiou]) echo vowel ;;\n    [0-9] | [0-9][0-9]) echo number ;;\n    *) echo other >&2; return 1 ;;\n  esac\n}\ncount() { printf "%s" "$1" | tr -cs "[:alpha:]" "\\n" | sort | uniq -c | sort -rn | awk \'{ print $2, $1 }\' | head -n 3; }\n',
+    "bash": 'declare -A seen=([a]=1 [b]=2)\njoined() {\n  local IFS=,\n  local -a parts=("$@")\n  for ((i = 0; i < ${#parts[@]}; i++)); do\n    [[ ${parts[i]} =~ ^([a-z]+)-([0-9]+)$ ]] && parts[i]="${BASH_REMATCH[1]}"\n  done\n  echo "${parts[*]}"\n}\nkeys() { for key in "${!seen[@]}"; do echo "$key=${seen[$key]}"; done | sort; }\nlines() { while IFS= read -r line; do echo "> ${line^}"; done <<< "$1"; }\n',
+    "perl": "package Answer;\nuse strict;\nuse warnings;\nuse List::Util qw(sum max first);\nuse Scalar::Util qw(blessed);\n\nour $VERSION = '1.0';\n\nsub new { my ($class, %args) = @_; my $self = { items => $args{items} || [] }; return bless $self, $class; }\nsub total { my $self = shift; return sum(@{ $self->{items} }) // 0; }\nsub words {\n    my ($text) = @_;\n    my %count;\n    $count{lc $_}++ for $text =~ /\\b([A-Za-z']+)\\b/g;\n    my @sorted = sort { $count{$b} <=> $count{$a} || $a cmp $b } keys %count;\n    return \\@sorted;\n}\nsub caesar { my ($s, $n) = @_; $s =~ s/([a-z])/chr((ord($1) - 97 + $n) % 26 + 97)/ge; return $s; }\nsub checked { my ($n) = @_; die \"negative\\n\" if $n < 0; return join ', ', map { \"<$_>\" } grep { $_ % 2 } 1 .. $n; }\n1;\n",
+}  # fmt: skip
+"""Answers as models write them, with the idioms of each language."""
+
+
+@pytest.mark.parametrize("language", PLAIN_ANSWERS)
+def test_a_plain_answer_is_on_the_list(language: str) -> None:
+    case = next(scene.case for scene in SCENES.values() if scene.case.language == language)
+    assert unlisted(case, PLAIN_ANSWERS[language]) == ""
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_the_honest_answer_is_on_the_list_and_the_others_are_not(scene: str) -> None:
+    case, honest, attacks = SCENES[scene]
+    assert unlisted(case, honest) == ""
+    assert not has_means_to_end_tests(case, honest)
+    not_found = {
+        (scene, name)
+        for name, code in attacks.items()
+        if not (unlisted(case, code) or has_means_to_end_tests(case, code))
+    }
+    assert not_found <= FOUND_WHEN_BUILT_OR_RUN
+
+
+def test_a_language_without_a_list_is_never_proved() -> None:
+    case = command_case("cobol", "answer.cob", "true", {"test.cob": ""})
+    assert "no list" in unlisted(case, "STOP RUN.")
+
+
+async def findings_of(scene: str, names: tuple[str, ...]) -> dict[str, Finding]:
+    case, honest, attacks = SCENES[scene]
+    sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
+    verifier = CommandVerifier(sandbox)
+    try:
+        codes = {"honest": honest, **{name: attacks[name] for name in names}}
+        return {
+            name: await verifier.verify(case, Answer(text=verbatim_reply(code, case.language)))
+            for name, code in codes.items()
+        }
+    finally:
+        await sandbox.close()
+
+
+@needs("gcc")
+@needs("nm")
+def test_what_an_object_file_imports_keeps_a_pass_from_being_proved_and_the_note_says_what() -> None:
+    found = asyncio.run(findings_of("C, a table", ("ends the table", "takes the next rows")))
+    assert found["honest"].trust == "in-process"
+    assert found["honest"].note == ""
+    for name in ("ends the table", "takes the next rows"):
+        assert found[name].trust == "unproved"
+        assert "strtok" in found[name].note
+
+
+@needs("node")
+def test_node_keeps_its_language_even_for_one_call() -> None:
+    found = asyncio.run(findings_of("node, CommonJS", ("global by name",)))
+    assert found["honest"].trust == "in-process"
+    assert "Array.from" in found["global by name"].tampered
