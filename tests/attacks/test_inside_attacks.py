@@ -58,14 +58,18 @@ def test_the_right_answer_passes_beside_its_tests_and_a_wrong_one_does_not(style
     )
 
 
+PLAIN_FORGERIES = [name for name in FORGERIES if name not in CLASS_FORGERIES]
+"""Classes are looked at in the same way in every style."""
+SOME_BY_ASSERTS, SOME_BY_PYTEST = PLAIN_FORGERIES[::5], list(FORGERIES)[::15]
+"""Some, because what is attacked is mostly the same, and pytest takes its time; the slow tests have them all."""
+
+
 @pytest.mark.parametrize(
     ("name", "style"),
-    # classes are looked at in the same way in every style
-    [
-        *((name, "unittest") for name in FORGERIES),
-        # some, because what is attacked is mostly the same; the sets at every level have them all
-        *((name, "asserts") for name in list(FORGERIES)[::5] if name not in CLASS_FORGERIES),
-    ],
+    with_slow(
+        [*((name, "unittest") for name in FORGERIES), *((name, "asserts") for name in SOME_BY_ASSERTS)],
+        [(name, "asserts") for name in PLAIN_FORGERIES if name not in SOME_BY_ASSERTS],
+    ),
 )
 def test_no_forgery_passes(name: str, style: str) -> None:
     case = CASES[style]
@@ -77,9 +81,8 @@ def test_no_forgery_passes(name: str, style: str) -> None:
         assert is_correct(case, judged(case, RIGHT)), "the next honest answer"
 
 
-@pytest.mark.parametrize("name", list(FORGERIES)[::15])
+@pytest.mark.parametrize("name", with_slow(SOME_BY_PYTEST, [name for name in FORGERIES if name not in SOME_BY_PYTEST]))
 def test_no_forgery_passes_by_pytest(name: str) -> None:
-    """One in fifteen: pytest takes its time, and what is attacked is mostly the same."""
     assert not is_correct(CASES["pytest"], judged(CASES["pytest"], FORGERIES[name]))
 
 

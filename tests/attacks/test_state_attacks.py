@@ -18,6 +18,7 @@ from steelyard.text import verbatim_reply
 from steelyard.verifiers.python.in_process import InProcessJudge
 from steelyard.verifiers.python.plan import python_test_plan
 from steelyard.verifiers.python.verifier import PythonVerifier
+from support.studies import with_slow
 
 LOOP = asyncio.new_event_loop()
 SANDBOX = ZygoteSandbox(strongest_isolation())
@@ -51,12 +52,14 @@ def with_tests(style: str, tests: str) -> Case:
     return replace(CASES[style], verify=replace(CASES[style].verify, tests=tests))
 
 
-@pytest.mark.parametrize("style", ["asserts", "unittest", "pytest"])
-def test_no_change_of_shared_state_passes_as_isolated(style: str) -> None:
+@pytest.mark.parametrize(
+    ("style", "every"),
+    # what is attacked is the same in every style, and files take their time
+    with_slow([("asserts", 1), ("unittest", 4), ("pytest", 12)], [("unittest", 1), ("pytest", 1)]),
+)
+def test_no_change_of_shared_state_passes_as_isolated(style: str, every: int) -> None:
     passed = set()
-    for number, (name, attack) in enumerate(STATE.items()):
-        if number % {"asserts": 1, "unittest": 4, "pytest": 12}[style]:
-            continue  # what is attacked is the same, and files take their time
+    for name, attack in list(STATE.items())[::every]:
         case = with_tests(style, getattr(attack, style)())
         finding = LOOP.run_until_complete(VERIFIER.verify(case, Answer(text=verbatim_reply(attack.code, "python"))))
         if is_correct(case, finding):

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 
 from support.facts import facts
+from support.studies import with_slow
 
 CASES, SAMPLES = 25, 12
 ATTEMPTS = CASES * SAMPLES
@@ -106,11 +107,12 @@ def complete(place: Place) -> None:
     assert set(Counter(reply.case for reply in found.replies).values()) == {SAMPLES}
 
 
-def test_a_run_killed_five_times_ends_with_every_reply_once_and_none_asked_for_after_it_was_stored(
-    place: Place,
+@pytest.mark.parametrize("kills", with_slow([5], [10]))
+def test_a_run_that_is_killed_often_ends_with_every_reply_once_and_none_asked_for_after_it_was_stored(
+    place: Place, kills: int
 ) -> None:
     chance = random.Random(20260203)
-    moments = sorted(chance.sample(range(1, 2 * ATTEMPTS - 100), 5))
+    moments = sorted(chance.sample(range(1, 2 * ATTEMPTS - 100), kills))
     stored: dict[int, set[str]] = {}
     """By process, the replies that were stored before it began."""
     for moment in moments:

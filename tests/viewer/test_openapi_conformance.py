@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.records import Case
+from support.studies import with_slow
 from support.toolchains import SCHEMATHESIS, needs_schemathesis
 from support.viewed import Came, Viewer, cases, made
 
@@ -82,9 +83,10 @@ def test_the_api_is_as_its_description_says_whatever_is_asked(runs: Path, tmp_pa
     assert "Traceback" not in complaints
 
 
-def test_with_a_key_and_about_runs_that_are_there_it_is_so_as_well(runs: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("examples", with_slow([3], [10]))
+def test_with_a_key_and_about_runs_that_are_there_it_is_so_as_well(runs: Path, tmp_path: Path, examples: int) -> None:
     with Viewer(runs, key=KEY) as viewer:
-        options = ("--max-examples", "3", "--phases", "fuzzing")
+        options = ("--max-examples", str(examples), "--phases", "fuzzing")
         checked(viewer, tmp_path, *options, known=KNOWN)
         code, complaints = viewer.stop()
     assert code == 0

@@ -17,6 +17,7 @@ from urllib.parse import quote
 import pytest
 
 from steelyard.records import Case
+from support.studies import with_slow
 from support.viewed import Came, Page, Viewer, cases, crawled, made, read
 
 ROOT = Path(__file__).parents[2]
@@ -333,8 +334,9 @@ def test_an_address_that_cannot_be_meant_is_refused_with_the_way_out(viewer: Vie
     assert asked.partition("=")[0] in page.told
 
 
-def test_every_link_leads_somewhere_and_every_page_is_whole(viewer: Viewer) -> None:
-    pages = crawled(viewer, most=120)
+@pytest.mark.parametrize("most", with_slow([120], [300]))
+def test_every_link_leads_somewhere_and_every_page_is_whole(viewer: Viewer, most: int) -> None:
+    pages = crawled(viewer, most=most)
     assert len(pages) > 100
     for path, page in pages.items():
         assert page.status == (409 if path == "/runs/broken" else 200), path

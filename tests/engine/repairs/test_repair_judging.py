@@ -34,6 +34,7 @@ from steelyard.store.journal import Journal, StoredRun
 from steelyard.verifiers.terraform.program import TERRAFORM_PROGRAM_VARIABLE
 from steelyard.viewer.run_view import RunView, rows_with_text
 from support.ray_nodes import needs_ray
+from support.studies import with_slow
 from support.toolchains import needs_terraform, terraform
 
 ROOT = Path(__file__).parents[3]
@@ -827,8 +828,9 @@ def check_kill(scene: Scene, modules: int, attempts: int, versions: int, patienc
     assert checksums(scene.clones) == before
 
 
-def test_a_run_that_was_killed_goes_on_and_ends_in_the_same_bytes(scene: Scene) -> None:
-    check_kill(scene, modules=4, attempts=100, versions=25, patience=60)
+@pytest.mark.parametrize("attempts", with_slow([100], [200]))
+def test_a_run_that_was_killed_goes_on_and_ends_in_the_same_bytes(scene: Scene, attempts: int) -> None:
+    check_kill(scene, modules=4, attempts=attempts, versions=attempts // 4, patience=60)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from steelyard.records import Answer, Case, Finding, Verify
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.verifiers.python.verifier import PythonVerifier
+from support.studies import with_slow
 
 ROOM = ZygoteSandbox(strongest_isolation())
 LOOP = asyncio.Runner()
@@ -121,17 +122,19 @@ SORTING = {
 CANNOT_CROSS = "import types\nassert isinstance(f, types.FunctionType)\n"
 
 
+@pytest.mark.parametrize("told", with_slow(["some"], ["all"]))
 @pytest.mark.parametrize("lie", LIES)
-def test_no_lie_passes_apart_or_behind_a_value_that_cannot_cross(lie: str) -> None:
-    # assertions take turns: each lie is told to a third of them, and each assertion is lied to
-    for name in ("assertEqual", *list(SORTING)[1 + list(LIES).index(lie) % 3 :: 3]):
+def test_no_lie_passes_apart_or_behind_a_value_that_cannot_cross(lie: str, told: str) -> None:
+    # assertions take turns: each lie is told to a third of them, and each assertion is lied to; in the slow tests to all
+    some = ("assertEqual", *list(SORTING)[1 + list(LIES).index(lie) % 3 :: 3])
+    for name in SORTING if told == "all" else some:
         body = SORTING[name]
-        for first in ("", CANNOT_CROSS) if name == "assertEqual" else ("",):
+        for first in ("", CANNOT_CROSS) if name == "assertEqual" or told == "all" else ("",):
             passed, finding = judged("unittest", in_unittest(first + body), LIES[lie])
             assert not passed, (name, first)
             assert finding.label in ("wrong answer", "exception", "died", "tampered"), (name, finding.reason)
     # pytest beside an answer takes its time, and is attacked by the same means
-    for first in ("", CANNOT_CROSS) if "skip" in lie or "equals" in lie else ("",):
+    for first in ("", CANNOT_CROSS) if told == "all" or "skip" in lie or "equals" in lie else ("",):
         assert not judged("pytest", in_pytest(first + SORTING["assert"]), LIES[lie])[0], first
 
 

@@ -36,6 +36,7 @@ from steelyard.errors import InputError, VerifierError
 from steelyard.plugins import is_plugin, load_plugin
 from steelyard.providers.agent import workspaces
 from steelyard.records import Case, Failure, Reply, digest
+from steelyard.store.own_folders import is_open_to_others
 
 if TYPE_CHECKING:
     from steelyard.protocols import Verifier
@@ -304,7 +305,11 @@ class NodeFiles:
         """The folder, with a shared lock on it for as long as this process lives."""
         while self._lock is None:
             _sweep(self._folder.parent)
-            self._folder.mkdir(mode=0o700, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                self._folder.mkdir(mode=0o700, exist_ok=True)
+            if is_open_to_others(self._folder):
+                # the files in it are code of the user's
+                raise VerifierError(f"{self._folder} is not ours alone; remove it, or set TMPDIR to a folder of yours")
             lock = (self._folder / "lock").open("ab")
             fcntl.flock(lock, fcntl.LOCK_SH)
             with contextlib.suppress(OSError):

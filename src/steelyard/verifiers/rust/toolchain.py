@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import re
 import shutil
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steelyard.errors import MissingToolError
+from steelyard.store.own_folders import is_open_to_others
 
 
 class Toolchain(NamedTuple):
@@ -85,11 +88,22 @@ def cache_folder(name: str) -> Path:
     """The folder of this name among those that are kept between runs; the one above it exists."""
     try:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "steelyard" / "rust"
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        folder = folder.resolve()
     except (OSError, RuntimeError):  # it cannot be written, or this user has no home
         folder = Path(tempfile.gettempdir(), f"steelyard-rust-{os.getuid()}")
-        folder.mkdir(mode=0o700, exist_ok=True)
-    return folder / name
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700, exist_ok=True)
+    # whoever can put a library there decides verdicts
+    return (_folder_of_this_process() if is_open_to_others(folder) else folder) / name
+
+
+@cache
+def _folder_of_this_process() -> Path:
+    """A folder that is removed when this process ends."""
+    folder = Path(tempfile.mkdtemp(prefix="steelyard-rust-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def let_everyone_read(*paths: Path) -> None:
