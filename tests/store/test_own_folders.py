@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from steelyard.engine.ray.node import FOLDER_PREFIX, NodeFiles
-from steelyard.errors import VerifierError
-from steelyard.store.own_folders import is_open_to_others
+from steelyard.errors import InputError, VerifierError
+from steelyard.store.files import open_to_append
+from steelyard.store.journal import Journal
+from steelyard.store.own_folders import RUN_FILES, is_open_to_others
 from steelyard.verifiers.rust import toolchain
 
 
@@ -41,7 +44,7 @@ def test_libraries_for_rust_are_not_taken_from_a_folder_of_somebody_else(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
-    monkeypatch.setattr(toolchain.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     own = toolchain.cache_folder("x").parent
     assert own.parent == tmp_path
     own.rmdir()
@@ -58,7 +61,7 @@ def test_libraries_for_rust_are_not_taken_from_a_folder_of_somebody_else(
 
 def test_a_cache_that_everybody_can_write_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(toolchain.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = os.umask(0)
     try:
         made = toolchain.cache_folder("x").parent
@@ -78,7 +81,30 @@ def test_a_cache_that_everybody_can_write_is_not_used(tmp_path: Path, monkeypatc
 def test_a_node_of_a_cluster_takes_no_code_from_a_folder_of_somebody_else(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(toolchain.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     planted(tmp_path / f"{FOLDER_PREFIX}run", kind)
     with pytest.raises(VerifierError, match="is not ours alone"):
         NodeFiles("run")._locked()
+
+
+@pytest.mark.parametrize("name", RUN_FILES)
+@pytest.mark.parametrize("kind", ["a link", "a dangling link", "a pipe", "a folder"])
+def test_a_run_writes_to_nothing_that_somebody_put_into_its_folder(name: str, kind: str, tmp_path: Path) -> None:
+    own, folder = tmp_path / "own", tmp_path / "run"
+    folder.mkdir()
+    if kind == "a link":
+        own.write_text("mine")
+    if kind in ("a link", "a dangling link"):
+        (folder / name).symlink_to(own)
+    else:
+        os.mkfifo(folder / name) if kind == "a pipe" else (folder / name).mkdir()
+    with pytest.raises(InputError, match=f"{name}: not a plain file"):
+        Journal(folder)
+    assert not own.exists() or own.read_text() == "mine"
+
+
+def test_a_link_that_is_laid_meanwhile_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "own")
+    with pytest.raises(OSError, match="is a link"):
+        open_to_append(tmp_path / "link")
+    assert not (tmp_path / "own").exists()

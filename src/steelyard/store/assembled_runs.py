@@ -12,7 +12,7 @@ import msgspec
 
 from steelyard.errors import DiskFullError, InputError, Problem, StoreError
 from steelyard.records import Case, Fact, RunInfo
-from steelyard.store.files import DISK_FULL_ERRNOS
+from steelyard.store.files import DISK_FULL_ERRNOS, open_to_append
 from steelyard.store.journal import (
     Journal,
     JournalFact,
@@ -122,7 +122,7 @@ def append_facts(
     for lines that cannot be read; they stay behind.
     """
     try:
-        with journal.open("ab") as file:
+        with os.fdopen(open_to_append(journal), "ab") as file:
             for path in stored.journals():
                 tail = JournalReader(stored, path, damaged)
                 for _, line, fact in tail.lines():

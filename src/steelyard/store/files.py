@@ -147,9 +147,19 @@ def open_plain_file(path: Path) -> BinaryIO:
     return os.fdopen(file, "rb")
 
 
+def open_to_append(path: Path) -> int:
+    """The descriptor of a file that grows; raises OSError if a link stands in its place, which may lead to any file of the user's."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "is a link, which is not followed; choose another folder", str(path)) from None
+        raise
+
+
 def append_line(path: Path, line: bytes) -> None:
     """Add a line to a file; when this returns it is on the disk. A last line that is cut off is dropped: it was never acknowledged."""
-    with explain_write_errors(path), path.open("a+b") as file:
+    with explain_write_errors(path), os.fdopen(open_to_append(path), "a+b") as file:
         lock_file(file)
         file.seek(0)
         file.truncate(file.read().rfind(b"\n") + 1)

@@ -21,8 +21,10 @@ from steelyard.store.files import (
     TolerantDecoder,
     format_number,
     open_plain_file,
+    open_to_append,
 )
 from steelyard.store.locks import lock_folder
+from steelyard.store.own_folders import check_run_files
 from steelyard.store.responses import RESPONSES_FILE, TURNS_FILE, RecordLog, StoredTurn, response_body
 
 USUAL_JOURNAL_LINE_BYTES, MAX_JOURNAL_LINE_BYTES = 4 << 20, 128 << 20
@@ -242,12 +244,13 @@ class Journal(StoredRun):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
+        check_run_files(folder)
         self._lock = lock_folder(folder)
         self._unsynced = False
         self._responses, self._turns = RecordLog(folder / RESPONSES_FILE), RecordLog(folder / TURNS_FILE)
         path = folder / "attempts.jsonl"
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+            self._file = open_to_append(path)
             self._size = _complete_lines_size(self._file)
             # a cut-off last line is owed again; left in place it would spoil the next one
             os.ftruncate(self._file, self._size)

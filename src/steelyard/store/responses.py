@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from steelyard.records import Attempt, Record, Turn
-from steelyard.store.files import TolerantDecoder
+from steelyard.store.files import TolerantDecoder, open_to_append
 
 RESPONSES_FILE = "responses.jsonl"
 
@@ -57,7 +57,7 @@ class RecordLog:
     def append(self, record: Record) -> None:
         """Write one record; raises OSError, after which no half line stands before the next."""
         if self._file is None:
-            self._file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+            self._file = open_to_append(self._path)
             size = os.fstat(self._file).st_size
             if size and os.pread(self._file, 1, size - 1) != b"\n":
                 os.write(self._file, b"\n")
@@ -85,7 +85,7 @@ class RecordLog:
 def copy_records(source: Path, target: Path, pattern: str) -> None:
     """Add the records of the files of one run folder to a file of another."""
     for path in sorted(source.glob(pattern)):
-        with path.open("rb") as read, target.open("ab") as written:
+        with path.open("rb") as read, os.fdopen(open_to_append(target), "ab") as written:
             written.writelines(line for line in read if line.endswith(b"\n"))
 
 

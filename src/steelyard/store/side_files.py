@@ -12,7 +12,7 @@ import msgspec
 from steelyard.errors import InputError, StoreError
 from steelyard.records import GateLook, WitnessCounts, WitnessResult
 from steelyard.records.base import Record
-from steelyard.store.files import Content, TolerantDecoder, append_line
+from steelyard.store.files import Content, TolerantDecoder, append_line, open_to_append
 from steelyard.store.journal import DECODE_ERRORS, StoredRun
 from steelyard.store.run_folders import LOOKS_FILE, WITNESS_FILE, UntrustedRun
 
@@ -52,7 +52,7 @@ def record_witness_results(folder: Path, results: Iterable[WitnessResult]) -> No
         return
     path = folder / WITNESS_FILE
     try:
-        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        file = open_to_append(path)
         try:
             os.write(file, content)
         finally:
