@@ -4,8 +4,8 @@
 
 Every cluster is a real one of raylets on this machine. CPU time is that of a run's processes: the driver, its gateway, the
 workers and all that they start; what Ray's own daemons use meanwhile is printed beside it. What does not depend on the number
-of attempts, such as the start of Python and Ray, is taken out by running three times as many attempts as well; of several
-rounds the cheapest counts, because a busy machine can only add to it.
+of attempts, such as the start of Python and Ray, is taken out: what is used between the tenth part of the verdicts and the last ones counts. Of
+several rounds, local and on Ray in turns, the cheapest counts, because a busy machine can only add to it.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ class Window(NamedTuple):
     daemons: float
     machine: float
     """All that ran on this machine, other people's work included."""
+    verdicts: float
+    """Verdicts that were written."""
 
     def since(self, before: Window) -> Window:
         return Window(*(now - then for now, then in zip(self, before, strict=True)))
@@ -96,9 +98,11 @@ class Spent(NamedTuple):
 class Meter(threading.Thread):
     """Looks at a cluster's processes several times a second: those that are gone have left their time to their parents."""
 
-    def __init__(self, cluster: RayCluster | None, driver: int, journal: Path, attempts: int) -> None:
+    def __init__(self, cluster: RayCluster | None, driver: int, journal: Path, attempts: int, skipped: int) -> None:
+        """The window begins after so many verdicts were `skipped`."""
         super().__init__(daemon=True)
         self._cluster, self._driver, self._journal, self._attempts = cluster, driver, journal, attempts
+        self._from = skipped
         self._ended = threading.Event()
         self.workers = self.peak = self.whole = 0.0
         self._seen: set[int] = set()
@@ -123,10 +127,10 @@ class Meter(threading.Thread):
                 self._seen.update(pid for number in self._cluster.numbers for pid in self._cluster.workers(number))
                 self.workers = max(self.workers, sum(map(_cpu, set().union(*map(below, self._seen)))))
                 self.daemons = max(self.daemons, self._daemons() - self._before)
-                if 0 < verified < self._attempts:
-                    driver = sum(map(_cpu, below(self._driver)))
-                    self.last = Window(time.monotonic(), self.workers, driver, self.daemons, _machine())
-                    self.first = self.first or self.last
+            if self._from < verified < self._attempts:
+                driver = sum(map(_cpu, below(self._driver)))
+                self.last = Window(time.monotonic(), self.workers, driver, self.daemons, _machine(), verified)
+                self.first = self.first or self.last
 
     @property
     def window(self) -> Window | None:
@@ -188,8 +192,8 @@ def evals(folder: Path, cases: int, answer: str, *, code: bool) -> None:
     (folder / "evals.toml").write_text("\n".join(lines))
 
 
-def spent(folder: Path, samples: int, attempts: int, cluster: RayCluster | None) -> Spent:
-    """Run it here, or on a cluster."""
+def spent(folder: Path, samples: int, attempts: int, cluster: RayCluster | None, skipped: int = 0) -> Spent:
+    """Run it here, or on a cluster; the window begins after so many verdicts were `skipped`."""
     name = f"run-{time.monotonic_ns()}"
     backend = ["--backend", "ray", "--ray-address", cluster.address] if cluster else []
     command = ["run", "evals.toml", "-m", "python:model.py:ask", "-n", str(samples), "--output", name, *backend]
@@ -203,7 +207,7 @@ def spent(folder: Path, samples: int, attempts: int, cluster: RayCluster | None)
             stdout=said,
             stderr=said,
         )
-        meter = Meter(cluster, driver.pid, folder / name / "attempts.jsonl", attempts)
+        meter = Meter(cluster, driver.pid, folder / name / "attempts.jsonl", attempts, skipped)
         meter.start()
         try:
             code = driver.wait()
@@ -232,26 +236,27 @@ def overhead(scratch: Path, attempts: int, repeat: int) -> None:
     """CPU per attempt here and on a cluster of one node, with as many processors."""
     print("\nCPU per attempt, local and on one node of Ray (milliseconds; the start of everything taken out)")
     with RayCluster(1, cpus=os.cpu_count() or 1) as cluster:
-        for title, code, size in (("Python, in a sandbox", True, attempts), ("text, only read", False, 10 * attempts)):
+        for title, code, size in (
+            ("Python, in a sandbox", True, 3 * attempts),
+            ("text, only read", False, 30 * attempts),
+        ):
             folder = scratch / f"overhead-{code}"
             cases = 20
             evals(folder, cases, QUICK, code=code)
             places = {"local": None, "ray": cluster}
-            found: dict[tuple[str, int], list[Spent]] = {}
-            for _ in range(repeat):
-                for times in (1, 3):
-                    for name, where in places.items():
-                        spendings = found.setdefault((name, times), [])
-                        spendings.append(spent(folder, times * size // cases, times * size, where))
             each: dict[str, float] = {}
-            for name in places:
-                once, thrice = (min(it.cpu for it in found[name, times]) for times in (1, 3))
-                daemons = [min(it.daemons for it in found[name, times]) for times in (1, 3)]
-                each[name] = 1000 * (thrice - once) / (2 * size)
-                print(
-                    f"  {title}, {name}: {each[name]:.3f} each, {once - each[name] * size / 1000:.1f} s to start; "
-                    f"Ray's daemons {1000 * (daemons[1] - daemons[0]) / (2 * size):.3f} each"
-                )
+            for turn in range(repeat):
+                for name, where in places.items():
+                    found = spent(folder, size // cases, size, where, skipped=size // 10)
+                    window = found.window
+                    assert window, "too few attempts to measure anything between"
+                    used = 1000 * (window.nodes + window.driver) / window.verdicts
+                    each[name] = min(used, each.get(name, used))
+                    print(
+                        f"  {title}, {name}, turn {turn + 1}: {used:.3f} each, {found.cpu - used * size / 1000:.1f} s to start and end; "
+                        f"Ray's daemons {1000 * window.daemons / window.verdicts:.3f} each; load {os.getloadavg()[0]:.1f}",
+                        flush=True,
+                    )
             more = each["ray"] / each["local"] - 1
             verdict = _met(more <= AIM_OVERHEAD, f"at most {AIM_OVERHEAD:.0%}") if code else "no aim"
             print(f"  {title}: {more:+.1%}, {1000 * (each['ray'] - each['local']):+.0f} µs per attempt; {verdict}")

