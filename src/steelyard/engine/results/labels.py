@@ -12,7 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from steelyard.analysis.attempt_texts import attempt_texts
+from steelyard.analysis.attempt_texts import AttemptText, StoredAttempts
+from steelyard.analysis.attempts import NO_PLACE, AttemptRow, AttemptTable
 from steelyard.analysis.judge_bias import JudgeVote
 from steelyard.analysis.judged_rates import (
     AnswerIdentity,
@@ -22,12 +23,14 @@ from steelyard.analysis.judged_rates import (
     judged_rates,
 )
 from steelyard.analysis.summary import Summary
+from steelyard.engine.results.attempt_tables import stored_attempt_table
 from steelyard.engine.tiers.tier_runs import reply_judgments
 from steelyard.errors import InputError, Problem, did_you_mean
-from steelyard.records import LABELLER_PATTERN, Label
+from steelyard.records import LABELLER_PATTERN, Case, Label
 from steelyard.reports.tables import csv_text
 from steelyard.store.journal import StoredRun
 from steelyard.store.labels import MAX_LABEL_FILE_BYTES, append_labels, read_labels
+from steelyard.store.reply_places import FactReader
 from steelyard.text import short_quote
 from steelyard.tiers.agreement import consensus
 from steelyard.tiers.rubrics import JudgingResult, Rubric
@@ -70,14 +73,27 @@ class LabelledRun:
         self.stored = stored
         self.info = stored.info
         self.rubric = msgspec.convert(self.info.panel.rubric, Rubric) if self.info.panel else None
-        tried = [one for one in attempt_texts(self.info, stored.cases, stored.facts()) if one.reply]
-        self._judgments = reply_judgments(stored, {one.reply.key for one in tried if one.reply})
-        by_judges = [one for one in tried if one.case.by_judges]
-        self.attempts = {
-            AnswerIdentity(one.case.id, one.model, one.tier, one.number): one
-            for one in by_judges or [one for one in tried if one.reply and one.reply.key in self._judgments]
-        }
-        """Answers that only judges decide; if there are none, those that judges also rated."""
+        cases = stored.cases
+        table = stored_attempt_table(stored, self.info, cases)
+        by_judges = {index for index, case in enumerate(cases) if case.by_judges}
+        rows = [row for row in table.rows if row.reply_place != NO_PLACE and row.case in by_judges]
+        is_decided = not rows
+        # without a panel there are no judgments to look for
+        if is_decided and self.info.panel:
+            rows = [row for row in table.rows if row.reply_place != NO_PLACE]
+
+        def with_texts(chosen: Sequence[AttemptRow]) -> StoredAttempts:
+            return StoredAttempts(cases, table.columns, chosen, lambda: FactReader(stored, table.journals))
+
+        keys = [one.reply.key if one.reply else "" for one in with_texts(rows)]
+        self._judgments = reply_judgments(stored, frozenset(keys))
+        if is_decided:
+            rows = [row for row, key in zip(rows, keys, strict=True) if key in self._judgments]
+            keys = [key for key in keys if key in self._judgments]
+        identities = [_identity(cases, table, row) for row in rows]
+        self._keys = dict(zip(identities, keys, strict=True))
+        self.attempts: Mapping[AnswerIdentity, AttemptText] = _AnswersOnDisk(identities, with_texts(rows))
+        """Answers that only judges decide; if there are none, those that judges also rated. Each is read when it is asked for."""
 
     @property
     def criteria(self) -> tuple[str, ...]:
@@ -92,8 +108,7 @@ class LabelledRun:
 
     def judgments(self, identity: AnswerIdentity) -> Sequence[JudgingResult]:
         """What the judges said of an answer."""
-        reply = self.attempts[identity].reply
-        return self._judgments.get(reply.key, ()) if reply else ()
+        return self._judgments.get(self._keys[identity], ())
 
     def answers(self, criterion: str = "", damaged: Callable[[Problem], None] = lambda _: None) -> list[LabelledAnswer]:
         """Every answer with what judges and people say of it."""
@@ -130,6 +145,27 @@ class LabelledRun:
         """What judges and people say together."""
         answers = self.answers(criterion, damaged)
         return judged_rates(answers, criterion=criterion, votes=list(self.votes(answers, criterion)))
+
+
+def _identity(cases: Sequence[Case], table: AttemptTable, row: AttemptRow) -> AnswerIdentity:
+    return AnswerIdentity(cases[row.case].id, *table.columns[row.column], row.number)
+
+
+class _AnswersOnDisk(Mapping[AnswerIdentity, AttemptText]):
+    """Attempts by their identities, of which none is kept in memory."""
+
+    def __init__(self, identities: Sequence[AnswerIdentity], attempts: StoredAttempts) -> None:
+        self._attempts = attempts
+        self._indexes = {identity: index for index, identity in enumerate(identities)}
+
+    def __getitem__(self, identity: AnswerIdentity) -> AttemptText:
+        return self._attempts[self._indexes[identity]]
+
+    def __iter__(self) -> Iterator[AnswerIdentity]:
+        return iter(self._indexes)
+
+    def __len__(self) -> int:
+        return len(self._indexes)
 
 
 def _labelled_answer(
@@ -224,13 +260,11 @@ def _read_rows(stored: StoredRun, path: Path, text: str, person: str, problems: 
     for name in ("case", "passed"):
         if name not in names:
             raise InputError(f'{path}: no column "{name}"; the columns are {", ".join(LABEL_COLUMNS)}')
-    known = {
-        (one.case.id, one.model, one.tier, one.number)
-        for one in attempt_texts(stored.info, stored.cases, stored.facts())
-        if one.reply
-    }
+    info, cases = stored.info, stored.cases
+    table = stored_attempt_table(stored, info, cases)
+    known = {_identity(cases, table, row) for row in table.rows if row.reply_place != NO_PLACE}
     models = sorted({(model, tier) for _, model, tier, _ in known})
-    panel = stored.info.panel
+    panel = info.panel
     criteria = {category.name for category in msgspec.convert(panel.rubric, Rubric).categories} if panel else set()
     now = label_time()
     for row in rows:
