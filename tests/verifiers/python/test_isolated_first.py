@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -17,30 +17,31 @@ from steelyard.verifiers.python.verifier import PythonVerifier
 ALWAYS_EQUAL = "class Yes:\n    def __eq__(self, other): return True\n    def __hash__(self): return 1\n"
 
 
+ROOM = ZygoteSandbox(strongest_isolation())
+LOOP = asyncio.Runner()
+VERIFIER = PythonVerifier(ROOM)
+
+
+# once: a worker that steals tests comes back to a module that it had left
+@pytest.fixture(scope="session", autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    LOOP.run(VERIFIER.close())
+    LOOP.run(ROOM.close())
+    LOOP.close()
+
+
 def judged(code: str, tests: str) -> tuple[bool, Finding]:
-    return all_judged([(code, tests)])[0]
+    """Whether an answer passes its tests, and what was found."""
+    verify = Verify(tests=tests, style="unittest" if "unittest" in tests else "")
+    case = Case(id="c", prompt="Write it.", language="python", verify=verify, timeout_secs=10)
+    finding = LOOP.run(VERIFIER.verify(case, Answer(text=f"```python\n{code}\n```")))
+    return is_correct(case, finding), finding
 
 
 def all_judged(answers: Sequence[tuple[str, str]]) -> list[tuple[bool, Finding]]:
-    """Whether each answer passes its tests, and what was found, all in one sandbox."""
-
-    async def verify() -> list[tuple[bool, Finding]]:
-        sandbox = ZygoteSandbox(strongest_isolation())
-        verifier = PythonVerifier(sandbox)
-        found = []
-        try:
-            for code, tests in answers:
-                style = "unittest" if "unittest" in tests else ""
-                verify = Verify(tests=tests, style=style)
-                case = Case(id="c", prompt="Write it.", language="python", verify=verify, timeout_secs=10)
-                finding = await verifier.verify(case, Answer(text=f"```python\n{code}\n```"))
-                found.append((is_correct(case, finding), finding))
-        finally:
-            await verifier.close()
-            await sandbox.close()
-        return found
-
-    return asyncio.run(verify())
+    """The same for several answers."""
+    return [judged(code, tests) for code, tests in answers]
 
 
 def test_plain_values_are_judged_apart() -> None:
