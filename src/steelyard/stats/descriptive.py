@@ -158,6 +158,8 @@ MIN_RESAMPLED_CASES = 5
 """With fewer cases to draw from, the draws are too few to speak of others."""
 MAX_MEDIAN_NUMBERS_IN_MEMORY = 4_000_000
 """Numbers held at a time, so that memory does not grow with the replicates."""
+MAX_MEDIAN_BLOCK_NUMBERS = 250_000
+"""Numbers of a block in which medians are looked for: there are four tables of this size."""
 MAX_MULTINOMIAL_UNITS = 5_000
 """Units whose counts are drawn by a multinomial."""
 MIN_MEDIAN_WINDOW = 256
@@ -330,7 +332,7 @@ class PooledValues:
             until = before + weights[waiting] @ np.bincount(within, minlength=units)
             is_reached = (before <= (size[waiting] - 1) // 2) & (until > size[waiting] // 2)
             rows, passed = waiting[is_reached], before[is_reached]
-            block = max(MAX_MEDIAN_NUMBERS_IN_MEMORY // (high - low), 1)
+            block = max(MAX_MEDIAN_BLOCK_NUMBERS // (high - low), 1)
             for start in range(0, len(rows), block):
                 some = rows[start : start + block]
                 reached = np.cumsum(weights[np.ix_(some, within)], axis=1) + passed[start : start + block, None]
