@@ -63,9 +63,10 @@ class ModeRequests:
             # its memory is closed to every process of this user, to ours as well: its file keeps the mode it has
             return
         below = os.path.relpath(path, self._home)
+        parts = path_parts(below) if below != "." else []
         # no link is followed, so whatever the process does meanwhile, the file lies in its folder
         place = os.open(self._home, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        for part in path_parts(below) if below != "." else ():
+        for part in parts:
             try:
                 inner = os.open(part, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
             finally:
@@ -110,6 +111,8 @@ def _text_at(pid: int, address: int) -> bytes:
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         while len(text) < MAX_PATH_BYTES:
             start = address + len(text)
+            if start >= 1 << 63:  # no process has memory there, and no file is so long
+                raise OSError(errno.EFAULT, "not an address")
             text += os.pread(memory.fileno(), PAGE_BYTES - start % PAGE_BYTES, start)
             if b"\0" in text:
                 return text.partition(b"\0")[0]
