@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from attacks.boundary_attacks import BOUNDARY, BoundaryAttack
+from attacks.confirmed_attacks import CONFIRMED
 from attacks.hostile import CASES, PYTEST, UNITTEST
 from attacks.inside_attacks import FORGERIES
 from attacks.library_attacks import ATTACKS, LibraryAttack
@@ -98,6 +99,13 @@ def _unshared() -> Iterator[SetAttack]:
         yield SetAttack(f"{attack.kind}: {attack.name}, {attack.style}", library_case(attack), attack.code)
 
 
+def _confirmed() -> Iterator[SetAttack]:
+    has_packages = Path(sysconfig.get_paths()["purelib"], "pandas").is_dir()
+    for attack in CONFIRMED:
+        if has_packages or not attack.needs_packages:
+            yield SetAttack(f"{attack.kind}: {attack.name}, {attack.style}", library_case(attack), attack.code)
+
+
 def _process() -> Iterator[SetAttack]:
     for name, code in PROCESS.items():
         style = "pytest" if "pytest" in name + code or name in ("conftest", "hook names", "pluggy") else "unittest"
@@ -135,6 +143,7 @@ def _value() -> Iterator[SetAttack]:
 
 SETS: dict[str, Callable[[], Iterator[SetAttack]]] = {
     "boundary": _boundary,
+    "confirmed": _confirmed,
     "inside": _inside,
     "library": _library,
     "process": _process,

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from attacks.boundary_attacks import BOUNDARY, IN_PROCESS, BoundaryAttack
+from attacks.confirmed_attacks import CONFIRMED, CONFIRMED_IN_PROCESS
 from attacks.hostile import CASES
 from attacks.library_attacks import ATTACKS, LibraryAttack
 from attacks.library_attacks import IN_PROCESS as LIBRARY_IN_PROCESS
@@ -100,6 +101,25 @@ def test_what_processes_do_not_share_makes_no_wrong_answer_pass_as_isolated(atta
     assert (is_correct(case, finding), finding.trust) == (attack.kind in ("names", "stub"), "in-process")
 
 
+QUICK_CONFIRMED_ATTACKS = {
+    *("list handed to callback is changed later, asserts", "callback's own list is changed by the answer, asserts"),
+    *("subclass of str for a plain text, asserts", "math's pi, asserts", "fsum patched and put back, asserts"),
+    *("iterator read dry twice, asserts", "own permutations, asserts", "plain tests, changed builtin, asserts"),
+}
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [one for one in CONFIRMED if f"{one.name}, {one.style}" in QUICK_CONFIRMED_ATTACKS],
+    ids=lambda one: one.name,
+)
+def test_no_wrong_answer_passes_both_apart_from_its_tests_and_beside_them(attack: LibraryAttack) -> None:
+    case = library_case(attack)
+    finding = verified(case, attack.code)
+    if is_correct(case, finding):
+        assert (attack.kind in CONFIRMED_IN_PROCESS, finding.trust) == (True, "in-process")
+
+
 HONEST: dict[str, tuple[str, str, str]] = {
     "returns fresh lists": ("isolated", "def f(): return []\n", "x = f()\nx.append(1)\nassert f() == []\n"),
     "returns its state": ("isolated", "s = []\ndef f(x):\n    s.append(x)\n    return s\n", "assert f(1) == [1]\nassert f(2) == [1, 2]\n"),
@@ -152,7 +172,7 @@ def test_a_star_import_does_not_change_what_the_tests_have_imported() -> None:
 def wrong(told: dict[str, Any]) -> list[str]:
     """The attacks that passed and should not, and what came of them otherwise."""
     allowed = {"boundary": IN_PROCESS, "library": LIBRARY_IN_PROCESS, "state": OWN_WORD}
-    allowed |= {"unshared": UNSHARED_IN_PROCESS}
+    allowed |= {"unshared": UNSHARED_IN_PROCESS, "confirmed": CONFIRMED_IN_PROCESS}
 
     def is_allowed(name: str, trust: str) -> bool:
         of, _, rest = name.partition(": ")

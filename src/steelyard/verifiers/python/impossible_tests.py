@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import MissingToolError, VerifierError
 from steelyard.text import short_quote
+from steelyard.verifiers.python.plain_answers import USUAL_MODULE_NAMES, library_names
 from steelyard.verifiers.python.plan import ANSWER_MODULES, PythonSettings
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 TEST_PACKAGES = frozenset({"pytest", "_pytest"})
 """Packages that tests of style pytest find without an environment of their own."""
-USUAL_MODULE_NAMES = frozenset({"np", "numpy", "pandas", "pd", "plt", "pytest", "scipy"})
 MODULE_ATTRIBUTES = frozenset(
     {"__file__", "__name__", "__doc__", "__builtins__", "__spec__", "__loader__", "__package__"}
 )
@@ -94,6 +94,22 @@ def told_names(case: Case) -> list[str]:
         if isinstance(node, ast.ImportFrom) and node.module in ANSWER_MODULES:
             wanted |= {alias.name for alias in node.names} - {"*"}
     return sorted(name for name in wanted if _is_told(case, name))
+
+
+def untold_names(case: Case) -> list[str]:
+    """The functions of the library that tests take from the answer, along with others, though the case does not ask for them."""
+    try:
+        wanted = _free_names(symtable.symtable(case.tests, "tests.py", "exec")) - set(dir(builtins)) - MODULE_ATTRIBUTES
+    except (SyntaxError, ValueError):
+        return []  # examples, and pairs
+    nodes = list(ast.walk(ast.parse(case.tests)))
+    used = [
+        node.func if isinstance(node, ast.Call) else node.value
+        for node in nodes
+        if isinstance(node, ast.Call | ast.Attribute)
+    ]
+    found = library_names() & wanted & {node.id for node in used if isinstance(node, ast.Name)}
+    return sorted(name for name in found if not _is_told(case, name)) if len(wanted) > 1 else []
 
 
 def _is_told(case: Case, name: str) -> bool:

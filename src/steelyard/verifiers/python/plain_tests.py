@@ -131,6 +131,8 @@ VALUE_ASSERTIONS = frozenset(
     }
 )
 """What unittest asserts of values."""
+CLAIMLESS_ASSERTIONS = frozenset({*RAISING_ASSERTIONS, "fail", "subTest"})
+"""Those whose arguments need not come from the answer."""
 PLAIN_NODES = (
     *(ast.Module, ast.Expr, ast.Assert, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.If, ast.While),
     *(ast.Pass, ast.Break, ast.Continue, ast.Return, ast.Try, ast.ExceptHandler, ast.Raise, ast.With, ast.withitem),
@@ -223,7 +225,9 @@ class PlainTestChecker:
                 self._check_class(node)
             elif isinstance(node, ast.Call):
                 self._allowed.add(id(node.func))
+        derived = self._derived_names()
         for node in self._tree.nodes:
+            self._check_claim(node, derived)
             if isinstance(node, ast.With):
                 self._check_with(node)
             elif isinstance(node, ast.Compare):
@@ -237,6 +241,43 @@ class PlainTestChecker:
             elif isinstance(node, ast.AugAssign):
                 # `y += [1]` changes a list that the answer may hold, too
                 self._check_own(node.target, (*NEW_CONTAINERS, ast.Constant))
+
+    def _derived_names(self) -> set[str]:
+        """Names of the tests whose values may come from the answer."""
+        derived = {node.arg for node in self._tree.nodes if isinstance(node, ast.arg)}
+        derived |= {node.name for node in self._tree.nodes if isinstance(node, ast.ExceptHandler) and node.name}
+        size = -1
+        while size < len(derived):
+            size = len(derived)
+            for node in self._tree.nodes:
+                is_binding = isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.For | ast.comprehension)
+                is_told = isinstance(node, ast.Expr) or (isinstance(node, ast.FunctionDef) and node.name[:4] != "test")
+                if (is_binding or is_told) and self._speaks_of_answer(node, derived):
+                    whole = node.value if isinstance(node, ast.Expr) else node
+                    # `results.append(f(x))`
+                    places = [whole.func.value] if is_told and _is_method_call(whole) else []  # type: ignore[attr-defined]
+                    derived |= {part.id for place in places for part in ast.walk(place) if isinstance(part, ast.Name)}
+                    derived |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and is_stored(part)}
+                    derived |= {node.name} if isinstance(node, ast.FunctionDef) else set()
+        return derived - self._modules.keys() - self._imported
+
+    def _speaks_of_answer(self, node: ast.AST, derived: set[str]) -> bool:
+        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and not is_stored(part)}
+        return any(name in derived or name in self._answer_modules or self._is_answers(name) for name in names)
+
+    def _check_claim(self, node: ast.AST, derived: set[str]) -> None:
+        """Raise at a claim about the library alone: whether an answer has changed that, only its process knows."""
+        parts: list[ast.AST] = []
+        if isinstance(node, ast.Assert):
+            parts = [] if isinstance(node.test, ast.Constant) else [node.test]
+        elif isinstance(node, ast.Try | ast.With):
+            parts = list(node.body)
+        elif isinstance(node, ast.Call) and last_name(node.func) in VALUE_ASSERTIONS - CLAIMLESS_ASSERTIONS:
+            parts = list(node.args)
+        names = {below.id for part in parts for below in ast.walk(part) if isinstance(below, ast.Name)}
+        uses_library = names & (self._modules.keys() | self._imported | (PURE_BUILTINS - self._bound))
+        if uses_library and not any(self._speaks_of_answer(part, derived) for part in parts):
+            raise NotPlainTestError
 
     def _take_import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.ImportFrom):
@@ -437,6 +478,10 @@ def _calls_check(node: ast.stmt) -> bool:
     """Whether this hands the function that is tested to `check`."""
     is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name)
     return is_call and node.value.func.id == "check" and len(node.value.args) == 1  # type: ignore[attr-defined]
+
+
+def _is_method_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
 
 
 def _is_self(node: ast.expr) -> bool:

@@ -377,9 +377,10 @@ def _file(style: str, source: str) -> dict[str, Any]:
 
 
 def _asks_of_module(node: ast.AST) -> bool:
-    """Whether tests look at the module of the answer itself, such as its `__all__` or `__dict__`."""
-    is_of_answer = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-    return is_of_answer and node.value.id in ANSWER_MODULES and node.attr.startswith("__")  # type: ignore[attr-defined]
+    """Whether tests look at the module of the answer itself, such as its `__all__` or `__dict__`, or set a name of it."""
+    if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)):
+        return False
+    return node.value.id in ANSWER_MODULES and (node.attr.startswith("__") or not isinstance(node.ctx, ast.Load))
 
 
 def _names_that_share(nodes: list[ast.AST]) -> Iterator[str]:

@@ -34,7 +34,7 @@ from steelyard.verifiers.python.guests import (
     python_guest,
     venv_base_folders,
 )
-from steelyard.verifiers.python.impossible_tests import check_defined, check_tests, told_names
+from steelyard.verifiers.python.impossible_tests import check_defined, check_tests, told_names, untold_names
 from steelyard.verifiers.python.in_process import (
     InProcessJudge,
     Rehearsal,
@@ -43,6 +43,7 @@ from steelyard.verifiers.python.in_process import (
     after_last_test,
     judged_test,
 )
+from steelyard.verifiers.python.plain_answers import defines_itself, is_plain_answer
 from steelyard.verifiers.python.plain_calls import answered_calls, plain_report
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonSettings, PythonTestPlan, python_test_plan
 from steelyard.verifiers.trouble import trouble_sign
@@ -73,8 +74,14 @@ class RefereedFinding(NamedTuple):
     """Whether a function that returned a value changed what the tests had given it."""
     is_diverged: bool = False
     """Whether tests and answer hold copies of a list or the like that came to differ."""
+    is_drained: bool = False
+    """Whether a function that returned a value read an iterator of the tests."""
     is_certain: bool = False
     """Whether a pass needs no confirmation: these tests, and all that crossed, mean the same in one process with the answer."""
+
+    def with_own_word(self, note: str) -> RefereedFinding:
+        """The same, but that the answer had a say."""
+        return self._replace(finding=msgspec.structs.replace(self.finding, trust="in-process", note=note))
 
 
 class PythonVerifier:
@@ -156,6 +163,10 @@ class PythonVerifier:
             finding = await self._inside(case, tests, extracted.code)
         else:
             finding = await self._isolated_first(case, tests, extracted.code)
+            names = untold_names(case)
+            if not finding.label and names and defines_itself(extracted.code, names):
+                note = f"the tests use {names[0]} without importing it, and the answer has made its own"
+                finding = msgspec.structs.replace(finding, trust="in-process", note=note)
         return msgspec.structs.replace(
             finding,
             code=extracted.code,
@@ -171,6 +182,8 @@ class PythonVerifier:
             refereed = await self._refereed(case, tests, code)
             if tests.rereads_arguments and refereed.is_altered and not refereed.finding.label:
                 refereed = await self._without_changes(case, tests, code, refereed)
+            if tests.rereads_arguments and refereed.is_drained and not refereed.finding.label:
+                refereed = refereed.with_own_word("it has read an iterator that its tests look at again")
         if refereed.is_diverged and not refereed.finding.label:
             beside = await self._inside(case, tests, code)
             note = "judged beside its tests: they and the answer hold the same list or the like, which was changed"
@@ -190,8 +203,11 @@ class PythonVerifier:
         # tests and answer had this much each, in processes of their own
         seconds = 2 * case.timeout_secs + CONFIRMATION_START_SECONDS
         beside = await self._in_process.judge(case, tests, code, seconds=seconds)
-        if not beside.label:
+        if not beside.label and is_plain_answer(code):
             return refereed.finding
+        if not beside.label:
+            note = "confirmed beside its tests, where such an answer could have changed what they use"
+            return msgspec.structs.replace(refereed.finding, trust="in-process", note=note)
         return msgspec.structs.replace(beside, note="passed apart from its tests, but not beside them")
 
     async def _without_changes(
@@ -201,8 +217,7 @@ class PythonVerifier:
         again = await self._refereed(case, tests, code, withholds=True)
         if not again.finding.label:
             return passed
-        note = "passes only because it changed what its tests gave it, and looked at again"
-        return passed._replace(finding=msgspec.structs.replace(passed.finding, trust="in-process", note=note))
+        return passed.with_own_word("passes only because it changed what its tests gave it, and looked at again")
 
     async def close(self) -> None:
         while self._referees:
@@ -448,7 +463,8 @@ def _run_finding(
         test_seconds=answered.seconds,
         trouble=trouble_sign(answered) if gone else "",
     )
-    return RefereedFinding(finding, tuple(uncrossed), report.get("altered") is True, report.get("diverged") is True)
+    altered, diverged, drained = (report.get(word) is True for word in ("altered", "diverged", "drained"))
+    return RefereedFinding(finding, tuple(uncrossed), altered, diverged, drained)
 
 
 def _referee_death(tests: PythonTestPlan, exit_code: int) -> RefereedFinding:

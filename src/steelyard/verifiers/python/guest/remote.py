@@ -94,6 +94,7 @@ class RefereePeer(ObjectPeer):
         self.identities: IdentityWatch | None = None
         """Knows which object is which, where tests ask that."""
         self.altered = False
+        self.drained = False
         """Whether a function that returned a value, or raised, changed what it was given."""
 
     def new_thread(self, number: int) -> int:
@@ -151,7 +152,7 @@ class RefereePeer(ObjectPeer):
     def summary(self) -> dict[str, bool]:
         """What is to be known about all that crossed, for the report."""
         crossed = {"data_only": self.traffic.is_data_only, "gave_containers": self.traffic.has_given_containers}
-        return {"altered": self.altered, "diverged": self.is_diverged, **crossed}
+        return {"altered": self.altered, "drained": self.drained, "diverged": self.is_diverged, **crossed}
 
     def lend(self, thing: Any, encoder: ValueEncoder, depth: int) -> Any:
         if isinstance(thing, RemoteObject):
@@ -230,6 +231,7 @@ class RefereePeer(ObjectPeer):
         deed, given, by_name, number = request
         self.count_request()
         if deed == "next" and number in self._iterators:
+            self.drained = True
             return self.serve(self._watched(number, lambda: next(self._kept[number])), [], [])
         if deed == "call" and number in self._callable:
             return self.serve(self._watched(number, self._kept[number]), given, by_name)
