@@ -105,6 +105,7 @@ def _unlisted(
     }
     test_words = {word for name, text in files.items() for word in re.findall(r"\w+", text)}
     own = {name for kind, name in symbols if kind not in "Uw"}
+    tests = "\n".join(files.values())
     for kind, name in symbols:
         base = _base_name(name)
         if kind == "U":
@@ -132,7 +133,9 @@ def _unlisted(
                 and not name.startswith(("std::", "__gnu_cxx::", "typeinfo", "vtable", "guard variable"))
                 and "std::" not in name.partition("(")[0]
             )
-            if (is_library or is_shared) and base not in asked | headers:
+            # what tests call and do not define is the answer's
+            is_called = kind == "T" and not re.search(rf"\b{re.escape(base)}\s*\([^;{{}}]*\)[^;{{}}()]*\{{", tests)
+            if (is_library or (is_shared and not is_called)) and base not in asked | headers:
                 yield f"its own {base[:60]}"
 
 
