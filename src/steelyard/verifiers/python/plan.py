@@ -111,6 +111,8 @@ class PythonTestPlan(NamedTuple):
     """The tests as calls with plain data, where all of them are: no referee is needed for these."""
     is_program: bool = False
     """Whether the answer is a whole program, run once for each pair of the case."""
+    is_examined: bool = False
+    """Whether the claims of the tests were looked at; all below is known only then."""
     runs_text: bool = False
     """Whether the tests may run text that the answer returns as code: they are kept beside it."""
     speaks_of_process: bool = False
@@ -137,27 +139,33 @@ def python_test_plan(case: Case) -> PythonTestPlan:
     if style not in FILE_STYLES and style != "io":
         steps = tuple(_with_shared(made.steps, case.verify.entry_point))
         made = made._replace(steps=steps, calls=plain_calls(steps, case.verify.entry_point))
-    if made.steps or made.file:
-        trees = [tree for part in _sources(made) if (tree := _parsed(part)) is not None]
-        whole = ast.Module([statement for tree in trees for statement in tree.body], [])
-        runs_text = any(map(_makes_code, ast.walk(whole)))
-        parts = stub_parts(case.verify.stub or "", case.verify.entry_point, whole)
-        of_process = speaks_of_process(whole)
-        given = {*parts.constants, *bound_names(map(ast.parse, parts.imports))}
-        own_claims = tuple(answer_claims(whole, case.verify.entry_point, given))
-        is_apart = made.file and not (runs_text or of_process)
-        made = made._replace(
-            runs_text=runs_text,
-            speaks_of_process=of_process,
-            claims=own_claims,
-            stub=parts,
-            rereads_arguments=looks_at_arguments_again(whole),
-            plain=_plain(made, parts, case.verify.entry_point),
-            file={**made.file, **parts._asdict(), "claims": own_claims} if is_apart else {},
-        )
     if not made.names:
         raise VerifierError("no tests; write asserts, functions test_*, check(candidate), examples with >>>, or pairs")
-    return made
+    return made if made.calls else with_claims(made, case)
+
+
+def with_claims(plan: PythonTestPlan, case: Case) -> PythonTestPlan:
+    """A plan with what is known of the claims of its tests, which a referee needs; calls with plain data claim nothing else."""
+    if plan.is_examined or not (plan.steps or plan.file):
+        return plan
+    trees = [tree for part in _sources(plan) if (tree := _parsed(part)) is not None]
+    whole = ast.Module([statement for tree in trees for statement in tree.body], [])
+    runs_text = any(map(_makes_code, ast.walk(whole)))
+    parts = stub_parts(case.verify.stub or "", case.verify.entry_point, whole)
+    of_process = speaks_of_process(whole)
+    given = {*parts.constants, *bound_names(map(ast.parse, parts.imports))}
+    own_claims = tuple(answer_claims(whole, case.verify.entry_point, given))
+    is_apart = plan.file and not (runs_text or of_process)
+    return plan._replace(
+        is_examined=True,
+        runs_text=runs_text,
+        speaks_of_process=of_process,
+        claims=own_claims,
+        stub=parts,
+        rereads_arguments=looks_at_arguments_again(whole),
+        plain=_plain(plan, parts, case.verify.entry_point),
+        file={**plan.file, **parts._asdict(), "claims": own_claims} if is_apart else {},
+    )
 
 
 def _plain(plan: PythonTestPlan, stub: StubParts, entry_point: str) -> PlainTests | None:

@@ -45,7 +45,7 @@ from steelyard.verifiers.python.in_process import (
 )
 from steelyard.verifiers.python.plain_answers import defines_itself, is_plain_answer
 from steelyard.verifiers.python.plain_calls import answered_calls, plain_report
-from steelyard.verifiers.python.plan import FILE_STYLES, PythonSettings, PythonTestPlan, python_test_plan
+from steelyard.verifiers.python.plan import FILE_STYLES, PythonSettings, PythonTestPlan, python_test_plan, with_claims
 from steelyard.verifiers.trouble import trouble_sign
 from steelyard.verifiers.witnesses import python_witness
 
@@ -147,6 +147,15 @@ class PythonVerifier:
             self._plans[case.tests_digest] = python_test_plan(case)
         return self._plans[case.tests_digest]
 
+    def _examined(self, case: Case, tests: PythonTestPlan) -> PythonTestPlan:
+        """The case's tests for a referee; most are calls with plain data, which need none."""
+        if tests.is_examined:
+            return tests
+        known = self._plan(case)
+        if not known.is_examined:
+            known = self._plans[case.tests_digest] = with_claims(known, case)
+        return known
+
     async def verify(self, case: Case, answer: Answer) -> Finding:
         tests = self._plan(case)
         expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
@@ -155,11 +164,7 @@ class PythonVerifier:
             return Finding(label=FailureLabel.NO_CODE, reason=f"no code in the reply ({extracted.how})")
         if tests.is_program:
             finding = await self._program(case, extracted.code)
-        elif (
-            tests.runs_text
-            or tests.speaks_of_process
-            or (tests.style in FILE_STYLES and tests.names and not tests.file)
-        ):
+        elif _belongs_inside(tests):
             finding = await self._inside(case, tests, extracted.code)
         else:
             finding = await self._isolated_first(case, tests, extracted.code)
@@ -179,6 +184,9 @@ class PythonVerifier:
         """The referee's verdict, or that of tests beside the answer where a failed test saw what cannot cross to the referee."""
         refereed = await self._called(case, tests, code) if tests.calls else None
         if refereed is None:
+            tests = self._examined(case, tests)
+            if _belongs_inside(tests):
+                return await self._inside(case, tests, code)
             refereed = await self._refereed(case, tests, code)
             if tests.rereads_arguments and refereed.is_altered and not refereed.finding.label:
                 refereed = await self._without_changes(case, tests, code, refereed)
@@ -336,6 +344,12 @@ async def _run_program(host: GuestHost, case: Case, code: str, stdin: bytes) -> 
     if compiled[0] == "not compiled":
         return compile_failure(compiled[1], compiled[2], outcome.seconds)
     return outcome
+
+
+def _belongs_inside(tests: PythonTestPlan) -> bool:
+    """Whether the tests mean something only in one process with the answer."""
+    is_file_beside = tests.style in FILE_STYLES and bool(tests.names) and not tests.file
+    return tests.runs_text or tests.speaks_of_process or is_file_beside
 
 
 def _limits(case: Case, *, more: float = 0) -> ResourceLimits:
