@@ -79,20 +79,24 @@ class _ResultLine(msgspec.Struct):
         return Answer(text=text, finish=finish, error=error, latency=latency)
 
 
-def read_responses(paths: Sequence[str | Path]) -> list[RecordedResponse]:
-    """The responses of some files, in order; one InputError with every line that cannot be read."""
+def read_responses(paths: Sequence[str | Path], *, with_texts: bool = True) -> list[RecordedResponse]:
+    """The responses of some files, in order, with or without their texts; one InputError with every line that cannot be read."""
     complaints = OutcomeProblemCollector()
     found: list[RecordedResponse] = []
     for file in files(paths, complaints):
         with collect_file_errors(file, complaints):
             before = len(found)
-            found += _responses(file, complaints)
+            found += (one if with_texts else _without_text(one) for one in _responses(file, complaints))
             if len(found) == before:
                 raise UnreadableOutcomesError("no results in it; write one JSON object per line")
     complaints.settled()
     if not found:
         raise InputError("no results; name files of results in JSONL")
     return found
+
+
+def _without_text(response: RecordedResponse) -> RecordedResponse:
+    return msgspec.structs.replace(response, answer=msgspec.structs.replace(response.answer, text=""))
 
 
 def _responses(file: OutcomeFile, complaints: OutcomeProblemCollector) -> Iterator[RecordedResponse]:

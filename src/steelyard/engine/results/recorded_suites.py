@@ -15,9 +15,9 @@ from steelyard.verifiers.response.verifier import case_check, classify_answer
 
 def score_recorded_suites(paths: Sequence[str | Path], cases: Sequence[Case] | None = None) -> list[RecordedSuites]:
     """What files of results say, by model and run; with cases also what we say."""
-    responses = read_responses(paths)
     if cases is None:
-        return recorded_suites(responses)
+        return recorded_suites(read_responses(paths, with_texts=False))
+    responses = read_responses(paths)
     expected = {case.id: case.expected_classification for case in cases}
     return recorded_suites(responses, _our_classes(responses, cases), expected)
 

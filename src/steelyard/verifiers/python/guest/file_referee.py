@@ -42,7 +42,7 @@ from steelyard.verifiers.python.guest.test_names import (
     take_names,
     wanted_names,
 )
-from steelyard.verifiers.python.guest.test_rewriter import EQUALITY_ASSERTIONS, TESTS_FILE, tests_file
+from steelyard.verifiers.python.guest.test_rewriter import EQUALITY_ASSERTIONS, TESTS_FILE, file_of_tests
 from steelyard.verifiers.python.guest.wire import (
     MAX_EXCEPTION_CHARS,
     MessageSocket,
@@ -236,7 +236,7 @@ class RefereedFile:
         self._shares_process |= handed
         peer.crossed, peer.own_word = True, False
         sys.modules[TESTS_MODULE] = module
-        module.__file__ = tests_file(self._job["source"])
+        module.__file__ = file_of_tests(self._job["source"])
         vars(module)[COMPARISON_NAME] = lambda left, right: is_equal_or_says(peer, left, right)
         vars(module)[BOTH_SIDES_NAME] = self._both_sides
         vars(module)[STAR_IMPORT_NAME] = functools.partial(take_names, answer, vars(answer)["__all__"])

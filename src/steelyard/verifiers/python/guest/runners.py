@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 
 from steelyard.verifiers.python.guest.fairness import SKIPPING_FILES, ComparisonJudge, codes_of
 from steelyard.verifiers.python.guest.test_names import bound_names, looked_up_names
-from steelyard.verifiers.python.guest.test_rewriter import STAR_IMPORT, TESTS_FILE, fair_code, tests_file
+from steelyard.verifiers.python.guest.test_rewriter import STAR_IMPORT, TESTS_FILE, fair_code, file_of_tests
 from steelyard.verifiers.python.guest.wire import MessageSocket, TestFailure, exception_text, failure_cause, short_repr
 
 TYPE_CHECKING = False
@@ -207,7 +207,7 @@ def death(status: int, used: Any) -> TestFailure:
 def empty_tests_module(source: str) -> types.ModuleType:
     """The tests as a module that no answer finds, with builtins that no answer changes."""
     module = types.ModuleType(TESTS_MODULE)
-    module.__file__ = tests_file(source)
+    module.__file__ = file_of_tests(source)
     module.__dict__["__builtins__"] = dict(vars(builtins))
     if NEEDS_TESTS_MODULE_PATTERN.search(source):
         sys.modules[TESTS_MODULE] = module

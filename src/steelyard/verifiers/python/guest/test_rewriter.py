@@ -176,6 +176,6 @@ def _with_functions(code: Any, functions: dict[str, Any]) -> Any:
     return code.replace(co_consts=tuple(constants))
 
 
-def tests_file(source: str) -> str:
+def file_of_tests(source: str) -> str:
     """The `__file__` of the tests: as warnings and tracebacks name it, where tests compare the two, else a whole path."""
     return TESTS_FILE if COMPARED_FILE_PATTERN.search(source) else os.path.join(os.getcwd(), TESTS_FILE)
