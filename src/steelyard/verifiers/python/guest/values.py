@@ -85,7 +85,11 @@ class ValueEncoder:
         if kind is int:
             return value if -FIRST_HEX_INTEGER < value < FIRST_HEX_INTEGER else {"i": hex(value)}
         if kind is float:
-            return value if math.isfinite(value) else {"f": repr(value)}
+            if math.isfinite(value):
+                return value
+            # a list with a NaN equals another one only if both hold the same object
+            self.narrowed |= math.isnan(value)
+            return {"f": repr(value)}
         if depth > MAX_VALUE_DEPTH:
             raise OversizedValueError(f"nested deeper than {MAX_VALUE_DEPTH}")
         if kind is tuple:
@@ -146,7 +150,9 @@ class ValueEncoder:
         if known.partition(".")[0] in TEXT_TYPES:
             return _written_text(self, value, depth)
         if type(value).__module__.partition(".")[0] == "numpy" and hasattr(value, "tolist"):
-            self.narrowed |= type(value).__name__ != "ndarray" or value.dtype.kind not in "biufc"
+            is_plain_array = type(value).__name__ == "ndarray" and value.dtype.kind in "biufc"
+            # flags such as `writeable` do not cross
+            self.narrowed |= not is_plain_array or not (value.flags.carray and value.flags.owndata)
             items = self.encode(value.tolist(), depth)
             return {"n": [str(value.dtype), items]} if isinstance(items, list) else items
         lent = self._lend(value, self, depth)
