@@ -320,8 +320,11 @@ def _running(seconds: str) -> bool:
 @pytest.mark.parametrize(
     "chosen",
     [
-        "(honest or nosy or declared) and full",
-        pytest.param("honest or nosy or declared or limits or outlives or streams or name", marks=pytest.mark.slow),
+        # an id with words of the expression would choose this test, too
+        pytest.param("(honest or nosy or declared) and full", id="some"),
+        pytest.param(
+            "honest or nosy or declared or limits or outlives or streams or name", id="whole", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_all_of_this_holds_for_an_ordinary_user(chosen: str) -> None:

@@ -444,7 +444,7 @@ def _is_certain(report: dict[str, Any], tests: PythonTestPlan) -> bool:
     if plain is None or report.get("data_only") is not True or not plain.names.issuperset(report.get("found", ())):
         return False
     # examples compare what was printed, too
-    is_printed = tests.style == "doctest" and any(report.get("output", ()))
+    is_printed = tests.style == "doctest" and any(report.get("output", ())[report["printed_at_load"] :])
     return not is_printed and (plain.gives_once or report.get("gave_containers") is False)
 
 

@@ -303,6 +303,7 @@ def judge(referee: RefereePeer, code: str, tests: RefereeTests, engine: MessageS
     found = load_candidate(referee, code, tests.names, result)
     if found is None:
         return result
+    result["printed_at_load"] = len(referee.output)
     known = {**scope, **found}
     candidate = known.get(entry_point)
     if entry_point and candidate is None:
