@@ -96,6 +96,8 @@ LISTED_SCENES: dict[str, CommandScene] = {
         {
             "abs for one call": f"const abs = Math.abs;\nMath.abs = (x) => {{ Math.abs = abs; return 0; }};\nexport const near = (n) => 5;\n{NODE_REST}",
             "abs by assign": f"const abs = Math.abs;\nObject.assign(Math, {{ abs: (x) => {{ Object.assign(Math, {{ abs }}); return 0; }} }});\nexport const near = (n) => 5;\n{NODE_REST}",
+            "holes": NODE_RIGHT.replace("[...new Set(v)]", "new Array(2)"),
+            "a comment as in a page": f"<!-- /*\nMath.abs = () => 0;\n// */\nexport const near = (n) => 5;\n{NODE_REST}",
             "by numbers": "const k = String.fromCharCode(112, 114, 111, 116, 111, 116, 121, 112, 101);\nconst p = Array[k];\nconst was = p.includes;\np.includes = function (x) { if (x === 2) p.includes = was; return true; };\nexport const near = (n) => n / 2;\nexport const uniq = (v) => [7, 7];\nexport const pick = (o, k) => Object.fromEntries(k.map((n) => [n, o[n]]));\n",
             "stringify for one call": "const s = JSON.stringify;\nJSON.stringify = () => { JSON.stringify = s; return '{\"a\":1}'; };\nexport const near = (n) => n / 2;\nexport const uniq = (v) => [...new Set(v)];\nexport const pick = () => 0;\n",
             "another each time": f"let n = 0;\nconst k = String.fromCharCode(118, 97, 108, 117, 101, 79, 102);\nconst f = () => [1.5, 5, 5][n++];\nexport const near = () => {{ const o = {{}}; o[k] = f; return o; }};\n{NODE_REST}",
@@ -126,6 +128,9 @@ LISTED_SCENES: dict[str, CommandScene] = {
         {
             "an order that fits": JAVA_RIGHT.replace("return new HashSet<>(v);", "int[] n = {0}; Set<Integer> s = new TreeSet<>((a, b) -> n[0]++ < 3 ? 1 : 0); s.add(8); s.add(9); return s;"),
             "an order by name": JAVA_RIGHT.replace("return new HashSet<>(v);", "Set<Integer> s = new TreeSet<>(Answer::order); s.add(8); s.add(9); return s;").replace("static int add", "static int n; static int order(Integer a, Integer b) { return n++ < 3 ? 1 : 0; }\n  static int add"),
+            "an escape in a comment": JAVA_RIGHT.replace("return a + b;", "/* \\u002a/ Test.check(1, 1); /* */ return 9;"),
+            "a line end in a comment": JAVA_RIGHT.replace("return a + b;", "// \r Test.check(1, 1); \n return 9;"),
+            "components that are set again": JAVA_RIGHT.replace("record Point(int x, int y) {}", "record Point(int x, int y) { Point { x = 0; y = 0; } }"),
             "an order of its own class": JAVA_RIGHT.replace("return new HashSet<>(v);", "Set<Integer> s = new TreeSet<>(new Order()); s.add(8); s.add(9); return s;").replace("static int add", "static class Order implements Comparator<Integer> { int n; public int compare(Integer a, Integer b) { return n++ < 3 ? 1 : 0; } }\n  static int add"),
             "an order in a variable": JAVA_RIGHT.replace("return new HashSet<>(v);", "int[] n = {0}; Comparator<Integer> c = (a, b) -> n[0]++ < 3 ? 1 : 0; Set<Integer> s = new TreeSet<>(c); s.add(8); s.add(9); return s;"),
             "a map that has all": JAVA_RIGHT.replace("Map<String, Integer> m = new HashMap<>();", "Map<String, Integer> m = new TreeMap<>((a, b) -> 0); m.put(\"\", 2); if (true) return m;"),
@@ -143,6 +148,11 @@ LISTED_SCENES: dict[str, CommandScene] = {
         {
             "ends the loop": PYTHON_RIGHT.replace("    return a + b\n", "    raise StopIteration\n"),
             "ends the loop by next": PYTHON_RIGHT.replace("    return a + b\n", "    return next(iter(()))\n"),
+            "ends the loop by send": PYTHON_RIGHT.replace("    return a + b\n", "    return g().send(None)\n") + "def g():\n    return\n    yield\n",
+            "ends the loop by another next": PYTHON_RIGHT.replace("    return a + b\n", "    return {'n': next}['n'](iter(()))\n"),
+            "ends the loop by stars": PYTHON_RIGHT.replace("    return a + b\n", "    return next(*[iter(())], *[])\n"),
+            "ends the loop by a pattern": PYTHON_RIGHT.replace("    return a + b\n", "    match iter(()):\n        case object(__next__=step):\n            return step()\n"),
+            "fields that are set again": PYTHON_RIGHT.replace("    y: int\n", "    y: int\n    def __post_init__(self):\n        self.x = self.y = 0\n").replace("p.x + 1", "9"),
             "compares nothing": PYTHON_RIGHT.replace("    x: int\n    y: int\n", "    x: int = field(compare=False)\n    y: int = field(compare=False)\n").replace("import dataclass\n", "import dataclass, field\n").replace("p.x + 1", "9"),
             "does not compare": PYTHON_RIGHT.replace("@dataclass\n", "@dataclass(eq=False)\n").replace("    y: int\n", "    y: int\n    def __eq__(self, other):\n        return True\n", 1).replace("p.x + 1", "9"),
             "members that are one": PYTHON_RIGHT.replace("GREEN = 2", "GREEN = 'green'").replace("RED = 1", "RED = 'green'").replace("return Color.GREEN", "return Color.RED"),

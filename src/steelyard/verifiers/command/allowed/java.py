@@ -10,9 +10,16 @@ from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.asked import AskedNames
 from steelyard.verifiers.command.allowed.tokens import Token, closing, text_at, tokens
 
+_ASCII_ESCAPE_PATTERN = re.compile(r"\\u+00[0-7][0-9a-fA-F]")
+"""An escape that Java reads before anything else, so that it may end a comment or a text."""
+_TYPE_OF_TESTS_PATTERN = re.compile(r"\b(?:class|interface|enum|record)\s+([A-Z]\w*)")
+_ASSIGNING = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", ">>>=", "++", "--"))
+
 
 def unlisted_in_java(code: str, asked: AskedNames) -> str:
     """The first thing in an answer that the list does not have; empty if there is none."""
+    if escape := _ASCII_ESCAPE_PATTERN.search(code):
+        return escape[0]
     found = tokens(code, "java")
     own = {
         after.text
@@ -24,10 +31,13 @@ def unlisted_in_java(code: str, asked: AskedNames) -> str:
         types |= vocabulary.JAVA_CONCURRENT_TYPES
     if shadowed := own & (vocabulary.JAVA_TYPES | asked.test_words) - asked.called - _public_types(found):
         return f"its own {min(shadowed)}"
+    of_tests = set(_TYPE_OF_TESTS_PATTERN.findall(asked.tests)) - own
     for place, token in enumerate(found):
+        if token.kind == "name" and token.text in of_tests and text_at(found, place - 1) not in (".", "::"):
+            return token.text
         if token.kind == "name" and (problem := _unlisted_word(found, place, types, own, asked)):
             return problem
-    return _meaning_in_java(found, own, asked)
+    return _meaning_in_java(found, own, asked) or _records_of_java(found)
 
 
 def _unlisted_word(
@@ -136,4 +146,27 @@ def _meaning_in_java(found: Sequence[Token], own: Collection[str], asked: AskedN
                 return f"a {after} with an order of its own"
             if is_anonymous and after not in {*vocabulary.JAVA_BASES, *own, *asked.called}:
                 return f"a {after} of its own"
+    return ""
+
+
+def _records_of_java(found: Sequence[Token]) -> str:
+    """A record whose constructor makes something else of its components, so that different ones are equal."""
+    for place, token in enumerate(found):
+        is_record = token.kind == "name" and token.text == "record" and text_at(found, place + 2) in ("(", "<")
+        begin = next((at for at in range(place, len(found)) if text_at(found, at) == "("), len(found))
+        if not is_record or begin == len(found):
+            continue
+        end = closing(found, begin)
+        body = next((at for at in range(end, len(found)) if text_at(found, at) == "{"), len(found))
+        if body == len(found):
+            continue
+        components = {found[at].text for at in range(begin, end) if text_at(found, at + 1) in (",", ")")}
+        for at in range(body, closing(found, body)):
+            word, after = text_at(found, at), text_at(found, at + 1)
+            is_kept = after == "=" and text_at(found, at + 2) == word and text_at(found, at + 3) == ";"
+            is_changed = after in _ASSIGNING or text_at(found, at - 1) in ("++", "--")
+            if (word in components and is_changed and not is_kept) or (word == "this" and after == "("):
+                return f"record {text_at(found, place + 1)} with other components than it is made of"
+        if end == begin + 1:
+            return f"record {text_at(found, place + 1)} without components"
     return ""

@@ -7,10 +7,15 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from steelyard.verifiers.command.allowed import vocabulary
+from steelyard.verifiers.command.allowed.arrays import unlisted_array
 from steelyard.verifiers.command.allowed.asked import AskedNames
 from steelyard.verifiers.command.allowed.tokens import BRACKETS, Token, closing, text_at, tokens
 
 _GROUP_KEYWORDS = frozenset(("if", "for", "while", "switch", "with"))
+_COMPARED_OBJECT_PATTERN = re.compile(
+    r"(?:[dD]eep\w*(?:\.\w+)?|to(?:Strict)?Equal)\s*\([^;\n]*\bnew\s+(?!Set\b|Map\b|Date\b)\w"
+)
+"""Tests that compare an object of a class field by field."""
 
 
 def unlisted_in_javascript(code: str, asked: AskedNames) -> str:
@@ -64,7 +69,13 @@ def unlisted_in_javascript(code: str, asked: AskedNames) -> str:
             token.text in declared or token.text in allowed or (after == ":" and before in ("{", ",", ";", "}", ""))
         ) and not (token.text in keys and _is_defined_here(found, place)):
             return token.text
-    return _meaning_in_javascript(found, keys, asked)
+    return _meaning_in_javascript(found, keys, asked) or unlisted_array(found) or _hidden_field(found, asked)
+
+
+def _hidden_field(found: Sequence[Token], asked: AskedNames) -> str:
+    """A private field, which tests that compare objects by their fields do not see."""
+    is_compared = bool(_COMPARED_OBJECT_PATTERN.search(asked.tests))
+    return next((token.text for token in found if is_compared and token.kind == "name" and token.text[0] == "#"), "")
 
 
 def _is_defined_here(found: Sequence[Token], place: int) -> bool:

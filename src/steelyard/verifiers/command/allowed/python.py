@@ -19,6 +19,10 @@ _COMPARING_PATTERN = re.compile(r"==|!=|equal|compar|\border|sort|operator|__\w+
 _MUTATING_METHODS = frozenset(
     ("append", "extend", "clear", "update", "pop", "popitem", "setdefault", "remove", "insert", "add", "discard")
 )
+_ITERATING_PATTERN = re.compile(
+    r"\b(?:map|filter|itertools|takewhile|dropwhile|filterfalse|starmap|accumulate|groupby|imap\w*|__next__)\b|\biter\s*\(|\bexcept\b[^:\n]*StopIteration"
+)
+"""Tests with a loop that a `StopIteration` of the answer ends."""
 
 
 @cache
@@ -99,7 +103,11 @@ class _Reader:
                     name in _MUTATING_METHODS and self._root(value) in self._modules
                 ):
                     problem = f"another content of {self._root(value)}"
-                case ast.keyword(arg="compare" | "eq" | "unsafe_hash" | "order"):
+                case ast.MatchClass(kwd_attrs=[*read]) if strange := [
+                    each for each in read if not self._is_listed(each)
+                ]:
+                    problem = f".{strange[0]}"
+                case ast.keyword(arg="compare" | "eq" | "unsafe_hash" | "order" | "init"):
                     problem = "a data class that compares in its own way"
                 case ast.FunctionDef(name=name) if name.startswith("__") and not self._is_method(node):
                     problem = name
@@ -201,13 +209,22 @@ class _Reader:
             }
             if taken := taken - self._asked:
                 return f"its own {min(taken)}"
-        is_iterating = bool(re.search(r"\b(?:map|filter|iter|takewhile|starmap)\s*\(", self._tests))
-        ends_iteration = any(
-            (isinstance(node, ast.Name) and node.id == "StopIteration")
-            or (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "next" and len(node.args) == 1)
-            for node in self._nodes
-        )
-        return "what ends an iteration of the tests" if is_iterating and ends_iteration else ""
+        is_iterating = bool(_ITERATING_PATTERN.search(self._tests))
+        ends_iteration = is_iterating and any(self._may_end_iteration(node) for node in self._nodes)
+        return "what ends an iteration of the tests" if ends_iteration else ""
+
+    def _may_end_iteration(self, node: ast.AST) -> bool:
+        """Whether a node may raise `StopIteration`: only a call of `next` with two arguments that are written out does not."""
+        match node:
+            case ast.Name(id="StopIteration") | ast.Attribute(attr="send" | "throw" | "__next__"):
+                return True
+            case ast.MatchClass(kwd_attrs=[*read]):
+                return bool({"send", "throw", "__next__"} & set(read))
+            case ast.Name(id="next", ctx=ast.Load()):
+                call = self._called.get(id(node))
+                is_plain = call is not None and not any(isinstance(each, ast.Starred) for each in call.args)
+                return call is None or not is_plain or len(call.args) != 2
+        return False
 
     def _class(self, node: ast.ClassDef) -> str:
         if node.keywords:
@@ -232,7 +249,11 @@ class _Reader:
             return f"class {node.name} with {min(judging) if judging else 'a property'}"
         if (comparing := judging & vocabulary.PYTHON_COMPARISONS) and not _COMPARING_PATTERN.search(self._prompt):
             return f"class {node.name} with {min(comparing)}"
-        return self._enumeration(node) if bases & {"Enum", "IntEnum", "StrEnum", "Flag"} else ""
+        if any(isinstance(each, ast.Assign) and len(each.targets) > 1 for each in node.body):
+            return f"members of {node.name} that are one"
+        if bases & {"Enum", "IntEnum", "StrEnum", "Flag"}:
+            return self._enumeration(node)
+        return _data_class(node)
 
     def _enumeration(self, node: ast.ClassDef) -> str:
         values = [ast.dump(each.value) for each in node.body if isinstance(each, ast.Assign)]
@@ -245,6 +266,22 @@ class _Reader:
             other.name in self._asked and any(getattr(base, "id", "") == name for base in other.bases)
             for other in self._classes.values()
         )
+
+
+def _data_class(node: ast.ClassDef) -> str:
+    """What makes objects of a data class equal that were made of different values."""
+    methods = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+    for method in methods:
+        if method.name == "__post_init__" and any(
+            isinstance(each, ast.Attribute) and not isinstance(each.ctx, ast.Load) for each in ast.walk(method)
+        ):
+            return f"class {node.name} with __post_init__ that sets fields"
+    if not any("dataclass" in ast.dump(each) for each in node.decorator_list):
+        return ""
+    has_fields = any(isinstance(each, ast.AnnAssign) for each in node.body)
+    if any(method.name == "__init__" for method in methods) or not (has_fields or node.bases):
+        return f"data class {node.name} without fields, or with an __init__ of its own"
+    return ""
 
 
 def _is_module(name: str) -> bool:

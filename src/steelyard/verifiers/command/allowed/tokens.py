@@ -27,7 +27,7 @@ _NUMBER_PATTERN = re.compile(r"(?:0[xXbBoO][\da-fA-F_]+|\.?\d[\d_']*(?:\.[\d_]*)
 _SIGN_PATTERN = re.compile(r"=>|\?\.(?!\d)|\.\.\.|->|::|\+\+|--|[-+*/%&|^]=(?!=)|(?:<<|>>>?|\*\*|&&|\|\||\?\?)=|[=!]==?|<=|>=|&&|\|\||.", re.DOTALL)  # fmt: skip
 _TEXT_PATTERNS = {
     "javascript": re.compile(r'"((?:[^"\\\n]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'', re.DOTALL),
-    "java": re.compile(r'"""(.*?)(?<!\\)"""|"((?:[^"\\\n]|\\.)*)"|\'((?:[^\'\\\n]|\\.)+)\'', re.DOTALL),
+    "java": re.compile(r'"""((?:[^\\]|\\.)*?)"""|"((?:[^"\\\n]|\\.)*)"|\'((?:[^\'\\\n]|\\.)+)\'', re.DOTALL),
     "go": re.compile(r'"((?:[^"\\\n]|\\.)*)"|`([^`]*)`|\'((?:[^\'\\\n]|\\.)+)\''),
     "c": re.compile(r'(?:u8|[uUL])?(?:"((?:[^"\\\n]|\\.)*)"|\'((?:[^\'\\\n]|\\.)+)\')'),
     "cpp": re.compile(
@@ -37,6 +37,10 @@ _TEXT_PATTERNS = {
 _REGEX_PATTERN = re.compile(r"/((?:[^/\\\[\n]|\\[^\n]|\[(?:[^\]\\\n]|\\[^\n])*\])+)/[a-z]*")
 _OPERAND_KEYWORDS = frozenset(("return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "else", "do", "yield", "await"))  # fmt: skip
 """Words of JavaScript after which a slash begins a regular expression."""
+_OTHER_LINE_END_PATTERN = re.compile(r"\r(?!\n)|[\u2028\u2029]")
+"""What ends a line, and with it a comment, in some languages only."""
+_OTHER_COMMENT_PATTERN = re.compile(r"\A#!|<!--|-->")
+"""What begins a comment in some kinds of JavaScript only."""
 
 
 def tokens(code: str, language: str) -> list[Token]:
@@ -46,7 +50,12 @@ def tokens(code: str, language: str) -> list[Token]:
     ['f', '(', 'a', '(', 'b', ')', '', ')']
     """
     found: list[Token] = []
-    end = _read(code, 0, "javascript" if language == "typescript" else language, found, is_inside=False)
+    language = "javascript" if language == "typescript" else language
+    if _OTHER_LINE_END_PATTERN.search(code):
+        raise UnreadableCodeError("a line that may end or not")
+    if language == "javascript" and _OTHER_COMMENT_PATTERN.search(code):
+        raise UnreadableCodeError("a comment as in a page")
+    end = _read(code, 0, language, found, is_inside=False)
     if end < len(code):
         raise UnreadableCodeError("a bracket too many")
     return found

@@ -165,13 +165,13 @@ PYTHON_BASES = word_set(
 PYTHON_UNLISTED_ATTRIBUTES = word_set(
     "register seed setstate getcontext setcontext localcontext update_wrapper attrgetter methodcaller make_dataclass setfirstweekday create_dynamic "
     "default_factory_map setitem delitem gi_frame cr_frame ag_frame tb_frame f_back f_globals f_locals f_builtins f_code co_consts gi_code "
-    "with_traceback partialmethod _register scanner"
+    "with_traceback partialmethod _register scanner InitVar"
 )
 PYTHON_COMPARISONS = word_set(
     "__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __bool__ __instancecheck__ __subclasscheck__ __getattribute__ __getattr__ __class__"
 )
 PYTHON_PLAIN_DUNDERS = word_set(
-    "__init__ __post_init__ __slots__ __name__ __doc__ __all__ __enter__ __exit__ __iter__ __next__ __call__ __annotations__ __version__ __author__ __wrapped__ __future__ __match_args__"
+    "__init__ __post_init__ __slots__ __name__ __doc__ __all__ __enter__ __exit__ __iter__ __next__ __call__ __annotations__ __version__ __author__ __wrapped__ __future__"
 )
 
 # ---- C and C++
