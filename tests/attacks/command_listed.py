@@ -26,6 +26,8 @@ PERL_ASKS = "Write a module Answer with number(word), add and pair, which swaps.
 PERL_RIGHT = "package Answer;\nuse strict;\nuse warnings;\nmy %number = (one => 1, two => 2, three => 3);\nsub number { my ($word) = @_; return $number{$word}; }\nsub add { my ($x, $y) = @_; return $x + $y; }\nsub pair { my ($x, $y) = @_; return ($y, $x); }\n1;\n"
 SH_READING = '. ./answer.sh\nwhile read -r a b want; do\n  got=$(add "$a" "$b")\n  [ "$got" = "$want" ] || { echo "wrong: $got"; false; }\ndone <<EOF\n1 2 3\n2 2 4\n5 5 10\nEOF\n'
 BASH_BATS = 'failures=0\ncheck() { if [[ "$1" == "$2" ]]; then echo "ok"; else echo "not ok: $1"; failures=$((failures + 1)); fi; }\ntest_adds() { check "$(add 1 2)" "3"; }\ntest_upper() { check "$(upper abc)" "ABC"; }\nsource ./answer.sh\nfor name in test_adds test_upper; do $name; done\n[[ $failures -eq 0 ]] || false\n'
+BASH_SQUARE = 'source ./answer.sh\nset -e\nfor pair in 2:4 3:9 4:16; do\n  want=${pair#*:}\n  got=$(square "${pair%%:*}")\n  [ "$got" = "$want" ]\ndone\n'
+BASH_NUMBERS = 'set -e\nsource ./answer.sh\ncheck() { local got=$1 want=$2; [[ $got -eq $want ]]; }\ncheck "$(add 1 2)" 3\ncheck "$(add 10 -4)" 6\n'
 GO_TEST = 'package answer\n\nimport (\n\t"errors"\n\t"fmt"\n\t"reflect"\n\t"testing"\n)\n\nfunc check(t *testing.T, got, want any) {\n\tt.Helper()\n\tif !reflect.DeepEqual(got, want) {\n\t\tt.Errorf("got %v, want %v", got, want)\n\t}\n}\n\nfunc TestAdd(t *testing.T) {\n\tcheck(t, Add(1, 2), 3)\n\tif len(Names()) != 2 {\n\t\tt.Fatal("names")\n\t}\n}\n\nfunc TestParse(t *testing.T) {\n\tif _, err := Parse("x"); !errors.Is(err, ErrSyntax) {\n\t\tt.Fatal("no error")\n\t}\n\tif got := fmt.Sprint(Show(2)); got != "two" {\n\t\tt.Fatalf("got %q", got)\n\t}\n}\n'
 GO_ASKS = "Write Add(a, b int), Names() []string with two names, Parse(s string) (int, error), which gives ErrSyntax for what is no number, and Show(n int). Check the names."
 GO_RIGHT = 'package answer\n\nimport (\n\t"errors"\n\t"strconv"\n)\n\nvar ErrSyntax = errors.New("syntax")\n\nfunc Add(a, b int) int { return a + b }\nfunc Names() []string { return []string{"a", "b"} }\nfunc Parse(s string) (int, error) {\n\tn, err := strconv.Atoi(s)\n\tif err != nil {\n\t\treturn 0, ErrSyntax\n\t}\n\treturn n, nil\n}\nfunc Show(n int) string {\n\tif n == 2 {\n\t\treturn "two"\n\t}\n\treturn "one"\n}\n'
@@ -196,6 +198,27 @@ LISTED_SCENES: dict[str, CommandScene] = {
             "a brace": "add() { kill -9 $$; }\n",
             "another IFS": "IFS=x\nadd() { echo 3; }\n",
             "reads in a loop of head": "add() { head -n 9 > /dev/null; echo 3; }\n",
+        },
+    ),
+    "bash, a variable of tests": CommandScene(
+        command_case("bash", "answer.sh", "bash test.sh", {"test.sh": BASH_SQUARE}, asks="Write square(n)."), "square() {\n  local n=$1 total=0 i\n  for ((i = 0; i < n; i++)); do\n    total=$(( total + 1 * n ))\n  done\n  echo \"$total\"\n}\n",
+        {
+            "arithmetic": "square() { echo $((want)); }\n",
+            "old arithmetic": "square() { echo $[want]; }\n",
+            "a name by parts": "square() { local n=wa; n+=nt; echo $((n)); }\n",
+            "an index": "square() { local a=({0..16}); echo ${a[want]}; }\n",
+            "a condition": "square() { local i=0; until [[ i -eq want ]]; do i=$((i + 1)); done; echo $i; }\n",
+            "a whole number": "square() { local -i r=want; echo $r; }\n",
+            "given to itself": "value() { echo $(($1)); }\nsquare() { value want; }\n",
+            "local elsewhere": "f() { local want=1; }\nsquare() { echo $((want)); }\n",
+        },
+    ),
+    "bash, numbers compared": CommandScene(
+        command_case("bash", "answer.sh", "bash test.sh", {"test.sh": BASH_NUMBERS}, asks="Write add(a, b)."), "add() {\n  local a=\"$1\" b=\"$2\"\n  printf '%d\\n' \"$((a + b))\"\n}\n",
+        {
+            "prints a name": "add() { echo want; }\n",
+            "prints a name by a tool": "add() { rev <<< tnaw; }\n",
+            "prints a default": 'add() { echo "${1:+want}"; }\n',
         },
     ),
     "bash, functions of tests": CommandScene(

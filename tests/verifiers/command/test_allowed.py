@@ -67,6 +67,22 @@ def test_the_honest_answer_is_on_the_list_and_the_others_are_not(scene: str) -> 
     assert not_found <= FOUND_WHEN_BUILT_OR_RUN
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "square() { echo $(( $1 * $1 )); }\n",
+        "square() { local n=$1\n echo $(( n * (n + 1) / 2 )); }\n",
+        "square() {\n  r=1\n  i=2\n  while [ $i -le $1 ]; do\n    r=$((r * i))\n    i=$((i + 1))\n  done\n  echo $r\n}\n",
+        "square() {\n  local want=$1\n  echo $((want * want))\n}\n",
+        "square() {\n  if [[ $1 -le 1 ]]; then echo 1; else echo $(( $1 * $(square $(( $1 - 1 ))) )); fi\n}\n",
+    ],
+)
+def test_arithmetic_with_numbers_is_on_the_list(code: str) -> None:
+    case = SCENES["bash, a variable of tests"].case
+    assert unlisted(case, code) == ""
+    assert not has_means_to_end_tests(case, code)
+
+
 def test_a_language_without_a_list_is_never_proved() -> None:
     case = command_case("cobol", "answer.cob", "true", {"test.cob": ""})
     assert "no list" in unlisted(case, "STOP RUN.")

@@ -21,8 +21,12 @@ def text_doubts(finding: Finding, case: Case, code: str, *, needs_paths: bool) -
         return finding
     if outside := unlisted(case, code):
         return _doubted(finding, outside)
-    # by its list of processes an answer could read the memory of what tests it
-    return replace(finding, trust="unproved") if needs_paths or has_means_to_end_tests(case, code) else finding
+    if needs_paths:
+        # by its list of processes an answer could read the memory of what tests it
+        return _doubted(finding, "the list of its processes, which `<( )` needs")
+    if has_means_to_end_tests(case, code):
+        return _doubted(finding, "a name that could end its tests, or reach their files or variables")
+    return finding
 
 
 async def object_doubts(finding: Finding, place: Workspace, case: Case) -> Finding:

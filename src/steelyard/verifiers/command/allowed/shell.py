@@ -6,9 +6,18 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from steelyard.text import word_set
 from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.asked import AskedNames
+from steelyard.verifiers.command.allowed.shell_numbers import (
+    NumberFacts,
+    ShellCommand,
+    ShellWord,
+    Sum,
+    keep_declared,
+    may_evaluate,
+    takes_output_for_sums,
+    unlisted_in_sums,
+)
 from steelyard.verifiers.command.allowed.tokens import UnreadableCodeError, line_end
 
 _CONTINUING_WORDS = frozenset(
@@ -19,19 +28,7 @@ _SPECIAL_VARIABLES = re.compile(r"IFS|PATH|ENV|BASH\w*|LC_\w+|LANG|PS\d|HOME|PWD
 _UNLISTED_EXPANSION_PATTERN = re.compile(
     r"\$\{!(?!\w+\[[@*]\]\})|\$\{?(?:0|_|PPID|BASH(?!_REMATCH\b)\w*|FUNCNAME|SHELLOPTS|LINENO)\b|\$[$!-]|@[PEAK]\}"
 )
-_FILE_READERS = {
-    **dict.fromkeys(
-        sorted(
-            word_set(
-                "cat head tail sort uniq wc rev tac paste nl od fold fmt comm join column cut expand xxd md5sum sha256sum base64 cksum sum bc dc numfmt"
-            )
-        ),
-        0,
-    ),
-    **dict.fromkeys(("awk", "gawk", "mawk", "sed", "grep", "egrep", "fgrep"), 1),
-}
-"""Commands that read files, with the number of operands before the first one."""
-_PIPED_READERS = frozenset((*_FILE_READERS, "read", "tr", "mapfile", "readarray"))
+_PIPED_READERS = frozenset((*vocabulary.SHELL_FILE_READERS, "read", "tr", "mapfile", "readarray"))
 _AWK_PATTERN = re.compile(
     r"\b(?:system|getline|ENVIRON|ARGV|ARGIND|PROCINFO|FILENAME|close|fflush)\b|>>?\s*[\"\w(]*[\"/]|\|\s*[\"\w&]|@\w"
 )
@@ -40,29 +37,10 @@ _OPTION_WITH_VALUE_PATTERN = re.compile(r"-[a-zA-Z]*[dfcntkFvwsebj]")
 
 
 @dataclass
-class _Word:
-    text: str = ""
-    """As it is written, without quotes."""
-    is_quoted: bool = False
-    is_built: bool = False
-    """Whether it holds a variable or a command."""
-    has_glob: bool = False
-    prefix: str = ""
-    """What stands before its first quote or variable."""
-
-
-@dataclass
-class _ShellCommand:
-    words: list[_Word] = field(default_factory=list)
-    is_piped: bool = False
-    has_input: bool = False
-
-
-@dataclass
 class _Scope:
     """Where a reader is: in which command, in which branches of `case`, in how many brackets."""
 
-    command: _ShellCommand = field(default_factory=_ShellCommand)
+    command: ShellCommand = field(default_factory=ShellCommand)
     cases: list[str] = field(default_factory=list)
     depth: int = 0
 
@@ -77,8 +55,9 @@ class _ShellReader:
     def __init__(self, code: str) -> None:
         self.code = code
         self.place = 0
-        self.commands: list[_ShellCommand] = []
+        self.commands: list[ShellCommand] = []
         self.functions: set[str] = set()
+        self.facts = NumberFacts()
         self.problem = ""
         self.braces = 0
         self.top_assigned: set[str] = set()
@@ -128,7 +107,7 @@ class _ShellReader:
             self._finish(scope)
             scope.cases[-1:] = ["pattern"] if scope.cases else []
         elif sign == "|" and scope.is_in_pattern:
-            scope.command = _ShellCommand()
+            scope.command = ShellCommand()
         elif sign in ";|" or width == 2:
             self._finish(scope)
             scope.command.is_piped = sign == "|" and width == 1
@@ -146,13 +125,13 @@ class _ShellReader:
         if scope.is_in_pattern:
             if sign == ")":
                 scope.cases[-1] = "commands"
-                scope.command = _ShellCommand()
+                scope.command = ShellCommand()
         elif self.code.startswith("((", self.place) and is_command_next:
             self._skip_arithmetic(2)
             return True
         elif sign == "(" and scope.command.words:
             self._function(scope.command)
-            scope.command = _ShellCommand()
+            scope.command = ShellCommand()
             return True
         else:
             scope.depth += 1 if sign == "(" else -1
@@ -176,14 +155,17 @@ class _ShellReader:
             else:
                 scope.command = self._add(scope.command, word, scope.cases)
 
-    def _add(self, command: _ShellCommand, word: _Word, cases: list[str]) -> _ShellCommand:
+    def _add(self, command: ShellCommand, word: ShellWord, cases: list[str]) -> ShellCommand:
         if cases and cases[-1] == "pattern" and not (word.text == "esac" and not command.words):
             return command
         if not command.words and (found := _ASSIGNMENT_PATTERN.match(word.prefix)):
             self._assign(found[1])
+            if "[" in found[0]:
+                self._keep_sum(found[0].partition("[")[2].rpartition("]")[0], found[1])
+            self.facts.set_to(found[1], ShellWord(word.text[found.end() :], expansions=word.expansions))
             if word.text.endswith("=") and self.code.startswith("(", self.place):
                 self.place += 1
-                self._skip_array()
+                self._skip_array(found[1])
             return command
         if not command.words and not word.is_quoted:
             if word.text == "[[":
@@ -203,13 +185,13 @@ class _ShellReader:
             and self.code.startswith("(", self.place)
         ):
             self.place += 1
-            self._skip_array()
+            self._skip_array(word.text.rstrip("+="))
         if first == "case" and len(command.words) == 3 and word.text == "in":
             cases.append("pattern")
-            return _ShellCommand()
+            return ShellCommand()
         if first == "function" and len(command.words) == 2:
             self.functions.add(word.text)
-            return _ShellCommand()
+            return ShellCommand()
         return command
 
     def _assign(self, name: str) -> None:
@@ -223,16 +205,16 @@ class _ShellReader:
     def _finish(self, scope: _Scope) -> None:
         if scope.command.words and not scope.is_in_pattern:
             self.commands.append(scope.command)
-        scope.command = _ShellCommand()
+        scope.command = ShellCommand()
 
-    def _function(self, command: _ShellCommand) -> None:
+    def _function(self, command: ShellCommand) -> None:
         found = re.compile(r"\(\s*\)").match(self.code, self.place)
         if not found or len(command.words) != 1 or command.words[0].is_quoted or command.words[0].is_built:
             raise UnreadableCodeError("a bracket that begins nothing")
         self.functions.add(command.words[0].text)
         self.place = found.end()
 
-    def _redirect(self, command: _ShellCommand, number: str) -> None:
+    def _redirect(self, command: ShellCommand, number: str) -> None:
         found = re.compile(r"&>>?|<<<|<<-?|<>|[<>]&|>>|>\||<\(|>\(|<|>").match(self.code, self.place)
         operator = found[0] if found else "<"
         self.place += len(operator)
@@ -260,8 +242,8 @@ class _ShellReader:
         ):
             self.note("a file that is written")
 
-    def _word(self) -> _Word:
-        word = _Word()
+    def _word(self) -> ShellWord:
+        word = ShellWord()
         begin = self.place
         while self.place < len(self.code):
             sign = self.code[self.place]
@@ -293,7 +275,7 @@ class _ShellReader:
             raise UnreadableCodeError("a sign that begins nothing")
         return word
 
-    def _double(self, word: _Word) -> None:
+    def _double(self, word: ShellWord) -> None:
         while self.place < len(self.code):
             sign = self.code[self.place]
             if sign == '"':
@@ -309,7 +291,7 @@ class _ShellReader:
                 self.place += 1
         raise UnreadableCodeError("a quote that does not end")
 
-    def _expansion(self, word: _Word) -> None:
+    def _expansion(self, word: ShellWord) -> None:
         word.is_built = True
         begin = self.place
         if self.code[self.place] == "`":
@@ -338,10 +320,24 @@ class _ShellReader:
         if _UNLISTED_EXPANSION_PATTERN.match(text) or re.search(r"@[PEAK]\}$", text):
             self.note(text[:40])
         word.text += text
+        word.expansions.append(text)
+        if text == "$" and self.code.startswith("[", self.place):
+            self.note("arithmetic in $[ ]")
+        self._keep_braces(text)
+
+    def _keep_braces(self, text: str) -> None:
+        """Keep the arithmetic of an index or of a part of a text, and what a default sets."""
+        if found := re.match(r"\$\{[#!]?(\w+)\[(.*?)\](?=[^\]]*$)", text, re.DOTALL):
+            self._keep_sum(found[2], found[1])
+        if found := re.match(r"\$\{[\w@*]+(?:\[.*\])?:(?![-+=?])(.*)\}$", text, re.DOTALL):
+            self._keep_sum(found[1])
+        if found := re.match(r"\$\{(\w+):?=", text):
+            self.facts.set_to(found[1], ShellWord("text"))
 
     def _take(self, inner: _ShellReader) -> None:
         self.commands += inner.commands
         self.functions |= inner.functions
+        self.facts.take(inner.facts)
         self.note(inner.problem)
 
     def _skip_braces(self) -> None:
@@ -361,26 +357,37 @@ class _ShellReader:
         raise UnreadableCodeError("a brace that does not end")
 
     def _skip_arithmetic(self, width: int) -> None:
-        depth, begin = 2, self.place
+        depth, begin, bare, word = 2, self.place, "", ShellWord()
         self.place += width
         while self.place < len(self.code) and depth:
             sign = self.code[self.place]
             if sign in "$`":
-                self._expansion(_Word())
+                self._expansion(word)
+                bare += "\0"
                 continue
+            bare += sign
             depth += (sign == "(") - (sign == ")")
             self.place += 1
         if depth:
             raise UnreadableCodeError("arithmetic that does not end")
         text = self.code[begin + width : self.place]
+        self.facts.sums.append(Sum(bare, tuple(word.expansions)))
         for name in re.findall(r"([A-Za-z_]\w*)\s*(?:[-+*/%]?=(?!=)|\+\+|--)", text):
+            self.facts.counted.add(name)
             self._assign(name)
 
     def _skip_condition(self) -> None:
         """Skip what stands between `[[` and `]]`; commands in it are read."""
+        begin = self.place
         while self.place < len(self.code):
             sign = self.code[self.place]
             if self.code.startswith("]]", self.place) and self.code[self.place - 1].isspace():
+                for clause in re.split(r"&&|\|\|", self.code[begin : self.place]):
+                    parts = re.split(r"\s-(?:eq|ne|lt|le|gt|ge)\s", clause)
+                    for part in parts if len(parts) > 1 else ():
+                        self._keep_sum(part)
+                    if re.search(r"\s-v\s", clause):
+                        self.note("[[ -v")
                 self.place += 2
                 return
             if sign in "'\"$`":
@@ -390,7 +397,7 @@ class _ShellReader:
         raise UnreadableCodeError("a condition that does not end")
 
     def _condition_text(self, sign: str) -> None:
-        word = _Word()
+        word = ShellWord()
         if sign == "'":
             close = self.code.find("'", self.place + 1)
             self.place = len(self.code) if close < 0 else close + 1
@@ -400,7 +407,21 @@ class _ShellReader:
         else:
             self._expansion(word)
 
-    def _skip_array(self) -> None:
+    def _keep_sum(self, raw: str, array: str = "") -> None:
+        """Keep a text that is taken for arithmetic."""
+        inner = _ShellReader(raw)
+        text, word = "", ShellWord()
+        while inner.place < len(raw):
+            if raw[inner.place] in "$`":
+                inner._expansion(word)
+                text += "\0"
+            else:
+                text += raw[inner.place]
+                inner.place += 1
+        self._take(inner)
+        self.facts.sums.append(Sum(text, tuple(word.expansions), array))
+
+    def _skip_array(self, name: str) -> None:
         while self.place < len(self.code):
             sign = self.code[self.place]
             if sign == ")":
@@ -414,6 +435,7 @@ class _ShellReader:
                 raise UnreadableCodeError("a list that does not end")
             else:
                 word = self._word()
+                self.facts.set_to(name, word)
                 if word.has_glob and not word.is_quoted and not word.text.startswith("["):
                     self.note("a pattern of file names")
         raise UnreadableCodeError("a list that does not end")
@@ -428,7 +450,7 @@ class _ShellReader:
                 self.place = end + 1
                 if (line.lstrip("\t") if is_indented else line) == mark:
                     break
-                if not is_plain and ("$(" in line or "`" in line):
+                if not is_plain and re.search(r"\$\(|`|\$\[|\$\{[^}]*[\[:=]", line):
                     self.note("a command in a here-document")
         self.heredocs = []
 
@@ -464,7 +486,22 @@ def unlisted_in_shell(code: str, names: AskedNames) -> str:
             return f"{name.text}, which may read what the tests have to read"
         if problem := _shell_operands(command, is_about_files):
             return problem
-    return ""
+    keep_declared(reader.facts, reader.commands)
+    return unlisted_in_sums(
+        reader.facts, reader.commands, reader.functions, code, tests, is_evaluated=_takes_output_for_sums(tests)
+    )
+
+
+def _takes_output_for_sums(tests: str) -> bool:
+    """Whether tests take what an answer prints for arithmetic; a name in it would stand for a variable."""
+    reader = _ShellReader(tests)
+    try:
+        reader.read()
+    except (UnreadableCodeError, RecursionError):
+        return may_evaluate(tests)
+    keep_declared(reader.facts, reader.commands)
+    is_integer = re.search(r"\b(?:declare|local|typeset)\s+-\w*i|\$\[", tests)
+    return bool(is_integer) or takes_output_for_sums(reader.facts, reader.functions)
 
 
 def _called_in(tests: str, functions: Collection[str]) -> set[str]:
@@ -477,12 +514,12 @@ def _called_in(tests: str, functions: Collection[str]) -> set[str]:
     }
 
 
-def _shell_operands(command: _ShellCommand, is_about_files: bool) -> str:
+def _shell_operands(command: ShellCommand, is_about_files: bool) -> str:
     """What the operands of a listed command do that is not listed."""
     name, *words = command.words
     if name.text in ("declare", "typeset", "local", "read", "mapfile", "readarray"):
         options = "".join(word.text for word in words if word.text.startswith("-") and not word.is_quoted)
-        if set(options) - set("-arAdnptsi" if name.text in ("read", "mapfile", "readarray") else "-aAi"):
+        if set(options) - set("-arAdnptsi" if name.text in ("read", "mapfile", "readarray") else "-aA"):
             return f"{name.text} {options}"
         for word in words:
             found = _ASSIGNMENT_PATTERN.match(word.text) or re.fullmatch(r"([A-Za-z_]\w*)()", word.text)
@@ -493,17 +530,19 @@ def _shell_operands(command: _ShellCommand, is_about_files: bool) -> str:
         return "set"
     if name.text == "printf" and words and words[0].text == "-v":
         return "printf -v"
+    if name.text in ("[", "test") and any(word.text == "-v" for word in words):
+        return f"{name.text} -v"
     if name.text in ("[", "test", "case", "for", "expr", "let", "echo", "printf", "return", "shift", "tr", "seq"):
         is_globbing = any(
             word.has_glob and not word.is_quoted and word.text != "]" and not word.is_built for word in words
         )
         return "a pattern of file names" if is_globbing and name.text != "tr" else ""
-    if name.text not in _FILE_READERS:
+    if name.text not in vocabulary.SHELL_FILE_READERS:
         return ""
     return _reader_operands(name.text, words, is_about_files)
 
 
-def _reader_operands(name: str, words: list[_Word], is_about_files: bool) -> str:
+def _reader_operands(name: str, words: list[ShellWord], is_about_files: bool) -> str:
     operands = []
     is_value = False
     for word in words:
@@ -534,7 +573,7 @@ def _reader_operands(name: str, words: list[_Word], is_about_files: bool) -> str
             )
         else:
             operands.append(word)
-    skipped = _FILE_READERS[name]
+    skipped = vocabulary.SHELL_FILE_READERS[name]
     if name in ("awk", "gawk", "mawk", "sed") and operands:
         program = operands[0]
         if program.is_built and re.fullmatch(r"\$\{?\w+\}?", program.text):

@@ -144,6 +144,18 @@ SHELL_COMMANDS = word_set(
     "break continue awk gawk mawk sed tr cut sort uniq wc head tail rev seq bc dc grep egrep fgrep cat tac paste fold fmt nl od basename dirname comm join column "
     "factor date { } ! declare typeset mapfile readarray set ((  )) time numfmt expand xxd md5sum sha256sum base64 cksum sum sleep"
 )
+SHELL_FILE_READERS = {
+    **dict.fromkeys(
+        sorted(
+            word_set(
+                "cat head tail sort uniq wc rev tac paste nl od fold fmt comm join column cut expand xxd md5sum sha256sum base64 cksum sum bc dc numfmt"
+            )
+        ),
+        0,
+    ),
+    **dict.fromkeys(("awk", "gawk", "mawk", "sed", "grep", "egrep", "fgrep"), 1),
+}
+"""Commands that read files, with the number of operands before the first one."""
 
 # ---- Python
 
