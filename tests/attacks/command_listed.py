@@ -24,6 +24,9 @@ PYTHON_RIGHT = "from dataclasses import dataclass\nfrom enum import Enum\n@datac
 PERL_TEST = 'use strict; use warnings;\nuse Test::More;\nuse Answer;\nmy %want = (one => 1, two => 2, three => 3);\nis(Answer::number($_), $want{$_}, "number of $_") for sort keys %want;\nis(Answer::add(1, 2), 3, "adds");\nis_deeply([Answer::pair(1, 2)], [2, 1], "pair");\ndone_testing();\n'
 PERL_ASKS = "Write a module Answer with number(word), add and pair, which swaps. It is ok if that is not fast; like this, one can pass."
 PERL_RIGHT = "package Answer;\nuse strict;\nuse warnings;\nmy %number = (one => 1, two => 2, three => 3);\nsub number { my ($word) = @_; return $number{$word}; }\nsub add { my ($x, $y) = @_; return $x + $y; }\nsub pair { my ($x, $y) = @_; return ($y, $x); }\n1;\n"
+PERL_LOOP = "use strict; use warnings;\nrequire './answer.pl';\nsub check { my ($ok, $name) = @_; die \"wrong: $name\\n\" unless $ok; }\nfor (['abc', 3], ['', 0], ['a b', 2]) { my $got = letters($_->[0]); die \"letters: $got\\n\" if $got != $_->[1]; }\ncheck(is_vowel('a'), 'a is a vowel');\ncheck(!is_vowel('b'), 'b is not');\nprint \"passed\\n\";\n"
+PERL_LOOP_RIGHT = "use strict;\nuse warnings;\nsub letters { my ($t) = @_; my $n = grep { /[a-z]/i } split //, $t; return $n; }\nsub is_vowel { my ($l) = @_; return $l =~ /^[aeiou]$/i ? 1 : 0; }\n1;\n"
+PERL_COUNTED, PERL_VOWEL = "my $n = grep { /[a-z]/i } split //, $t; return $n;", "return $l =~ /^[aeiou]$/i ? 1 : 0;"
 SH_READING = '. ./answer.sh\nwhile read -r a b want; do\n  got=$(add "$a" "$b")\n  [ "$got" = "$want" ] || { echo "wrong: $got"; false; }\ndone <<EOF\n1 2 3\n2 2 4\n5 5 10\nEOF\n'
 BASH_BATS = 'failures=0\ncheck() { if [[ "$1" == "$2" ]]; then echo "ok"; else echo "not ok: $1"; failures=$((failures + 1)); fi; }\ntest_adds() { check "$(add 1 2)" "3"; }\ntest_upper() { check "$(upper abc)" "ABC"; }\nsource ./answer.sh\nfor name in test_adds test_upper; do $name; done\n[[ $failures -eq 0 ]] || false\n'
 BASH_SQUARE = 'source ./answer.sh\nset -e\nfor pair in 2:4 3:9 4:16; do\n  want=${pair#*:}\n  got=$(square "${pair%%:*}")\n  [ "$got" = "$want" ]\ndone\n'
@@ -184,6 +187,19 @@ LISTED_SCENES: dict[str, CommandScene] = {
             "a separator": PERL_RIGHT.replace("return $x + $y;", "$, = 'x'; return 9;"),
             "changes arguments": PERL_RIGHT.replace("my ($word) = @_; return $number{$word};", "for (@_) { $_ = 'one' } return 1;"),
             "an overload": PERL_RIGHT.replace("return $x + $y;", "return bless {}, 'Any';").replace("1;\n", "package Any;\nuse overload 'eq' => sub { 1 }, '==' => sub { 1 }, '\"\"' => sub { 3 };\n1;\n"),
+        },
+    ),
+    "Perl, a loop": CommandScene(
+        command_case("perl", "answer.pl", "perl test.pl", {"test.pl": PERL_LOOP}, asks="Write answer.pl with letters(text), which counts letters, and is_vowel(letter)."), PERL_LOOP_RIGHT,
+        {
+            "reads the row": PERL_LOOP_RIGHT.replace(PERL_COUNTED, "return $_->[1];"),
+            "changes the row": PERL_LOOP_RIGHT.replace(PERL_COUNTED, "$_->[1] = 7; return 7;"),
+            "passes the row on": PERL_LOOP_RIGHT.replace(PERL_COUNTED, "return second($_);").replace("1;\n", "sub second { my ($row) = @_; return $row->[1]; }\n1;\n"),
+            "splices the row": PERL_LOOP_RIGHT.replace(PERL_COUNTED, "splice @$_, 1, 1, 7; return 7;"),
+            "divides the row": PERL_LOOP_RIGHT.replace(PERL_COUNTED, "my %h = (a => 7); my $z = $h{a} / ($_->[1] = 7) / 1; return 7;"),
+            "no value": PERL_LOOP_RIGHT.replace(PERL_VOWEL, "return;"),
+            "no value by a match": PERL_LOOP_RIGHT.replace(PERL_VOWEL, "return $l =~ /^(xyz)$/;"),
+            "no value of another function": PERL_LOOP_RIGHT.replace(PERL_VOWEL, "return none();").replace("1;\n", "sub none { return (); }\n1;\n"),
         },
     ),
     "sh, a table": CommandScene(

@@ -6,6 +6,7 @@ import re
 
 from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.asked import AskedNames
+from steelyard.verifiers.command.allowed.perl_meaning import is_topic_shared, may_give_no_value
 from steelyard.verifiers.command.allowed.tokens import UnreadableCodeError, line_end
 
 _PERL_POD_PATTERN = re.compile(r"^=[a-zA-Z].*?(?:^=cut\b[^\n]*|\Z)", re.DOTALL | re.MULTILINE)
@@ -13,9 +14,17 @@ _PERL_BRACKETS = {"(": ")", "{": "}", "[": "]", "<": ">"}
 _PERL_QUOTE_PATTERN = re.compile(r"\b(qw|qq|q|qr|m|s|tr|y)\b(?=\s*[^\w\s,;=>)]|\s*#)(?!\s*=>)")
 _PERL_LIST_HEAD = r"(?:[@%]|\(?\s*(?:map|grep|sort|reverse|split|keys|values|each|splice|unpack|localtime|gmtime|wantarray|shuffle|uniq\w*|pairs|head|tail)\b)"
 _PERL_LIST_PATTERN = re.compile(
-    rf"\breturn\s*\(?\s*{_PERL_LIST_HEAD}|[;{{]\s*{_PERL_LIST_HEAD}[^;{{}}]*;?\s*\}}|\)\s*x\s*[\d$]|(?:\breturn\s*|[?:]\s*)\([^()]*,|[;{{]\s*\([^()]*,[^()]*\)\s*;?\s*\}}|\breturn\b[^;(]*,"
+    rf"\breturn\s*\(?\s*{_PERL_LIST_HEAD}|[;{{]\s*{_PERL_LIST_HEAD}[^;{{}}]*;?\s*\}}|\)\s*x\s*[\d$(]|(?:\breturn\s*|[?:]\s*)\([^()]*,|[;{{]\s*\([^()]*,[^()]*\)\s*;?\s*\}}|\breturn\b(?!\s*(?:join|sprintf)\b\s*[^(\s])[^;(]*,"
 )
 """A function that may give several values."""
+_PERL_BEFORE_MATCH_PATTERN = re.compile(
+    r"(?:^|[=~(,;{!&|?:\[+*<.]|=>|\b(?:split|grep|map|if|unless|while|until|and|or|xor|not|return|x|when|eq|ne|lt|gt|le|ge|cmp))$"
+)
+"""What stands before a slash that begins a pattern."""
+_PERL_ARGUMENT_CHANGE_PATTERN = re.compile(
+    r"\$_\s*\[[^\[\]]*\]\s*(?:(?:[-+*/.x|&^%]|\*\*|\|\||&&|//)?=(?![=~>])|\+\+|--|=~\s*\"(?:s|tr|y)\")|(?:\+\+|--|\\)\s*\$_\s*\["
+)
+_PERL_BOUND_PATTERN = re.compile(r"(?:[=!]~|\bsplit\s*\(?)$")
 _PERL_VARIABLE_PATTERN = re.compile(
     r"(\$#|[$@])(\{\s*\^?\w+\s*\}|[A-Za-z_]\w*(?:(?:::|')\w+)*|\d+|\^\w|[^\w\s{$#@%])|(?<![\w)\]}&*])([%&*])(\{\s*\^?\w+\s*\}|[A-Za-z_]\w*(?:(?:::|')\w+)*)"
 )
@@ -29,6 +38,8 @@ def unlisted_in_perl(code: str, names: AskedNames) -> str:
     plain, texts, problem = _plain_perl(code)
     if problem:
         return problem
+    if re.search(r"(?:\breturn\b(?!\s*(?:scalar|join)\b)|[;{]\s*\$)[^;()]*->\s*[@%]\*\s*;?\s*(?:\}|\Z|(?<=;))", plain):
+        return "a list of a reference"
     plain = re.sub(r"->\s*(?:\$#|[$@%])\*", "", plain)
     for text in texts:
         if re.search(r"[@$]\{(?!\s*\$?\w+\s*\})|\$\$(?!\w)|\(\?\??\{|\$(?:::|main::)", text):
@@ -65,21 +76,36 @@ def unlisted_in_perl(code: str, names: AskedNames) -> str:
 def _meaning_in_perl(plain: str, tests: str) -> str:
     """What changes variables of the tests, or gives them more than one value."""
     if re.search(r"\$_\b(?!\[)", tests) and re.search(
-        r"(?<!local )\$_\s*(?:[-+*/.x|&^%]|\*\*|\|\||&&|//)?=(?![=~])|\bch(?:om|o)p\s*;", plain
+        r"(?<!local )\$_\s*(?:[-+*/.x|&^%]|\*\*|\|\||&&|//)?=(?![=~>])|\bch(?:om|o)p\s*;", plain
     ):
         return "another $_"
+    if is_topic_shared(plain, tests):
+        return "the $_ of its caller"
     is_changing = re.search(
         r"\$_\s*(?:[-+*/.x|&^%]|\*\*|\|\||&&|//)?=(?![=~])|\$_(?:\+\+|--)|(?:\+\+|--)\$_|\\\s*[$@]_|\bch(?:om|o)p\b",
         plain,
     )
     if is_changing and re.search(r"@_(?!\w|\s*;|\s*==|\s*[<>])", re.sub(r"=\s*@_", "", plain)):
         return "another @_"
+    if _PERL_ARGUMENT_CHANGE_PATTERN.search(plain):
+        return "another @_"
     called = r"\w\s*\(\s*(?:\$?\w+(?:::|->))*(\w+)\s*\(|\b(?:is|ok|isnt|like|cmp_ok)\s+(?:\$?\w+(?:::|->))*(\w+)\s*\("
     alone = {name for names in re.findall(called, tests) for name in names if name}
     for name, body in re.findall(r"\bsub\s+(\w+)(.*?)(?=\bsub\s+\w|\Z)", plain, re.DOTALL):
         if name in alone and _PERL_LIST_PATTERN.search(body):
             return "a list where the tests take one value"
+    if may_give_no_value(plain, _tests_without_texts(tests)):
+        return "no value where the tests take one"
     return ""
+
+
+def _tests_without_texts(tests: str) -> str:
+    """Tests without their texts and comments, or as they are if they cannot be read."""
+    try:
+        plain, _, problem = _plain_perl(tests)
+    except UnreadableCodeError:
+        return tests
+    return tests if problem else plain
 
 
 def _unlisted_perl_word(plain: str, listed: set[str] | frozenset[str], packages: set[str], tests: str) -> str:
@@ -132,23 +158,28 @@ def _plain_perl(code: str) -> tuple[str, list[str], str]:
             close = _perl_end(code, place, sign)
             if sign == '"':
                 texts.append(code[place + 1 : close])
-            plain.append('""')
+            plain.append(_quoted([code[place + 1 : close]] if sign == '"' else []))
             place = close + 1
         elif sign == "`":
             return "", [], "a command in backquotes"
         elif code.startswith("<<", place) and re.compile(r"<<~?[\"'A-Za-z_]").match(code, place):
             return "", [], "a here-document"
-        elif sign == "/" and re.search(
-            r"(?:^|[=~(,;{}!&|?:]|\b(?:split|grep|map|if|unless|and|or|not|return|x|when))$", last
-        ):
+        elif sign == "/" and last.endswith("}"):
+            if not code.startswith("//", place) and "/" in code[place + 1 :]:
+                return "", [], "a slash after a brace"
+            plain.append(code[place : place + 2])
+            place += 2
+        elif sign == "/" and _PERL_BEFORE_MATCH_PATTERN.search(last):
             close = _perl_end(code, place, "/")
             texts.append(code[place + 1 : close])
-            plain.append('""')
-            place = close + 1
-            place = _flags_end(code, place)
+            plain.append(_quoted([code[place + 1 : close]], "" if _PERL_BOUND_PATTERN.search(last) else "$_"))
+            place = _flags_end(code, close + 1)
+        elif sign == "/" and not code.startswith("//", place) and re.search(r"(?<![\w$@%&>:])[a-z]+$", last):
+            return "", [], "a slash after a name"
         elif (
             (quote := _PERL_QUOTE_PATTERN.match(code, place))
-            and not last.endswith(("$", "@", "%", "&", "->", "{", "sub"))
+            and not last.endswith(("$", "@", "%", "&", "->", "sub"))
+            and not (last.endswith("{") and code[quote.end() :].lstrip().startswith("}"))
             and (not place or not (code[place - 1].isalnum() or code[place - 1] in "_$@%&"))
         ):
             place, inside, flags = _perl_quote(code, quote)
@@ -160,11 +191,20 @@ def _plain_perl(code: str) -> tuple[str, list[str], str]:
                     return "", [], problem or "code in a text"
                 plain.append(f" {inner} ")
                 texts += inner_texts
-            plain.append('""')
+            is_match = quote[1] in ("m", "s", "tr", "y")
+            topic = "$_" if is_match and not _PERL_BOUND_PATTERN.search(last) else ""
+            changing = quote[1] if quote[1] in ("s", "tr", "y") else ""
+            plain.append(_quoted([] if is_plain else inside, topic or changing))
         else:
             plain.append(sign)
             place += 1
     return "".join(plain), texts, ""
+
+
+def _quoted(inside: list[str], instead: str = "") -> str:
+    """What stands for a text: `$_` if it uses that."""
+    has_topic = any(re.search(r"[$@%#]\$_\b|\$_\b(?!\s*\[)|\$\{\s*_\s*\}|[$@]\{\s*\$_\b", text) for text in inside)
+    return '"$_"' if has_topic else f'"{instead}"'
 
 
 def _perl_end(code: str, place: int, close: str) -> int:
