@@ -83,6 +83,24 @@ def test_arithmetic_with_numbers_is_on_the_list(code: str) -> None:
     assert not has_means_to_end_tests(case, code)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "my %c; $c{lc $_}++ for split //, $t; return $c{a} // 0;",
+        "my $n = 0; for (split //, $t) { next unless /[a-z]/; $n += length; } return $n;",
+        "local $_ = $t; s/[^a-z]//g; return length $_;",
+        "return join ' ', map { ucfirst lc } split / /, $t;",
+        "if ($t =~ /a/) { return 1; } else { return 0; }",
+        "return undef unless defined $t; return $t =~ tr/a-z//;",
+    ],
+)
+def test_an_answer_in_perl_may_have_its_own_loops_over_the_topic(body: str) -> None:
+    case = SCENES["Perl, a loop"].case
+    code = f"sub letters {{ my ($t) = @_; {body} }}\nsub is_vowel {{ my ($l) = @_; return $l eq 'a'; }}\n1;\n"
+    assert unlisted(case, code) == ""
+    assert unlisted(case, code.replace("return $l eq 'a'", "return $l =~ /a/")) != ""
+
+
 def test_a_language_without_a_list_is_never_proved() -> None:
     case = command_case("cobol", "answer.cob", "true", {"test.cob": ""})
     assert "no list" in unlisted(case, "STOP RUN.")
