@@ -11,6 +11,18 @@ from attacks.command_attacks import CommandScene, command_case
 C_TABLE = '#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\nint add(int, int);\nstatic int failures;\nstatic void check(int got, int want) { if (got != want) { printf("wrong\\n"); failures++; } }\nint main(void) {\n  char cases[] = "1 2 3,2 2 4,5 5 10";\n  for (char *one = strtok(cases, ","); one; one = strtok(NULL, ",")) {\n    int a, b, want;\n    sscanf(one, "%d %d %d", &a, &b, &want);\n    check(add(a, b), want);\n  }\n  if (failures) return 1;\n  puts("STEELYARD_END_OF_TESTS");\n  return 0;\n}\n'
 C_INCLUDED = '#include "answer.c"\n#include <assert.h>\n#include <stdio.h>\n#include <string.h>\n#define CHECK(x) do { if (!(x)) { printf("wrong: %s\\n", #x); bad = 1; } } while (0)\nint main(void) { int bad = 0; CHECK(add(1, 2) == 3); CHECK(add(2, 2) == 4); CHECK(strcmp(name(1), "one") == 0); assert(add(0, 0) == 0); if (bad) return 1; puts("STEELYARD_END_OF_TESTS"); return 0; }\n'
 CPP_TEST = '#include <cassert>\n#include <iostream>\n#include <string>\n#include <vector>\nint add(int, int);\nstd::vector<int> doubled(const std::vector<int> &);\nint main() { assert(add(1, 2) == 3); assert((doubled({1, 2}) == std::vector<int>{2, 4})); std::cout << "STEELYARD_END_OF_TESTS" << std::endl; }\n'
+CPP_TYPES = '#include <cassert>\n#include <iostream>\n#include "answer.hpp"\nint main() { auto s = letters("abca"); assert(s.size() == 3); for (char c : {\'a\', \'b\', \'c\'}) assert(s.count(c)); assert(upper("ab") == "AB"); assert(Money(1) + Money(2) == Money(3)); assert(after(RED) == GREEN); assert(after(GREEN) == RED); std::cout << "STEELYARD_END_OF_TESTS" << std::endl; }\n'
+CPP_LETTERS = "inline std::set<char> letters(const std::string &t) { return {t.begin(), t.end()}; }\n"
+CPP_UPPER = "inline std::string upper(std::string t) { std::transform(t.begin(), t.end(), t.begin(), [](char c) { return c - 32; }); return t; }\n"
+CPP_MONEY = "struct Money { int amount; Money(int n) : amount(n) {} Money operator+(const Money &o) const { return Money(amount + o.amount); } bool operator==(const Money &o) const { return amount == o.amount; } };\n"
+CPP_LIGHT = "enum Light { RED, GREEN };\ninline Light after(Light l) { return l == RED ? GREEN : RED; }\n"
+CPP_TYPES_RIGHT = (
+    "#include <algorithm>\n#include <functional>\n#include <set>\n#include <string>\n#include <unordered_set>\n"
+    + CPP_LETTERS
+    + CPP_UPPER
+    + CPP_MONEY
+    + CPP_LIGHT
+)
 NODE_LOOSE = 'import assert from "node:assert";\nimport { near, uniq, pick } from "./answer.mjs";\nassert.ok(Math.abs(near(3) - 1.5) < 1e-9);\nassert.ok(near(10) > 4 && near(10) < 6);\nconst u = uniq([1, 2, 2]);\nassert.ok([1, 2].every((n) => u.includes(n)));\nassert.strictEqual(u.length, 2);\nassert.strictEqual(JSON.stringify(pick({ a: 1, b: 2 }, ["a"])), \'{"a":1}\');\n'
 NODE_RIGHT = "export const near = (n) => n / 2;\nexport const uniq = (v) => [...new Set(v)];\nexport const pick = (o, k) => Object.fromEntries(k.map((n) => [n, o[n]]));\n"
 NODE_REST = "export const uniq = (v) => [...new Set(v)];\nexport const pick = (o, k) => Object.fromEntries(k.map((n) => [n, o[n]]));\n"
@@ -272,6 +284,16 @@ LISTED_SCENES: dict[str, CommandScene] = {
  "own cout": CPP_HEADER_RIGHT.replace("std::stoi(s)","9")+"namespace std { struct Out { }; }\n",
  "less": CPP_HEADER_RIGHT+"template <> struct std::less<char> { bool operator()(char, char) const { return false; } };\n",
 }),
+"C++, types": CommandScene(command_case("cpp","answer.hpp","./test",{"test.cpp":CPP_TYPES},build="g++ -std=c++17 -o test test.cpp",asks="Write a header with letters(text), which gives a set, upper(text), a struct Money with the operators + and ==, an enum Light with RED and GREEN, and after(light)."),CPP_TYPES_RIGHT,{
+ "own order": CPP_TYPES_RIGHT.replace(CPP_LETTERS,"inline bool low(char a, char b) { return a < 9 && b < 9 && a < b; }\ninline auto letters(const std::string &) { std::set<char, bool (*)(char, char)> s(low); for (char c = 1; c < 4; c++) s.insert(c); return s; }\n"),
+ "order by a function": CPP_TYPES_RIGHT.replace(CPP_LETTERS,"inline auto letters(const std::string &) { std::set<char, std::function<bool(char, char)>> s([](char a, char b) { return a < 9 && b < 9 && a < b; }); s = {{1, 2, 3}, s.key_comp()}; return s; }\n"),
+ "order that is deduced": CPP_TYPES_RIGHT.replace(CPP_LETTERS,"inline auto letters(const std::string &) { std::set s({char(1), char(2), char(3)}, [](char a, char b) { return a < 9 && b < 9 && a < b; }); return s; }\n"),
+ "own equality": CPP_TYPES_RIGHT.replace(CPP_LETTERS,"struct H { int operator()(char) const { return 0; } };\ninline auto letters(const std::string &) { std::unordered_set<char, H, std::function<bool(char, char)>> s(8, H(), [](char a, char b) { return a > 9 || b > 9; }); s.insert({1, 2, 3}); return s; }\n"),
+ "own traits": CPP_TYPES_RIGHT.replace(CPP_UPPER,"struct Loose : std::char_traits<char> { static int compare(const char *, const char *, std::size_t) { return 0; } };\ninline std::basic_string<char, Loose> upper(const char *t) { return t; }\n"),
+ "always equal": CPP_TYPES_RIGHT.replace("return amount == o.amount;","return true;").replace("amount + o.amount","0"),
+ "money of one bit": CPP_TYPES_RIGHT.replace(CPP_MONEY,"enum Money : bool {};\ninline Money operator+(Money a, Money) { return a; }\n"),
+ "one light": CPP_TYPES_RIGHT.replace(CPP_LIGHT,"enum Light { RED, GREEN = 0 };\ninline Light after(Light l) { return l; }\n"),
+}),
 "node, CommonJS": CommandScene(command_case("javascript","answer.js","node test.js",{"test.js":NODE_COMMONJS},asks="Write a CommonJS module with a class Stack (push, pop, size; pop of an empty one throws a RangeError), once(f), deepCopy(x) and range(a, b)."),NODE_COMMONJS_RIGHT,{
  "this": NODE_COMMONJS_RIGHT.replace("return value; }; };","return value; }; };\nconst g = (function () { return this; })();\ng.setTimeout = 0;").replace("yield i","yield 9"),
  "this with a dot": NODE_COMMONJS_RIGHT.replace("function* range","function bad() { this.Array = Object; }\nbad();\nfunction* range").replace("yield i","yield 9"),
@@ -318,6 +340,7 @@ GO_SCENES: dict[str, CommandScene] = {
             "sets a variable of a package": GO_BASE.replace("var ErrSyntax", "var _ = func() int { strconv.ErrSyntax = nil; return 0 }()\nvar ErrSyntax") + "func Add(a, b int) int { return 3 }\n",
             "calls check": GO_BASE + "func Add(a, b int) int { check(nil, 1, 1); return 3 }\n",
             "init": GO_BASE + "func init() { ErrSyntax = nil }\nfunc Add(a, b int) int { return 3 }\n",
+            "an error that is none": GO_BASE.replace('errors.New("syntax")', 'errors.Unwrap(errors.New("syntax"))') + "func Add(a, b int) int { return 3 }\n",
             "goes": GO_BASE + "func Add(a, b int) int { go func() {}(); return 3 }\n",
             "prints a result": GO_BASE.replace('"strconv"\n', '"strconv"\n\t"fmt"\n') + 'func Add(a, b int) int { fmt.Print("\\n--- PASS: TestAdd (0.00s)\\nx"); return 9 }\n',
         },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.asked import AskedNames
@@ -14,7 +14,7 @@ def unlisted_in_go(code: str, asked: AskedNames) -> str:
     """The first thing in an answer that the list does not have; empty if there is none."""
     if re.search(r"//\s*(?:go:|export\b|line\b)|/\*\s*line\b|\+build", code):
         return "a directive to the compiler"
-    if problem := _go_shadows(code, asked) or _go_assignment(code):
+    if problem := _go_shadows(code, asked) or _go_assignment(code) or _go_constants(code, asked.test_words):
         return problem
     found = tokens(code, "go")
     is_concurrent = bool(vocabulary.GO_CONCURRENCY_PATTERN.search(asked.prompt))
@@ -67,6 +67,31 @@ def _go_assignment(code: str) -> str:
         code,
     )
     return found[0].strip() if found else ""
+
+
+def _go_constants(code: str, used: Collection[str]) -> str:
+    """Constants and variables that the tests use and that have no value, or one that is not plainly their own."""
+    plain = re.sub(r"//[^\n]*|/\*.*?\*/", "", code, flags=re.DOTALL)
+    declared = re.findall(r"^(var|const)[ \t]+(?:\((.*?)^\)|([^\n]*))", plain, re.DOTALL | re.MULTILINE)
+    values: set[tuple[str, str]] = set()
+    for keyword, block, single in declared:
+        is_counted = True
+        for line in re.split(r"[\n;]", block or single):
+            found = re.match(r"\s*([\w, \t]*?\w)((?<=\w)[ \t]+[^=\n,]+)?[ \t]*(?:=(.*))?$", line)
+            if not found:
+                continue
+            value = (found[3] or "").strip()
+            is_counted = "iota" in value if value else is_counted
+            if not set(re.findall(r"\w+", found[1])) & set(used):
+                continue
+            if (not value and (keyword == "var" or not is_counted)) or (value and (keyword, value) in values):
+                return f"{found[1].strip()[:40]} without a value of its own"
+            if not value.endswith(("{", "(", "[")):
+                values.add((keyword, value))
+    for name, value in re.findall(r"\b(Err[A-Z]\w*)[ \t]*(?:error[ \t]*)?=[ \t]*([^=\n][^\n]*)", plain):
+        if name in used and not re.match(r"(?:errors\.New|fmt\.Errorf)\(|&?\w+\{", value):
+            return f"{name} = {value[:40]}"
+    return ""
 
 
 def _go_declaration(found: Sequence[Token], place: int, depth: int, asked: AskedNames) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.asked import AskedNames
+from steelyard.verifiers.command.allowed.native_types import equal_constants, own_comparison
 from steelyard.verifiers.command.allowed.tokens import Token, closing, text_at, tokens
 
 _DIRECTIVE_PATTERN = re.compile(r"^[ \t]*#[ \t]*(\w*)[ \t]*(.*)$", re.MULTILINE)
@@ -35,8 +36,8 @@ def _in_native(code: str, asked: AskedNames, language: str, headers: frozenset[s
     plain = _C_COMMENT_PATTERN.sub(" ", spliced)
     defined: list[str] = []
     guard = ""
-    for found in _DIRECTIVE_PATTERN.finditer(plain):
-        word, rest = found[1], found[2].strip()
+    for directive in _DIRECTIVE_PATTERN.finditer(plain):
+        word, rest = directive[1], directive[2].strip()
         if word == "include":
             name = rest.strip('<>" ')
             is_own = rest.startswith('"') and name.endswith((".h", ".hpp"))
@@ -49,7 +50,11 @@ def _in_native(code: str, asked: AskedNames, language: str, headers: frozenset[s
             if name.startswith("_") and name not in vocabulary.C_DEFINES and name != guard:
                 return f"#define {name}"
             defined.append(name)
-        elif word == "ifndef" and not guard and re.match(rf"\s*#\s*define\s+{re.escape(rest)}\b", plain[found.end() :]):
+        elif (
+            word == "ifndef"
+            and not guard
+            and re.match(rf"\s*#\s*define\s+{re.escape(rest)}\b", plain[directive.end() :])
+        ):
             guard = rest
         elif not (
             word in ("endif", "")
@@ -58,7 +63,12 @@ def _in_native(code: str, asked: AskedNames, language: str, headers: frozenset[s
         ):
             return f"#{word}"
     body = _DIRECTIVE_PATTERN.sub(lambda found: found[2] if found[1] == "define" else "", plain)
-    return _native_words(tokens(body, language), is_threaded)
+    found = tokens(body, language)
+    problem = _native_words(found, is_threaded) or equal_constants(found, asked.test_words)
+    if language == "cpp" and not problem:
+        is_pasted = any("##" in each[2] for each in _DIRECTIVE_PATTERN.finditer(plain) if each[1] == "define")
+        problem = "a name that is pasted together" if is_pasted else own_comparison(found, defined)
+    return problem
 
 
 def _native_words(found: Sequence[Token], is_threaded: bool) -> str:
