@@ -18,6 +18,7 @@ import steelyard
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import LocalPool
 from steelyard.engine.verifier_processes import service
+from steelyard.engine.verifier_processes.reply_order import RepliesByCase
 from steelyard.engine.verifier_processes.service import VerifierProcesses, verification_service
 from steelyard.engine.verifier_processes.wire import FrameConnection
 from steelyard.engine.verifiers import VerifierSet
@@ -278,6 +279,83 @@ def test_a_bound_of_the_user_holds_over_all_processes() -> None:
     means = RunOptions(parallelism=1)
     assert VerifierProcesses(cases, VerifierSet(cases, means), means, 3).at_once == 1
     assert VerifierProcesses(cases, VerifierSet(cases, RunOptions()), RunOptions(), 3).at_once > 3
+
+
+class HandedOut:
+    """Replies that two processes are given, each at most three at a time, and that end when a test says so."""
+
+    def __init__(self, cases: str) -> None:
+        self.cases = {name: Case(id=name, prompt="?", target="x") for name in cases}
+        means = RunOptions(parallelism=2)
+        self.service = VerifierProcesses([*self.cases.values()], ApartSet([*self.cases.values()], means), means, 2, 3)
+        self.waiting = RepliesByCase()
+
+    def ask(self, cases: str) -> None:
+        for name in cases:
+            self.waiting.append((reply(name, 1, "x"), self.cases[name]))
+
+    def given(self) -> list[str]:
+        """All that is handed out now, by the place of the process and the case."""
+        found = []
+        while self.waiting and (chosen := self.service.next_reply(self.waiting)):
+            _, case, process = chosen
+            assert process is not None
+            found.append(f"{self.service._processes.index(process)}{case.id}")
+        return found
+
+    def end(self, process: int, replies: int) -> None:
+        for _ in range(replies):
+            self.service._change_load(self.service._processes[process], -1)
+
+
+def test_a_process_gets_replies_to_the_cases_that_it_knows() -> None:
+    handed = HandedOut("abcd")
+    handed.ask("abcd")
+    first = handed.given()
+    assert len(first) == 4
+    handed.end(0, 2)
+    handed.end(1, 2)
+    for _ in range(5):
+        handed.ask("dacb")
+        assert sorted(handed.given()) == sorted(first)
+        handed.end(0, 2)
+        handed.end(1, 2)
+
+
+def test_a_process_takes_over_a_case_only_where_it_would_soon_be_idle() -> None:
+    handed = HandedOut("ab")
+    handed.ask("ab")
+    assert handed.given() == ["0a", "0b"]
+    # the second process starts when the first has enough to do
+    handed.ask("aaaaaaa")
+    assert handed.given() == ["1a", "1a", "0a", "1a"]
+    handed.end(0, 3)
+    assert handed.given() == ["0a", "0a", "0a"]
+
+
+def test_a_process_with_enough_to_do_leaves_a_case_to_who_knows_it() -> None:
+    handed = HandedOut("abcd")
+    handed.ask("abcd")
+    given = handed.given()
+    known = {place: [one[1] for one in given if one[0] == place] for place in "01"}
+    assert [len(cases) for cases in known.values()] == [2, 2]
+    handed.ask(known["0"][0])
+    assert handed.given() == [f"0{known['0'][0]}"]
+    handed.ask(known["0"][0])
+    assert handed.given() == []
+    handed.end(1, 1)
+    assert handed.given() == [f"1{known['0'][0]}"]
+
+
+def test_what_processes_are_taken_to_know_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MAX_KNOWN_CASES", 3)
+    handed = HandedOut("abcdefgh")
+    for name in "abcdefgh" * 2:
+        handed.ask(name)
+        (given,) = handed.given()
+        handed.end(int(given[0]), 1)
+    assert [*handed.service._processes[0].known] == [*"fgh"]
+    assert handed.service._known == {"f": 1, "g": 1, "h": 1}
 
 
 def test_a_run_counts_the_verdicts_of_its_processes_whatever_type_a_number_of_its_cases_has(

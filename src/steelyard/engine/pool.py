@@ -125,7 +125,8 @@ class LocalPool:
         while self._queue or self._running or not self._is_ending:
             self._changed.clear()
             while self._queue and len(self._running) < at_once:
-                self._begin(*self._queue.popleft(), tasks, alone=alone)
+                if not self._begin_next(tasks, alone=alone):
+                    break
             self._let_in()
             await self._changed.wait()
             ended, self._ended = self._ended, []
@@ -133,7 +134,13 @@ class LocalPool:
                 del self._running[number]
                 report(fact, case)
 
-    def _begin(self, reply: Reply, case: Case, tasks: asyncio.TaskGroup, *, alone: bool) -> None:
+    def _begin_next(self, tasks: asyncio.TaskGroup, *, alone: bool) -> bool:
+        """Begin with the next reply; False if whoever could verify it has enough to do."""
+        processes = self._service if isinstance(self._service, VerifierProcesses) and not alone else None
+        chosen = (*self._queue.popleft(), None) if processes is None else processes.next_reply(self._queue)
+        if chosen is None:
+            return False
+        reply, case, process = chosen
         number = next(self._numbers)
         self._running[number] = time.monotonic() + 2 * case.timeout_secs + 10
 
@@ -147,8 +154,11 @@ class LocalPool:
         async def verify() -> None:
             end(await self._service.verdict(reply, case, alone=alone))
 
-        if alone or not isinstance(self._service, VerifierProcesses) or not self._service.begin(reply, case, end):
+        if processes is None or process is None:
             tasks.create_task(verify())
+        else:
+            processes.begin(reply, case, process, end)
+        return True
 
     def _wake(self) -> None:
         if not self._changed.is_set():

@@ -8,7 +8,7 @@ import secrets
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -22,6 +22,7 @@ from steelyard.sandbox.worker import leading_bytes, new_file
 
 if TYPE_CHECKING:
     from steelyard.engine.options import RunOptions
+    from steelyard.engine.verifier_processes.reply_order import RepliesByCase
     from steelyard.engine.verifiers import VerifierSet
     from steelyard.protocols import VerificationService
     from steelyard.records import Case, Failure, Reply, Verdict, WitnessResult
@@ -34,6 +35,8 @@ EXTRA_REPLIES_PER_PROCESS = 1
 """Replies that a process verifies beyond its processors, because each waits for the event loop now and then."""
 HANDED_AHEAD = 2
 """Replies that wait at each process, so that none is idle while its results travel."""
+MAX_KNOWN_CASES = 1000
+"""Cases for each process that it is taken to know: about as many as a verifier keeps the tests of."""
 EXIT_SECONDS = 10
 MAX_LOST = 2
 """Processes that may end under a reply that is waited for, before its verdict is given up."""
@@ -66,7 +69,7 @@ class VerifierProcesses:
     ) -> None:
         """`room` is how many replies one process is given at a time, by default a few more than it verifies at once."""
         self._verifying = verifying
-        self._kept_here = {case.id for case in cases if not verifying.is_verified_apart(case)}
+        self._kept_here = {case.id: None for case in cases if not verifying.is_verified_apart(case)}
         group = delegated_group()
         self._terms = VerifierTerms(
             run=secrets.token_hex(16),
@@ -84,8 +87,10 @@ class VerifierProcesses:
         self._by_load: list[dict[_Process, None]] = [{} for _ in range(self._room + 1)]
         """The processes that were started, by the number of replies that each has."""
         self._by_load[0][self._processes[0]] = None
-        self._familiar: dict[str, _Process] = {}
-        """The process that last got an answer to a case."""
+        self._busy = max(processors, self._room - HANDED_AHEAD)
+        """Replies with which a process has enough to do, and need not learn the tests of a case that another one knows."""
+        self._known: dict[str, int] = {}
+        """How many processes know the tests of a case, where any does."""
         self._most = verifying.at_once if means.parallelism else 0
         self._told_witnesses = 0
         self._witness_results: list[WitnessResult] = []
@@ -102,14 +107,29 @@ class VerifierProcesses:
         self._told_witnesses = len(own)
         return self._witness_results
 
-    def begin(self, reply: Reply, case: Case, done: Callable[[Verdict | Failure | None], None]) -> bool:
-        """Hand a reply to a process at once, and call back later, with None if that was lost; False if none is there to take it."""
-        if case.id in self._kept_here:
-            return False
-        process = self._take(case.id)
-        if not process.is_connected:
-            self._change_load(process, -1)
-            return False
+    def next_reply(self, waiting: RepliesByCase) -> tuple[Reply, Case, _Process | None] | None:
+        """The reply to begin with next and who is to verify it, None for this process; None if all have enough to do.
+
+        A process gets replies to cases whose tests it knows, or else nobody does. Only where it would soon be idle
+        does it take over a case from another one.
+        """
+        if self._kept_here and (case := waiting.first_case_among(self._kept_here)) is not None:
+            return *waiting.popleft(case), None
+        for process in self._with_room():
+            case = waiting.first_case_among(process.known)
+            if case is None:
+                case = waiting.first_case_beside(self._known)
+            if case is None and process.load < self._busy:
+                case = waiting.first_case()
+            if case is not None:
+                self._count(process, case)
+                return *waiting.popleft(case), process
+        return None
+
+    def begin(
+        self, reply: Reply, case: Case, process: _Process, done: Callable[[Verdict | Failure | None], None]
+    ) -> None:
+        """Hand a reply to the process that was chosen for it, and call back later, with None if that was lost."""
 
         def take_in(result: VerifierResult | OSError) -> None:
             self._change_load(process, -1)
@@ -120,7 +140,6 @@ class VerifierProcesses:
                 done(result.fact)
 
         process.begin(reply, case.id, take_in)
-        return True
 
     async def verdict(self, reply: Reply, case: Case, *, alone: bool = False) -> Verdict | Failure:
         # what runs alone has all processors
@@ -128,7 +147,8 @@ class VerifierProcesses:
             return await self._verifying.verdict(reply, case, alone=alone)
         ended = ""
         for _ in range(MAX_LOST):
-            process = self._take(case.id)
+            process = next(self._with_room())
+            self._count(process, case.id)
             try:
                 result = await process.result(reply, case.id)
             except OSError as error:
@@ -141,22 +161,27 @@ class VerifierProcesses:
             return result.fact
         return failure(reply, VerifierError(f"the process that verified it ended: {ended or 'it was killed'}"))
 
-    def _take(self, case: str) -> _Process:
-        """The process for an answer to this case, which is counted there: where a processor is free, one that knows its tests."""
-        process = self._familiar.get(case)
-        if process is None or process.last_case != case or process.load >= process.processors:
-            process = self._least_loaded()
-        self._familiar[case], process.last_case = process, case
-        self._change_load(process, 1)
-        return process
+    def _with_room(self) -> Iterator[_Process]:
+        """The processes that can be given a reply, the least busy first; one more is started where all others are busy."""
+        for load, processes in enumerate(self._by_load[:-1]):
+            if self._unstarted and load >= self._processes[0].processors:
+                process = self._unstarted.pop()
+                self._by_load[0][process] = None
+                yield process
+            yield from processes
 
-    def _least_loaded(self) -> _Process:
-        started = next(next(iter(processes)) for processes in self._by_load if processes)
-        if started.load < started.processors or not self._unstarted:
-            return started
-        process = self._unstarted.pop()
-        self._by_load[0][process] = None
-        return process
+    def _count(self, process: _Process, case: str) -> None:
+        """Count a reply to a case that a process gets, and so will know."""
+        self._change_load(process, 1)
+        if case not in process.known:
+            process.known[case] = None
+            self._known[case] = self._known.get(case, 0) + 1
+            if len(process.known) > MAX_KNOWN_CASES:
+                forgotten = next(iter(process.known))
+                del process.known[forgotten]
+                self._known[forgotten] -= 1
+                if not self._known[forgotten]:
+                    del self._known[forgotten]
 
     def _change_load(self, process: _Process, by: int) -> None:
         del self._by_load[process.load][process]
@@ -175,37 +200,46 @@ class _Process:
         self._terms = terms
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: FrameConnection[list[VerifierResult]] | None = None
-        self._starting = asyncio.Lock()
+        self._starting: asyncio.Task[None] | None = None
+        self._unsent: list[VerifierItem] = []
+        """Replies for a process that is not connected yet."""
         self._results: dict[int, ResultCallback] = {}
         self._numbers = 0
         self.processors = processors
         self.load = 0
-        self.last_case = ""
-
-    @property
-    def is_connected(self) -> bool:
-        return self._connection is not None
+        self.known: dict[str, None] = {}
+        """The cases that it got replies to, the oldest first; what one that was lost knew is learned again."""
 
     def begin(self, reply: Reply, case: str, done: ResultCallback) -> None:
-        """Hand over a reply; `done` gets an OSError where this process ends before its result is known."""
-        if self._connection is None:
-            done(ConnectionResetError(""))
-            return
+        """Hand over a reply, and start the process if it has to be; `done` gets an OSError where it ends before the result is known."""
         self._numbers += 1
         self._results[self._numbers] = done
-        self._connection.send(VerifierItem(number=self._numbers, case=case, reply=reply))
+        item = VerifierItem(number=self._numbers, case=case, reply=reply)
+        if self._connection is not None:
+            self._connection.send(item)
+            return
+        self._unsent.append(item)
+        if self._starting is None:
+            self._starting = asyncio.create_task(self._connect())
 
     async def result(self, reply: Reply, case: str) -> VerifierResult:
-        """What becomes of a reply; the process is started if it has to be. Raises an OSError where it ends before that is known."""
-        async with self._starting:
-            if self._connection is None:
-                await self._start()
+        """What becomes of a reply. Raises an OSError where the process ends before that is known."""
         coming: asyncio.Future[VerifierResult | OSError] = asyncio.get_running_loop().create_future()
         self.begin(reply, case, lambda result: None if coming.done() else coming.set_result(result))
         result = await coming
         if isinstance(result, OSError):
             raise result
         return result
+
+    async def _connect(self) -> None:
+        """Start the process, and send it what waits for it."""
+        try:
+            await self._start()
+        except Exception as error:  # noqa: BLE001  whoever waits for a result must hear of it, whatever it is
+            self._unsent.clear()
+            self._fail(error if isinstance(error, OSError) else OSError(f"{type(error).__name__}: {error}"))
+        finally:
+            self._starting = None
 
     async def _start(self) -> None:
         await self._reap()
@@ -224,11 +258,19 @@ class _Process:
             ours.close()
             self._log.close()
             raise
-        _, connection = await asyncio.get_running_loop().create_unix_connection(
-            lambda: FrameConnection(list[VerifierResult], self._take_in, self._lose), sock=ours
-        )
+        try:
+            _, connection = await asyncio.get_running_loop().create_unix_connection(
+                lambda: FrameConnection(list[VerifierResult], self._take_in, self._lose), sock=ours
+            )
+        except BaseException:
+            # it ends when nobody is at the other end
+            ours.close()
+            raise
         connection.send_frame(self._terms)
         self._connection = connection
+        unsent, self._unsent = self._unsent, []
+        for item in unsent:
+            connection.send(item)
 
     def _take_in(self, results: list[VerifierResult]) -> None:
         for result in results:
@@ -238,11 +280,17 @@ class _Process:
     def _lose(self) -> None:
         self._connection = None
         said = leading_bytes(self._log, 1 << 16).decode("utf-8", "replace").strip().rpartition("\n")[2]
+        self._fail(ConnectionResetError(said))
+
+    def _fail(self, error: OSError) -> None:
         lost, self._results = self._results, {}
         for done in lost.values():
-            done(ConnectionResetError(said))
+            done(error)
 
     async def close(self) -> None:
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.gather(self._starting, return_exceptions=True)
         if self._connection is not None:
             self._connection.close()
         await self._reap()
