@@ -2,9 +2,14 @@
 
     python benchmarks/cores.py [--cores 1,2,4,8,16] [--attempts 1640] [--trivial 20000] [--repeat 1]
     python benchmarks/cores.py --turns 3 [--cores 1,16] [--attempts 820]    ours beside the floor of a verdict, in turns
+    python benchmarks/cores.py --turns 3 --attempts 3280 --in-all           the same work on any number of processors
+    python benchmarks/cores.py --turns 3 --before OTHER/src                 another version in the same turns
 
 Each measurement is a run of its own, through the public door, bound to some of the processors: first one of each core, then
-its hyperthreads. Rates are taken between the verdicts at 10% and 90%, so that neither the start nor the end counts. The CPU
+its hyperthreads. Ideal are the attempts per second of one processor times the processors, and efficiency is the share of that.
+Rates are taken between the verdicts at 10% and 90%, so that neither the start nor the end counts; and over the whole run, from
+the call to the last verdict, which on one processor and on many has everything in it: reading the cases, planning their tests,
+starting processes and sandboxes, and the wait for the last of them. The CPU
 time of the process that asks, hands out and stores (the feeder) is told from that of all others (the workers). What the
 machine itself gives is measured beside it: as many plain processes that compute, and that fork, without any code of ours.
 The efficiency on 16 and 64 processors is predicted from both costs by a simulation: one feeder, a process for each processor
@@ -26,7 +31,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from importlib import import_module
@@ -51,6 +55,8 @@ class Cost(NamedTuple):
     """CPU time per attempt of all other processes."""
     level: str
     """The isolation level."""
+    whole_per_second: float = 0.0
+    """Attempts, from the call to the last verdict."""
 
 
 async def answer(prompt: str) -> str:
@@ -103,6 +109,7 @@ def one_run(kind: str, processors: list[int], attempts: int) -> None:
     samples = max(1, round(attempts / len(cases)))
     with tempfile.TemporaryDirectory() as scratch:
         os.chdir(scratch)
+        called = time.time()
         done = run(cases, models=model, samples=samples, output=Path(scratch, "run"))
         (summary,) = done.summary.models
         total = len(cases) * samples
@@ -118,6 +125,7 @@ def one_run(kind: str, processors: list[int], attempts: int) -> None:
         1000 * (own[-1] - own[0]) / (len(own) - 1),
         1000 * _cpu(resource.RUSAGE_CHILDREN) / total,
         verdicts[0].found.isolation or "-",
+        total / (times[-1] - called),
     )
     print(json.dumps(cost))
 
@@ -167,7 +175,7 @@ def handed_over(attempts: int) -> None:
             seconds, own = time.perf_counter() - began, _cpu(resource.RUSAGE_SELF) - own
         await pool.close()
         workers = _cpu(resource.RUSAGE_CHILDREN) / (attempts + HANDED_OVER_FIRST)
-        return Cost(attempts / seconds, 1000 * own / attempts, 1000 * workers, "-")
+        return Cost(attempts / seconds, 1000 * own / attempts, 1000 * workers, "-", attempts / seconds)
 
     with tempfile.TemporaryDirectory() as scratch:
         print(json.dumps(asyncio.run(everything())))
@@ -277,12 +285,15 @@ def fed_apart(cost: Cost, fed: Cost, processors: int) -> Cost:
     return cost._replace(feeder_ms=fed.feeder_ms, worker_ms=cost.feeder_ms + cost.worker_ms - fed.feeder_ms)
 
 
-def measured(kind: str, processors: list[int], attempts: int, repeat: int) -> Cost:
-    """The fastest of several runs: a busy machine can only slow one down."""
+def measured(kind: str, processors: list[int], attempts: int, repeat: int, source: str = "") -> Cost:
+    """The fastest of several runs: a busy machine can only slow one down. `source` is the `src` folder of another version."""
+    environment = os.environ | ({"PYTHONPATH": source} if source else {})
     command = [sys.executable, __file__, "--child", kind, "--on", ",".join(map(str, processors))]
     found = []
     for _ in range(repeat):
-        ended = subprocess.run([*command, "--attempts", str(attempts)], stdout=subprocess.PIPE, text=True, check=False)
+        ended = subprocess.run(
+            [*command, "--attempts", str(attempts)], stdout=subprocess.PIPE, text=True, check=False, env=environment
+        )
         if ended.returncode:
             raise SystemExit(f"a run on {len(processors)} processors ended with exit code {ended.returncode}")
         found.append(Cost(*json.loads(ended.stdout.splitlines()[-1])))
@@ -291,7 +302,9 @@ def measured(kind: str, processors: list[int], attempts: int, repeat: int) -> Co
 
 def table(kind: str, counts: list[int], attempts: int, repeat: int) -> dict[int, Cost]:
     """A line for each number of processors, printed as soon as it is there."""
-    print(f"{'processors':>10}{'attempts/s':>12}{'efficiency':>12}{'feeder ms':>11}{'workers ms':>12}  level")
+    print(
+        f"{'processors':>10}{'attempts/s':>12}{'efficiency':>12}{'whole run/s':>13}{'feeder ms':>11}{'workers ms':>12}  level"
+    )
     costs: dict[int, Cost] = {}
     for count in counts:
         # each run takes about as long: otherwise the start of many processes would be most of what many processors do
@@ -299,9 +312,9 @@ def table(kind: str, counts: list[int], attempts: int, repeat: int) -> dict[int,
         cost = costs[count] = measured(kind, chosen_processors(count), all_attempts, repeat)
         first = counts[0]
         ratio = cost.per_second / costs[first].per_second * first / count
-        rate = f"{cost.per_second:.0f}"
+        rate, whole = f"{cost.per_second:.0f}", f"{cost.whole_per_second:.0f}"
         figures = f"{cost.feeder_ms:>11.3f}{cost.worker_ms:>12.3f}"
-        print(f"{count:>10}{rate:>12}{ratio:>12.2f}{figures}  {cost.level}", flush=True)
+        print(f"{count:>10}{rate:>12}{ratio:>12.2f}{whole:>13}{figures}  {cost.level}", flush=True)
     return costs
 
 
@@ -341,27 +354,37 @@ def bare_verdicts(processors: list[int], attempts: int) -> None:
     floor.judge_all(problems, max(1, round(attempts / len(problems))), len(processors))
 
 
-def turns_table(counts: list[int], attempts: int, turns: int) -> None:
-    """Ours, the floor of a verdict and plain forks one after the other: a machine that slows down slows all of them."""
-    kinds: dict[str, Callable[[list[int]], float]] = {
-        "ours": lambda chosen: measured("code", chosen, attempts * len(chosen), 1).per_second,
-        "floor": lambda chosen: floor_rate(chosen, attempts * len(chosen)),
-        "plain forks": lambda chosen: plain("fork", chosen),
-        "plain computing": lambda chosen: plain("compute", chosen),
-    }
+def turns_table(counts: list[int], attempts: int, turns: int, *, in_all: bool, before: str) -> None:
+    """Ours, the floor of a verdict and plain processes one after the other: a machine that slows down slows all of them."""
+
+    def ours(chosen: list[int]) -> dict[str, float]:
+        rates = {}
+        for name, source in (("before", before), ("ours", "")) if before else (("ours", ""),):
+            cost = measured("code", chosen, wanted(chosen), 1, source)
+            rates |= {name: cost.per_second, f"{name}, whole run": cost.whole_per_second}
+        return rates
+
+    def wanted(chosen: list[int]) -> int:
+        return attempts if in_all else attempts * len(chosen)
+
+    print("efficiency in brackets: the share of ideal, which is the rate on the fewest processors for each of them")
     ratios: dict[tuple[str, int], list[float]] = {}
     for turn in range(turns):
         base: dict[str, float] = {}
         for count in counts:
-            rates = {kind: rate(chosen_processors(count)) for kind, rate in kinds.items()}
+            chosen = chosen_processors(count)
+            rates = ours(chosen) | {"floor": floor_rate(chosen, wanted(chosen))}
+            rates |= {f"plain {kind}": plain(kind, chosen) for kind in PLAIN}
             base = base or rates
             for kind, rate in rates.items():
                 ratios.setdefault((kind, count), []).append(rate / base[kind] * counts[0] / count)
             told = "".join(f", {kind} {rate:.0f}/s ({ratios[kind, count][-1]:.2f})" for kind, rate in rates.items())
-            print(f"turn {turn + 1}, {count} processors{told}", flush=True)
+            print(f"turn {turn + 1}, {count} processors, {wanted(chosen)} attempts{told}", flush=True)
     for count in counts[1:]:
-        told = ", ".join(f"{kind} {statistics.median(ratios[kind, count]):.2f}" for kind in kinds)
-        print(f"median efficiency on {count} processors: {told}")
+        medians = {kind: statistics.median(ratios[kind, count]) for kind in base}
+        told = ", ".join(f"{kind} {median:.2f}" for kind, median in medians.items())
+        of_machine = medians["ours"] / medians["plain compute"]
+        print(f"median efficiency on {count} processors: {told}; ours is {of_machine:.2f} of plain computing")
 
 
 def main() -> None:
@@ -372,6 +395,12 @@ def main() -> None:
     parser.add_argument("--trivial", type=int, default=20_000, help="attempts that cost nothing to verify; 0 for none")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each kind; the fastest counts")
     parser.add_argument("--turns", type=int, help="only compare with the floor of a verdict, in so many turns")
+    parser.add_argument(
+        "--before", default="", help="with --turns: a `src` folder of another version to measure as well"
+    )
+    parser.add_argument(
+        "--in-all", action="store_true", help="with --turns: attempts of each run, not of each processor"
+    )
     parser.add_argument("--child", choices=["code", "trivial", "handed", "fed", "floor"], help=argparse.SUPPRESS)
     parser.add_argument("--on", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -397,7 +426,7 @@ def main() -> None:
     if leftover := [count for count in wanted if count > usable]:
         print(f"not measured, because this machine has only {usable} processors: {', '.join(map(str, leftover))}")
     if given.turns:
-        turns_table(counts, given.attempts, given.turns)
+        turns_table(counts, given.attempts, given.turns, in_all=given.in_all, before=given.before)
         return
     print("\nThe machine itself")
     machine_table(counts)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from steelyard.engine.progress import ProgressCallback
 from steelyard.protocols import StreamMode
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.settings import Settings
+
+if TYPE_CHECKING:
+    from steelyard.engine.progress import ProgressCallback
 
 AgentSandboxMode = Literal["auto", "on", "off"]
 
