@@ -358,7 +358,7 @@ def turns_table(counts: list[int], attempts: int, turns: int, *, in_all: bool, b
     """Ours, the floor of a verdict and plain processes one after the other: a machine that slows down slows all of them."""
 
     def ours(chosen: list[int]) -> dict[str, float]:
-        rates = {}
+        rates: dict[str, float] = {}
         for name, source in (("before", before), ("ours", "")) if before else (("ours", ""),):
             cost = measured("code", chosen, wanted(chosen), 1, source)
             rates |= {name: cost.per_second, f"{name}, whole run": cost.whole_per_second}
