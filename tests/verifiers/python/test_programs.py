@@ -181,6 +181,13 @@ def test_numbers_may_be_off_by_the_tolerance_that_the_case_gives(
     assert (output_difference(got, wanted, tolerance) == "") == same
 
 
+@pytest.mark.parametrize("character", "\v\f\x1c\x1d\x1e\x85\u2028\u2029 ")
+def test_only_an_end_of_line_begins_another_line(character: str) -> None:
+    assert output_difference(f"6{character}1\n", "6\n1\n")
+    assert output_difference(f"6{character}1\n", "6\n1\n", tolerance=1e-6)
+    assert output_difference(f"6{character}1 \r\n", f"6{character}1\n") == ""
+
+
 def test_a_long_output_is_described_by_its_first_wrong_line() -> None:
     lines = [str(number) for number in range(1000)]
     wrong = [*lines[:500], "x", *lines[501:]]

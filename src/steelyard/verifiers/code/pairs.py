@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 ProgramRun = Callable[[bytes], Awaitable[ProcessResult | Finding]]
 """Runs a program with this on its standard input; a finding where it cannot be run at all."""
 DECIMAL_PATTERN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+LINE_END_PATTERN = re.compile(r"\r\n|\r|\n")
 MAX_SHOWN_CHARS = 200
 """Characters of an output that a message shows."""
 
@@ -93,7 +94,8 @@ def output_difference(got: str, wanted: str, tolerance: float = 0) -> str:
 
 def _stripped_lines(text: str) -> list[str]:
     """What was printed, without the invisible blanks at the ends of lines."""
-    return [line.rstrip() for line in text.rstrip().splitlines()]
+    # not by splitlines(): a form feed or U+2028 between two results does not begin a line
+    return [line.rstrip() for line in LINE_END_PATTERN.split(text.rstrip())]
 
 
 def _are_close(got: Sequence[str], wanted: Sequence[str], tolerance: float) -> bool:
