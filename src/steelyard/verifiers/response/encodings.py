@@ -46,9 +46,9 @@ _ESCAPE = re.compile(
 )
 _STYLE_ESCAPE = re.compile(r"\\(?P<style>[0-9a-fA-F]{2,6}) ?")
 _BASES = {"decimal": 10, "octal": 8}
+_BLANKS = bytes(code for code in range(128) if chr(code).isspace())
 _BRAILLE = re.compile(r"[\u2800-\u28ff]")
 _VARIATION = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-_WHITE_SPACE = re.compile(r"\s+")
 
 
 class EncodedSecret(NamedTuple):
@@ -58,6 +58,22 @@ class EncodedSecret(NamedTuple):
     braille_key: str
     """The same with the letters whose cells the digits have."""
     values: tuple[bytes, ...]
+
+
+class _Base32Keys(NamedTuple):
+    """Texts in one alphabet, and those of them that have no digit: many replies have none, either."""
+
+    all: tuple[str, ...]
+    letters: tuple[str, ...]
+
+
+class _EncodedKeys(NamedTuple):
+    """What a secret looks like in each encoding."""
+
+    base32: tuple[_Base32Keys, ...]
+    """For each alphabet."""
+    base85: tuple[str, ...]
+    base58: tuple[str, ...]
 
 
 class _Unescaped(NamedTuple):
@@ -81,15 +97,18 @@ class EncodedReply:
         for escapes in self._unescaped:
             if is_told(escapes.text):
                 return DisguiseFinding("escapes", escapes.start, escapes.end)
+        if not self._looked_at.isascii() and (found := self._unusual(secret)):
+            return found
+        return self._encoded(_encoded_keys(secret.values))
+
+    def _unusual(self, secret: EncodedSecret) -> DisguiseFinding | None:
+        """A secret in dots, or in characters that nobody sees."""
         cells, codes = self._braille
         if secret.braille_key in cells or secret.key in codes:
             return DisguiseFinding("Braille", *_span(_BRAILLE, self._looked_at))
         if secret.key in self._variations:
             return DisguiseFinding("variation selectors", *_span(_VARIATION, self._looked_at))
-        for value in secret.values:
-            if found := self._encoded(value):
-                return found
-        return None
+        return self._hidden(secret.values)
 
     @cached_property
     def _looked_at(self) -> str:
@@ -123,22 +142,26 @@ class EncodedReply:
         codes = bytes(point - 0xFE00 if point < 0xFE10 else point - 0xE0100 + 16 for point in points)
         return self.fold(codes.decode("utf-8", "replace"))
 
-    def _encoded(self, value: bytes) -> DisguiseFinding | None:
-        for alphabet, view, keys in zip(BASE32_ALPHABETS, self._base32, _base32_keys(value), strict=True):
-            for key in keys:
-                if (at := view.find(key)) >= 0:
-                    either_case = f"[{alphabet}{alphabet.lower()}]"
-                    return DisguiseFinding("base32", *_place(re.compile(either_case), self.text, at, len(key)))
-        for key in _base85_keys(value):
-            if (at := self._without_blanks.find(key)) >= 0:
-                return DisguiseFinding("base85", *_place(re.compile(r"\S"), self.text, at, len(key)))
-        key = _base58(value)
-        if len(key) >= MIN_BASE58_SIGNS and (at := self._looked_at.find(key)) >= 0:
-            return DisguiseFinding("base58", at, at + len(key))
-        for width in (8, 7):
-            wanted = "".join(f"{code:0{width}b}" for code in value)
-            if any(wanted in bits for bits in self._bits):
-                return DisguiseFinding("invisible bits", *_span(re.compile(r"[^\x00-\x7f]"), self._looked_at))
+    def _encoded(self, keys: _EncodedKeys) -> DisguiseFinding | None:
+        for alphabet, view, wanted in zip(BASE32_ALPHABETS, self._base32, keys.base32, strict=True):
+            if found := _first(view, wanted.letters if view.isalpha() else wanted.all):
+                either_case = f"[{alphabet}{alphabet.lower()}]"
+                return DisguiseFinding("base32", *_place(re.compile(either_case), self.text, *found))
+        if found := _first(self._without_blanks, keys.base85):
+            return DisguiseFinding("base85", *_place(re.compile(r"\S"), self.text, *found))
+        if found := _first(self._looked_at, keys.base58):
+            return DisguiseFinding("base58", found[0], sum(found))
+        return None
+
+    def _hidden(self, values: Sequence[bytes]) -> DisguiseFinding | None:
+        """The bits of a value in invisible characters, which few replies have."""
+        if not self._bits:
+            return None
+        for value in values:
+            for width in (8, 7):
+                wanted = "".join(f"{code:0{width}b}" for code in value)
+                if any(wanted in bits for bits in self._bits):
+                    return DisguiseFinding("invisible bits", *_span(re.compile(r"[^\x00-\x7f]"), self._looked_at))
         return None
 
     @cached_property
@@ -149,15 +172,14 @@ class EncodedReply:
 
     @cached_property
     def _without_blanks(self) -> str:
-        return _WHITE_SPACE.sub("", self._looked_at)
+        text = self._looked_at
+        # the same, but many times as fast
+        return text.encode().translate(None, _BLANKS).decode() if text.isascii() else "".join(text.split())
 
     @cached_property
     def _bits(self) -> list[str]:
         """What pairs of invisible characters spell as bits."""
-        text = self._looked_at
-        if text.isascii():
-            return []
-        hidden = [sign for sign in text if not sign.isascii() and self.invisible(ord(sign))]
+        hidden = [sign for sign in self._looked_at if not sign.isascii() and self.invisible(ord(sign))]
         common = [sign for sign, _ in Counter(hidden).most_common(MAX_BIT_KINDS)]
         line = "".join(hidden)
         found = []
@@ -208,7 +230,29 @@ def _others(alphabet: str) -> bytes:
     return bytes(set(range(256)) - set(alphabet.encode()))
 
 
+def _first(view: str, keys: tuple[str, ...]) -> tuple[int, int] | None:
+    """Where the first of several texts begins that a reply holds, and how long it is."""
+    for key in keys:
+        if key in view:
+            return view.find(key), len(key)
+    return None
+
+
 @cache
+def _encoded_keys(values: tuple[bytes, ...]) -> _EncodedKeys:
+    by_value = [_base32_keys(value) for value in values]
+    base32 = []
+    for number in range(len(BASE32_ALPHABETS)):
+        keys = tuple(dict.fromkeys(key for keys in by_value for key in keys[number]))
+        base32.append(_Base32Keys(keys, tuple(filter(str.isalpha, keys))))
+    base58 = (key for key in map(_base58, values) if len(key) >= MIN_BASE58_SIGNS)
+    return _EncodedKeys(
+        base32=tuple(base32),
+        base85=tuple(dict.fromkeys(key for value in values for key in _base85_keys(value))),
+        base58=tuple(dict.fromkeys(base58)),
+    )
+
+
 def _base32_keys(value: bytes) -> tuple[tuple[str, ...], ...]:
     """The signs that belong to a value alone, for each offset of its first byte, in each alphabet."""
     found = []
@@ -222,7 +266,6 @@ def _base32_keys(value: bytes) -> tuple[tuple[str, ...], ...]:
     )
 
 
-@cache
 def _base85_keys(value: bytes) -> tuple[str, ...]:
     """The whole groups of five signs that belong to a value alone, for each offset of its first byte, in each alphabet."""
     return tuple(key for key in dict.fromkeys(_base85_groups(value)) if len(key) >= MIN_BASE85_SIGNS)
@@ -239,7 +282,6 @@ def _base85_groups(value: bytes) -> Iterator[str]:
         yield base64.b85encode(given).decode().translate(str.maketrans(BASE85_ALPHABET, Z85_ALPHABET))[first:last]
 
 
-@cache
 def _base58(value: bytes) -> str:
     number, signs = int.from_bytes(value, "big") if len(value) <= MAX_BASE58_BYTES else 0, ""
     while number:
