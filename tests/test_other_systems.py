@@ -34,6 +34,7 @@ from steelyard.engine.results.read_outcomes import gather
 from steelyard.errors import StoreError
 from steelyard.store.assembled_runs import create_run_atomically
 from steelyard.store.locks import lock_folder
+import steelyard.viewer.api
 from steelyard.viewer.app import application
 from steelyard.viewer.pages import run, runs
 from steelyard.viewer.query_params import QueryParameters

@@ -11,7 +11,7 @@ import pytest
 
 from steelyard.engine.gate import sides
 from steelyard.records import Case
-from steelyard.viewer import run_view
+from steelyard.viewer import comparisons
 from steelyard.viewer.pages.compare import MAX_DIFF_LINES, is_comparable, side_by_side
 from steelyard.viewer.run_cache import SingleFlightCache
 from steelyard.viewer.run_view import RunView
@@ -40,12 +40,12 @@ def test_a_side_is_what_the_gate_reads_from_the_journal(tmp_path: Path, seed: in
     more = {"m/a": {"case-1": 4}} if seed % 2 else {}
     folder = made(tmp_path, "run", asked, attempts, samples=2, more=more)
     expected = sides.side(str(folder))
-    found = run_view.comparison_side(RunView(folder))
+    found = comparisons.comparison_side(RunView(folder))
     order = {case.id: place for place, case in enumerate(asked)}
     in_order = {name: sorted(each, key=lambda one: order[one.case]) for name, each in expected.models.items()}
     assert {name: list(each) for name, each in found.models.items()} == in_order
     assert (found.rule, found.runs) == (expected.rule, expected.runs)
-    assert set(run_view.comparison_side(RunView(folder), "m/b").models) == {"m/b"}
+    assert set(comparisons.comparison_side(RunView(folder), "m/b").models) == {"m/b"}
 
 
 def test_every_case_is_in_a_comparison_once_and_culprits_come_first(tmp_path: Path) -> None:
@@ -57,21 +57,21 @@ def test_every_case_is_in_a_comparison_once_and_culprits_come_first(tmp_path: Pa
         for number in range(1, 9)
     ]
     old, new = (
-        run_view.comparison_side(RunView(made(tmp_path, name, asked, attempts)))
+        comparisons.comparison_side(RunView(made(tmp_path, name, asked, attempts)))
         for name, attempts in (("old", before), ("new", after))
     )
-    found = run_view.side_comparison(old, new)
+    found = comparisons.side_comparison(old, new)
     assert sorted(change.case for change in found.changes) == sorted(case.id for case in asked)
     assert [(change.case, change.state) for change in found.changes[:3]] == [
-        ("case-1", run_view.CaseChangeState.WORSE),
-        ("case-2", run_view.CaseChangeState.SUSPECT),
-        ("case-10", run_view.CaseChangeState.SAME),
+        ("case-1", comparisons.CaseChangeState.WORSE),
+        ("case-2", comparisons.CaseChangeState.SUSPECT),
+        ("case-10", comparisons.CaseChangeState.SAME),
     ]
     assert found.gated.decision.verdict == "regressed"
-    better = run_view.side_comparison(new, old)
+    better = comparisons.side_comparison(new, old)
     assert [change.state for change in better.changes[:2]] == [
-        run_view.CaseChangeState.IMPROVED,
-        run_view.CaseChangeState.IMPROVED,
+        comparisons.CaseChangeState.IMPROVED,
+        comparisons.CaseChangeState.IMPROVED,
     ]
     assert msgspec.json.encode(found.gated.decision)
 

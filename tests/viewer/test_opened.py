@@ -23,6 +23,7 @@ from steelyard.reports.figures import outcome
 from steelyard.store.journal import Journal, StoredRun, create_run
 from steelyard.store.run_folders import ATTEMPT_INDEX_FILE
 from steelyard.viewer.run_view import AttemptRow, Column, RunView
+from steelyard.viewer.tier_views import judgments
 from support.mixed_runs import CASES, described, encoded, journal, mixed_run, prepared
 from support.studies import with_slow
 
@@ -84,7 +85,7 @@ def hold(opened: RunView) -> None:
         )
         assert row.cost_usd == (answer.cost.usd if answer.cost else None)
         assert opened.attempt(one.case.id, one.model, one.tier, one.number) == one
-        assert opened.judgments(one) == (told.get(one.reply.key, []) if one.reply else [])
+        assert judgments(opened, one) == (told.get(one.reply.key, []) if one.reply else [])
 
 
 @pytest.mark.parametrize("seed", with_slow(range(8), range(8, 25)))

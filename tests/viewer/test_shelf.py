@@ -49,7 +49,8 @@ def served(library: RunCatalog) -> Iterator[int]:
     """The port of a viewer that has no patience at all."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-        server = uvicorn.Server(uvicorn.Config(application(library, port=port, key="k", patience=0), log_level="error"))
+        app = application(lambda: library, port=port, key="k", patience=0)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
         beside = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         beside.start()
         try:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from importlib.metadata import version
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 import msgspec
@@ -21,10 +20,12 @@ from steelyard.reports.exports.attempt_rows import result
 from steelyard.reports.figures import model_label
 from steelyard.text import escaped_json
 from steelyard.viewer import api_records, openapi
+from steelyard.viewer.comparisons import compared_sides
 from steelyard.viewer.query_params import MAX_QUERY_VALUE_CHARACTERS, QueryParameters, ViewerRequestError
 from steelyard.viewer.run_cache import RunCache
 from steelyard.viewer.run_list import RUN_STATES, ListedRun
 from steelyard.viewer.run_view import AttemptRow, RunView
+from steelyard.viewer.tier_views import judgments
 
 DEFAULT_PAGE_ENTRIES, MAX_PAGE_ENTRIES = 50, 200
 """The default and the maximum number of entries on a page."""
@@ -38,42 +39,10 @@ OFFSET_CURSOR_PATTERN = r"[0-9]{1,9}"
 """The cursor of a comparison: after how many changes."""
 
 
-Endpoint = Callable[[QueryParameters, dict[str, str]], Response]
-
-
-def routes(run_cache: RunCache) -> dict[str, Endpoint]:
-    """What answers which address, after a check of its parameters."""
-    answers: dict[str, Endpoint] = {
-        "/healthz": lambda *_: health(),
-        "/openapi.json": lambda *_: _json(openapi.document()),
-        "/api/v1/runs": lambda asked, _: runs(run_cache, asked),
-        "/api/v1/runs/{run_id}": lambda _, parts: run(run_cache, parts["run_id"]),
-        "/api/v1/runs/{run_id}/summary": lambda _, parts: _json(run_cache.run(parts["run_id"]).summary()),
-        "/api/v1/runs/{run_id}/cases": lambda asked, parts: results(run_cache, parts["run_id"], asked),
-        "/api/v1/runs/{run_id}/attempts": lambda asked, parts: attempts(run_cache, parts["run_id"], asked),
-        "/api/v1/runs/{run_id}/attempt": lambda asked, parts: attempt(run_cache, parts["run_id"], asked),
-        "/api/v1/runs/{run_id}/report.md": lambda _, parts: report(run_cache, parts["run_id"]),
-        "/api/v1/cases/{case_id}": lambda asked, parts: case(run_cache, parts["case_id"], asked),
-        "/api/v1/compare": lambda asked, _: compare(run_cache, asked),
-    }
-    # the id of a case may hold a slash
-    return {path.replace("{case_id}", "{case_id:path}"): _checked(path, make) for path, make in answers.items()}
-
-
-def _checked(path: str, make: Endpoint) -> Endpoint:
-    """An endpoint that refuses parameters which its description does not have."""
-    known = [parameter["name"] for parameter in openapi.API_PATHS[path][2] if parameter["in"] == "query"]
-
-    def answer(asked: QueryParameters, parts: dict[str, str]) -> Response:
-        asked.check(known)
-        return make(asked, parts)
-
-    return answer
-
-
-def health() -> Response:
-    """That the server is there."""
-    return _json(api_records.ServerHealth(status="ok", version=version("steelyard")))
+def answer(run_cache: RunCache, path: str, asked: QueryParameters, parts: dict[str, str]) -> Response:
+    """The answer of an address of the API; parameters that its description does not have are refused."""
+    asked.check([parameter["name"] for parameter in openapi.API_PATHS[path][2] if parameter["in"] == "query"])
+    return ANSWERS[path](run_cache, asked, parts)
 
 
 def runs(run_cache: RunCache, asked: QueryParameters) -> Response:
@@ -247,7 +216,7 @@ def attempt(run_cache: RunCache, name: str, asked: QueryParameters) -> Response:
                     passed=one.judgment.passed if one.judgment else None,
                     unusable=one.unusable,
                 )
-                for one in opened.judgments(tried)
+                for one in judgments(opened, tried)
             ),
         )
     )
@@ -310,7 +279,7 @@ def compare(run_cache: RunCache, asked: QueryParameters) -> Response:
             raise ViewerRequestError(400, f'name two runs: "{needed}" is missing')
     limit = _limit(asked)
     sides = [run_cache.side(asked.text(name)) for name in ("baseline", "current")]
-    compared = run_cache.compared(*sides, alpha=asked.share("alpha", 0.05), margin=asked.share("margin", 0.05))
+    compared = compared_sides(run_cache, *sides, alpha=asked.share("alpha", 0.05), margin=asked.share("margin", 0.05))
     start = int(_given_cursor(asked, OFFSET_CURSOR_PATTERN) or 0)
     pairing, decision = compared.gated.pairing, compared.gated.decision
     return _json(
@@ -400,6 +369,21 @@ def _attempt_fields(opened: RunView, row: AttemptRow) -> dict[str, Any]:
         "output_tokens": row.output_tokens,
         "timestamp_utc": row.at,
     }
+
+
+ANSWERS: Mapping[str, Callable[[RunCache, QueryParameters, dict[str, str]], Response]] = {
+    "/openapi.json": lambda *_: _json(openapi.document()),
+    "/api/v1/runs": lambda cache, asked, _: runs(cache, asked),
+    "/api/v1/runs/{run_id}": lambda cache, _, parts: run(cache, parts["run_id"]),
+    "/api/v1/runs/{run_id}/summary": lambda cache, _, parts: _json(cache.run(parts["run_id"]).summary()),
+    "/api/v1/runs/{run_id}/cases": lambda cache, asked, parts: results(cache, parts["run_id"], asked),
+    "/api/v1/runs/{run_id}/attempts": lambda cache, asked, parts: attempts(cache, parts["run_id"], asked),
+    "/api/v1/runs/{run_id}/attempt": lambda cache, asked, parts: attempt(cache, parts["run_id"], asked),
+    "/api/v1/runs/{run_id}/report.md": lambda cache, _, parts: report(cache, parts["run_id"]),
+    "/api/v1/cases/{case_id}": lambda cache, asked, parts: case(cache, parts["case_id"], asked),
+    "/api/v1/compare": lambda cache, asked, _: compare(cache, asked),
+}
+"""What answers which address."""
 
 
 def _json(answer: Any) -> Response:

@@ -8,8 +8,8 @@ from steelyard.analysis.attempts import AttemptOutcome
 from steelyard.analysis.estimates import Estimate
 from steelyard.comparison.gate import Decision
 from steelyard.records import Answer, Case, Finding, Message, Record
+from steelyard.viewer.comparisons import CaseChangeState
 from steelyard.viewer.run_list import RunState
-from steelyard.viewer.run_view import CaseChangeState
 
 
 class ApiRecord(Record, frozen=True, kw_only=True, omit_defaults=False):

@@ -26,19 +26,25 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from steelyard.engine.gate.sides import BASELINES_FOLDER
 from steelyard.errors import InputError, SteelyardError
 from steelyard.text import counted, plain
-from steelyard.viewer import api
-from steelyard.viewer.labelling import LabelSession, csrf_token
-from steelyard.viewer.pages import compare, rendering, run, runs
+from steelyard.viewer.late_modules import LateModule
 from steelyard.viewer.query_params import QueryParameters, ViewerRequestError, url_path
-from steelyard.viewer.run_cache import RunCache
-from steelyard.viewer.run_list import RunCatalog
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from steelyard.viewer import api, labelling, run_cache, run_list
+    from steelyard.viewer.pages import compare, history, rendering, run, runs
+else:
+    # the viewer starts with its server alone, and the first page that needs one of these pays for its import
+    api, labelling, run_cache, run_list = (
+        LateModule(f"steelyard.viewer.{name}") for name in ("api", "labelling", "run_cache", "run_list")
+    )
+    compare, history, rendering, run, runs = (
+        LateModule(f"steelyard.viewer.pages.{name}") for name in ("compare", "history", "rendering", "run", "runs")
+    )
 
 
 MAX_URL_BYTES = 16 << 10
@@ -186,9 +192,42 @@ RUN_READ_TIMEOUT_SECONDS = 1.0
 IMMUTABLE_CACHE_CONTROL = "public, max-age=31536000, immutable"
 
 
-def application(library: RunCatalog, *, port: int, key: str, patience: float = RUN_READ_TIMEOUT_SECONDS) -> ASGIApp:
+API_ADDRESSES = (
+    "/openapi.json",
+    "/api/v1/runs",
+    "/api/v1/runs/{run_id}",
+    "/api/v1/runs/{run_id}/summary",
+    "/api/v1/runs/{run_id}/cases",
+    "/api/v1/runs/{run_id}/attempts",
+    "/api/v1/runs/{run_id}/attempt",
+    "/api/v1/runs/{run_id}/report.md",
+    "/api/v1/cases/{case_id}",
+    "/api/v1/compare",
+)
+"""What the API answers; its description has these addresses, too, and `/healthz`."""
+
+
+class Site:
+    """What the pages of one viewer share, made with the first of them."""
+
+    def __init__(self, catalog: Callable[[], run_list.RunCatalog]) -> None:
+        self._catalog = catalog
+        self._lock = threading.Lock()
+        self._runs: run_cache.RunCache | None = None
+
+    @property
+    def runs(self) -> run_cache.RunCache:
+        """The runs that the pages are about."""
+        with self._lock:
+            self._runs = self._runs or run_cache.RunCache(self._catalog())
+            return self._runs
+
+
+def application(
+    catalog: Callable[[], run_list.RunCatalog], *, port: int, key: str, patience: float = RUN_READ_TIMEOUT_SECONDS
+) -> ASGIApp:
     """The viewer of some runs, for a server that listens on this port of the loopback interface."""
-    run_cache = RunCache(library)
+    site = Site(catalog)
 
     def page(path: str, make: Callable[[QueryParameters, dict[str, str]], str]) -> Route:
         return Route(path, _endpoint_for(lambda asked, parts: HTMLResponse(make(asked, parts))), methods=["GET"])
@@ -198,7 +237,7 @@ def application(library: RunCatalog, *, port: int, key: str, patience: float = R
 
         def answer(asked: QueryParameters, parts: dict[str, str]) -> Response:
             name = parts["name"]
-            if not run_cache.is_read(name, patience):
+            if not site.runs.is_read(name, patience):
                 return HTMLResponse(rendering.loading_page(name), status_code=202, headers={"refresh": "1"})
             return HTMLResponse(make(name, asked))
 
@@ -207,26 +246,35 @@ def application(library: RunCatalog, *, port: int, key: str, patience: float = R
     def data(path: str, make: Callable[[QueryParameters, dict[str, str]], Response]) -> Route:
         return Route(path, _endpoint_for(make), methods=["GET"])
 
+    def program(path: str) -> Route:
+        """An address of the API."""
+        # the id of a case may hold a slash
+        return data(
+            path.replace("{case_id}", "{case_id:path}"),
+            lambda asked, parts: api.answer(site.runs, path, asked, parts),
+        )
+
     routes = [
-        page("/", lambda asked, _: runs.runs(run_cache, asked)),
-        page("/compare", lambda asked, _: compare.compare(run_cache, asked)),
-        page("/history", lambda *_: runs.history(BASELINES_FOLDER)),
-        about("/runs/{name}", lambda name, asked: run.run(run_cache, name, asked)),
-        about("/runs/{name}/attempt", lambda name, asked: run.attempt(run_cache, name, asked)),
-        about("/runs/{name}/tiers", lambda name, _: run.tiers(run_cache, name)),
-        about("/runs/{name}/suites", lambda name, _: run.suites(run_cache, name)),
-        data("/runs/{name}/pulse", lambda _, parts: _pulse(run_cache, parts["name"])),
-        data("/pulse", lambda *_: _pulse_of_all(run_cache)),
+        page("/", lambda asked, _: runs.runs(site.runs, asked)),
+        page("/compare", lambda asked, _: compare.compare(site.runs, asked)),
+        page("/history", lambda *_: history.history()),
+        about("/runs/{name}", lambda name, asked: run.run(site.runs, name, asked)),
+        about("/runs/{name}/attempt", lambda name, asked: run.attempt(site.runs, name, asked)),
+        about("/runs/{name}/tiers", lambda name, _: run.tiers(site.runs, name)),
+        about("/runs/{name}/suites", lambda name, _: run.suites(site.runs, name)),
+        data("/runs/{name}/pulse", lambda _, parts: _pulse(site.runs, parts["name"])),
+        data("/pulse", lambda *_: _pulse_of_all(site.runs)),
         data("/static/{file}", lambda _, parts: _static(parts["file"])),
-        *(data(path, make) for path, make in api.routes(run_cache).items()),
+        data("/healthz", lambda asked, _: _health(asked)),
+        *(program(path) for path in API_ADDRESSES),
     ]
     app = Starlette(routes=routes, exception_handlers={404: _not_found}, lifespan=_lifespan)
     return AccessGuard(app, port=port, key=key)
 
 
-def label_application(session: LabelSession, *, port: int, key: str) -> ASGIApp:
+def label_application(session: labelling.LabelSession, *, port: int, key: str) -> ASGIApp:
     """The pages on which one person labels one run; nothing else of it is shown, because that would reveal the judges' opinions."""
-    csrf = csrf_token(key)
+    csrf = labelling.csrf_token(key)
 
     def page(asked: QueryParameters, _: dict[str, str]) -> Response:
         # without any referrer a browser does not say either where a form comes from
@@ -262,8 +310,6 @@ async def _lifespan(_: Starlette) -> AsyncIterator[None]:
     import anyio.to_thread
 
     anyio.to_thread.current_default_thread_limiter().total_tokens = MAX_CONCURRENT_REQUESTS
-    # while the browser opens; the viewer does not wait for it at its end
-    threading.Thread(target=rendering.compile_templates, daemon=True).start()
     yield
 
 
@@ -300,16 +346,24 @@ def _static(name: str) -> Response:
     return Response(content, media_type=kind, headers={"cache-control": IMMUTABLE_CACHE_CONTROL})
 
 
-def _pulse(run_cache: RunCache, name: str) -> Response:
+def _health(asked: QueryParameters) -> Response:
+    """That the server is there: the record `ServerHealth` of the API, without loading the API."""
+    from importlib.metadata import version
+
+    asked.check([])
+    return JSONResponse({"status": "ok", "version": version("steelyard")})
+
+
+def _pulse(cache: run_cache.RunCache, name: str) -> Response:
     """Whether a run has grown: little enough to be asked for every few seconds."""
-    opened = run_cache.run(name)
+    opened = cache.run(name)
     judged = [row.outcome for row in opened.rows if row.outcome != "missing"]
     headline = f"{counted(len(judged), 'attempt')}, {judged.count('correct'):,} correct"
     return JSONResponse({"version": opened.version, "growing": opened.is_growing, "headline": headline})
 
 
-def _pulse_of_all(run_cache: RunCache) -> Response:
-    listing = run_cache.recent_listing()
+def _pulse_of_all(cache: run_cache.RunCache) -> Response:
+    listing = cache.recent_listing()
     growing = sum(run.state == "growing" for run in listing.runs)
     headline = f"{counted(len(listing.runs), 'run')}, {growing:,} growing"
     is_growing = bool(growing or listing.pending)
@@ -335,11 +389,11 @@ def serve(
     key: str = "",
     tell: Callable[[str], None],
     browser: bool,
-    labelling: LabelSession | None = None,
+    session: labelling.LabelSession | None = None,
 ) -> None:
     """Show the runs below a folder until the viewer is stopped; `tell` gets the address as soon as it can be opened.
 
-    Without a key the viewer makes one, and the address has it. With `labelling` one run is labelled instead.
+    Without a key the viewer makes one, and the address has it. With a `session` one run is labelled instead.
     """
     listening = _listening_socket(port)
     own_key = "" if key else secrets.token_urlsafe(VIEWER_KEY_BYTES)
@@ -347,9 +401,9 @@ def serve(
         port = listening.getsockname()[1]
         secret = key or own_key
         config = uvicorn.Config(
-            label_application(labelling, port=port, key=secret)
-            if labelling
-            else application(RunCatalog(root), port=port, key=secret),
+            label_application(session, port=port, key=secret)
+            if session
+            else application(lambda: run_list.RunCatalog(root), port=port, key=secret),
             loop="asyncio",
             http="h11",
             ws="none",
@@ -367,6 +421,8 @@ def serve(
         if browser and has_screen():
             page = files.enter_context(_redirect_page(url))
             threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
+            # while the browser opens; the viewer does not wait for it at its end
+            threading.Thread(target=lambda: runs.compile_templates(), daemon=True).start()
         # the server lets what stopped it happen again when it has ended
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listening])

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-from steelyard.engine.gate.sides import BASELINES_FOLDER
 from steelyard.errors import InputError, SteelyardError
-from steelyard.viewer.pages import compare, rendering, run, runs
+from steelyard.viewer.pages import compare, history, rendering, run, runs
 from steelyard.viewer.query_params import MAX_QUERY_VALUE_CHARACTERS, QueryParameters, ViewerRequestError
 from steelyard.viewer.run_cache import RunCache
 from steelyard.viewer.run_list import RunCatalog
@@ -122,7 +121,7 @@ class _PageWriter:
         if key.kind == "compare":
             return compare.compare(self._run_cache, key.asked)
         if key.kind == "history":
-            return runs.history(BASELINES_FOLDER)
+            return history.history()
         if key.kind == "comparisons":
             return rendering.comparisons_page(list(self._comparisons()))
         if key.kind == "run":

@@ -8,22 +8,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from steelyard.analysis.headlines import ModelHeadline
 from steelyard.analysis.summary import Summary
-from steelyard.engine.tiers import tier_runs
-from steelyard.errors import InputError, SteelyardError, did_you_mean
-from steelyard.reports.charts.spec import Chart
-from steelyard.reports.charts.tiers import charts
+from steelyard.errors import SteelyardError, did_you_mean
 from steelyard.reports.figures import model_label
-from steelyard.store.run_folders import UntrustedRun
-from steelyard.tiers.results import ExperimentAnalysis
-from steelyard.viewer import run_view
 from steelyard.viewer.matrix import CaseMatrix
 from steelyard.viewer.query_params import ViewerRequestError
 from steelyard.viewer.run_list import ListedRun, RunCatalog, RunListing
-from steelyard.viewer.run_view import RunView, garbage_collection_paused
+from steelyard.viewer.run_view import RunView, garbage_collection_paused, rows_with_text
 
 Value = TypeVar("Value")
 
@@ -60,9 +54,9 @@ class SingleFlightCache(Generic[Value]):
             return value
 
 
-MAX_ANALYSED_JOURNAL_BYTES = 64 << 20
-"""Bytes of the journals of a run whose tiers are analysed on a page: the analysis holds their texts in memory."""
-
+ComputedKind = Literal["comparison", "tier analysis", "tier charts"]
+COMPUTED_CACHE_SIZES: Mapping[ComputedKind, int] = {"comparison": 4, "tier analysis": 2, "tier charts": 2}
+"""How many results of each kind are kept."""
 LISTING_PAUSE_FACTOR = 10
 """How many times as long as it took to list all runs they are not listed again for a page that is merely open."""
 SUMMARY_PAUSE_FACTOR = 10
@@ -127,9 +121,7 @@ class RunCache:
         self._summaries: dict[str, _TimedSummary] = {}
         self._tables: SingleFlightCache[CaseMatrix] = SingleFlightCache(4)
         self._searches: SingleFlightCache[frozenset[int]] = SingleFlightCache(32)
-        self._comparisons: SingleFlightCache[run_view.SideComparison] = SingleFlightCache(4)
-        self._analyses: SingleFlightCache[ExperimentAnalysis] = SingleFlightCache(2)
-        self._charts: SingleFlightCache[list[Chart]] = SingleFlightCache(2)
+        self._computed = {kind: SingleFlightCache[Any](most) for kind, most in COMPUTED_CACHE_SIZES.items()}
 
     def listing(self) -> RunListing:
         """All runs, the newest first."""
@@ -214,7 +206,7 @@ class RunCache:
     def reply_matches(self, opened: RunView, text: str) -> frozenset[int]:
         """The places of the rows whose replies contain a text."""
         key = opened.name, opened.version, text.casefold()
-        return self._searches.get(key, lambda: run_view.rows_with_text(opened, text))
+        return self._searches.get(key, lambda: rows_with_text(opened, text))
 
     def side(self, name: str) -> RunViewSide:
         """A side as users name it: `RUN`, or `RUN@MODEL`; a path or a file is not a side."""
@@ -233,42 +225,10 @@ class RunCache:
                 return RunViewSide(opened, model)
         raise ViewerRequestError(404, f'no run "{name[:100]}" here')
 
-    def compared(
-        self, baseline: RunViewSide, current: RunViewSide, *, alpha: float, margin: float
-    ) -> run_view.SideComparison:
-        """What changed from one side to the other."""
-        sides = [(side.name, side.opened.version) for side in (baseline, current)]
-
-        def work_out() -> run_view.SideComparison:
-            old, new = (run_view.comparison_side(side.opened, side.model) for side in (baseline, current))
-            return run_view.side_comparison(old, new, alpha=alpha, margin=margin)
-
-        try:
-            return self._comparisons.get((*sides, alpha, margin), work_out)
-        except InputError as error:
-            raise ViewerRequestError(409, str(error)) from None
-
-    def analysis(self, opened: RunView) -> ExperimentAnalysis:
-        """The analysis of a run's tiers, or of its models if it has none."""
-
-        def work_out() -> ExperimentAnalysis:
-            stored = UntrustedRun(opened.folder)
-            size = sum(path.stat().st_size for path in stored.journals())
-            if size > MAX_ANALYSED_JOURNAL_BYTES:
-                raise ViewerRequestError(
-                    409,
-                    f"this run is too large to be analysed on a page; use: steelyard tiers {displayed_path(opened.folder)}",
-                )
-            return tier_runs.analysis(tier_runs.tier_experiment(stored))
-
-        try:
-            return self._analyses.get((opened.name, opened.version), work_out)
-        except SteelyardError as error:
-            raise ViewerRequestError(409, str(error)) from None
-
-    def charts(self, opened: RunView) -> list[Chart]:
-        """The charts of a run's tiers."""
-        return self._charts.get((opened.name, opened.version), lambda: charts(self.analysis(opened)))
+    def computed(self, kind: ComputedKind, key: Hashable, make: Callable[[], Value]) -> Value:
+        """What pages of some kind computed from runs; each kind has a small cache of its own."""
+        value: Value = self._computed[kind].get(key, make)
+        return value
 
 
 def displayed_path(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""One run for the pages: a row per attempt in memory, texts on disk, search and comparison."""
+"""One run for the pages: a row per attempt in memory, texts on disk, and search."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from steelyard.analysis.attempt_texts import AttemptText, attempt_text
 from steelyard.analysis.attempts import NO_PLACE, AttemptRow, AttemptTable, AttemptTableBuilder, Column
@@ -28,11 +26,8 @@ from steelyard.analysis.headlines import (
     unpack_summary,
 )
 from steelyard.analysis.summary import Summary, summarise_attempts
-from steelyard.comparison.sides import Side, Trials, run_side
-from steelyard.engine.gate.gate import GateResult, gate_sides
-from steelyard.engine.tiers.tier_runs import judgments_by_reply
 from steelyard.errors import BoundedProblemList, InputError, StoreError
-from steelyard.records import Case, Judgment, RunInfo
+from steelyard.records import Case, RunInfo
 from steelyard.store.journal import JournalFact, JournalReader, fact_offset
 from steelyard.store.reply_places import reply_texts
 from steelyard.store.run_folders import (
@@ -42,7 +37,6 @@ from steelyard.store.run_folders import (
     run_fingerprint,
     run_folder_snapshot,
 )
-from steelyard.tiers.rubrics import JudgingResult
 
 __all__ = ["AttemptRow", "Column", "RunView"]
 
@@ -146,14 +140,6 @@ class RunView:
                 f"{self.folder}: the file has changed and another attempt is at this place; read the run again"
             )
         return fact
-
-    def judgments(self, tried: AttemptText) -> list[JudgingResult]:
-        """The judgments of an attempt."""
-        if tried.reply is None or self.info.panel is None:
-            return []
-        key, stored = tried.reply.key, UntrustedRun(self.folder)
-        facts = (stored.at(place, self.table.journals) for place in self.table.judgments_of(key))
-        return judgments_by_reply(self.info.panel, [fact for fact in facts if isinstance(fact, Judgment)]).get(key, [])
 
     @property
     def goes_on(self) -> bool:
@@ -290,84 +276,6 @@ def garbage_collection_paused() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-
-class CaseChangeState(StrEnum):
-    """What became of a case, culprits first."""
-
-    WORSE = "got worse"
-    SUSPECT = "suspect"
-    DROPPED = "lower"
-    IMPROVED = "higher"
-    SAME = "same"
-
-
-class ComparedCase(NamedTuple):
-    """One case under one model, before and after."""
-
-    case: str
-    model: str
-    """What the comparison calls it."""
-    before: Trials
-    after: Trials
-    state: CaseChangeState
-    p: float | None
-    """How likely this case alone looks as bad when it did not change; None if it does not look worse."""
-
-    @property
-    def delta(self) -> float:
-        """The change of the share of passes."""
-        return self.after.passes / self.after.attempts - self.before.passes / self.before.attempts
-
-
-class SideComparison(NamedTuple):
-    """All that changed between two sides."""
-
-    gated: GateResult
-    changes: tuple[ComparedCase, ...]
-    """The cases that caused the verdict first, then by the size of the change."""
-
-
-def comparison_side(opened: RunView, model: str = "") -> Side:
-    """A run, or one model of it, as comparisons take it; a run that has no such model gives a side without any."""
-    side = run_side(opened.name, opened.info.rule, opened.info, opened.cases, opened.table)
-    if not model:
-        return side
-    models = {name: trials for name, trials in side.models.items() if name == model}
-    return replace(side, name=f"{opened.name}@{model}", models=models)
-
-
-def side_comparison(baseline: Side, current: Side, *, alpha: float = 0.05, margin: float = 0.05) -> SideComparison:
-    """The gate's decision about two sides, and every case that both judged.
-
-    This is not a counted look: nothing is stored, and no error rate is spent.
-    """
-    found = gate_sides(baseline, current, alpha=alpha, margin=margin)
-    blamed: dict[tuple[str, str], tuple[CaseChangeState, float]] = {}
-    for model in found.decision.models:
-        for state, blame in ((CaseChangeState.SUSPECT, model.suspects), (CaseChangeState.WORSE, model.confirmed)):
-            blamed |= {(model.model, change.case): (state, change.p) for change in blame}
-    changes: list[ComparedCase] = []
-    for one in found.pairing.models:
-        for before, after in one.cases:
-            if before.attempts and after.attempts:
-                changed = ComparedCase(after.case, one.name, before, after, CaseChangeState.SAME, None)
-                state, p = blamed.get((one.name, after.case), (_state(changed.delta), None))
-                changes.append(changed._replace(state=state, p=p))
-    changes.sort(key=_culprits_first)
-    return SideComparison(found, tuple(changes))
-
-
-def _state(delta: float) -> CaseChangeState:
-    if delta == 0:
-        return CaseChangeState.SAME
-    return CaseChangeState.DROPPED if delta < 0 else CaseChangeState.IMPROVED
-
-
-def _culprits_first(change: ComparedCase) -> tuple[int, float, str, str]:
-    # of what got better the most comes first, of all else the worst
-    order = -change.delta if change.state == CaseChangeState.IMPROVED else change.delta
-    return [*CaseChangeState].index(change.state), order, change.case, change.model
 
 
 def rows_with_text(opened: RunView, text: str) -> frozenset[int]:

@@ -12,7 +12,7 @@ from steelyard.cli.main import main
 from steelyard.engine.gate.history import read_history
 from steelyard.engine.gate.sides import bless
 from steelyard.errors import InputError
-from steelyard.viewer.pages.runs import history as history_page
+from steelyard.viewer.pages.history import history as history_page
 
 FILE = Path("steelyard-baselines/main.history.jsonl")
 

@@ -50,7 +50,7 @@ def label(options: argparse.Namespace) -> int:
             print_to_stderr(f"labelling {folder} as {person}; Ctrl-C ends it")
 
         key = os.environ.get("STEELYARD_API_KEY", "")
-        serve(folder, port=options.port, key=key, tell=tell, browser=not options.no_browser, labelling=session)
+        serve(folder, port=options.port, key=key, tell=tell, browser=not options.no_browser, session=session)
     return ExitCode.OK
 
 

@@ -13,12 +13,13 @@ from steelyard.comparison.sides import Trials
 from steelyard.reports import figures as reports
 from steelyard.reports.comparison import VERDICT_WORDS, reasons
 from steelyard.text import counted, plain
+from steelyard.viewer.comparisons import CaseChangeState, ComparedCase, SideComparison, compared_sides
 from steelyard.viewer.matrix import PAGE_SIZES, page_slice
 from steelyard.viewer.pages.rendering import PageUrl, rendered
 from steelyard.viewer.query_params import QueryParameters
 from steelyard.viewer.run_cache import RunCache, RunViewSide
 from steelyard.viewer.run_list import ListedRun
-from steelyard.viewer.run_view import AttemptRow, CaseChangeState, ComparedCase, RunView, SideComparison
+from steelyard.viewer.run_view import AttemptRow, RunView
 
 MAX_DIFF_LINES = 1_500
 """Lines of a text that is compared with another; finding what differs takes time that grows with their product."""
@@ -157,7 +158,7 @@ def compare(run_cache: RunCache, asked: QueryParameters) -> str:
     if not all(names):
         return rendered("compare.html.j2", **context)
     baseline, current = (run_cache.side(name) for name in names)
-    found = run_cache.compared(baseline, current, alpha=alpha, margin=margin)
+    found = compared_sides(run_cache, baseline, current, alpha=alpha, margin=margin)
     wanted = [
         one
         for one in found.changes

@@ -229,11 +229,10 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def compile_templates() -> None:
-    """Compile the templates of the first page, so that it opens without delay; others are compiled when they are needed."""
-    environment = _environment()
-    for name in ("layout.html.j2", "parts.html.j2", "runs.html.j2"):
-        environment.get_template(name)
+def compile_templates(*names: str) -> None:
+    """Compile some templates before a page needs them."""
+    for name in names:
+        _environment().get_template(name)
 
 
 _IS_EXPORTED: ContextVar[bool] = ContextVar("is_exported", default=False)

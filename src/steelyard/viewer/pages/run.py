@@ -30,6 +30,7 @@ from steelyard.viewer.pages.runs import run_row
 from steelyard.viewer.query_params import QueryParameters, ViewerRequestError, url_path
 from steelyard.viewer.run_cache import RunCache, displayed_path
 from steelyard.viewer.run_view import AttemptRow, RunView
+from steelyard.viewer.tier_views import judgments, tier_analysis, tier_charts
 
 MAX_NEARBY_ATTEMPTS = 60
 """Attempts that are within reach of the one that is being read."""
@@ -190,7 +191,7 @@ def _reading_pane(opened: RunView, table: CaseMatrix, query: MatrixQuery, asked:
         name=reports.model_label(model, tier),
         row=chosen[0],
         tried=tried,
-        judgments=opened.judgments(tried),
+        judgments=judgments(opened, tried),
         cell=cell,
         rate=share(cell.correct, cell.attempts),
         attempts=tuple(near),
@@ -409,11 +410,11 @@ def _suite_row(score: SuiteScore) -> SuiteScoreRow:
 def tiers(run_cache: RunCache, name: str) -> str:
     """What the tiers of a run achieve and cost, as tables and charts."""
     opened = run_cache.run(name)
-    analysis = run_cache.analysis(opened)
+    analysis = tier_analysis(run_cache, opened)
     return rendered(
         "tiers.html.j2",
         **run_page_context(run_cache, opened, "tiers"),
         analysis=analysis,
         tables=tier_tables(analysis),
-        charts=run_cache.charts(opened),
+        charts=tier_charts(run_cache, opened),
     )

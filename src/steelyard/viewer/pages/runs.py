@@ -1,19 +1,13 @@
-"""The list of runs with how each eval set went over time, and the histories of baselines with a chart for each model."""
+"""The list of runs, with how each eval set went over time."""
 
 from __future__ import annotations
 
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
 from steelyard.analysis.estimates import Estimate, difference
 from steelyard.analysis.headlines import ModelHeadline
-from steelyard.comparison.history import HistoryWatch
-from steelyard.engine.gate.history import histories, watch
-from steelyard.errors import InputError
 from steelyard.reports import figures as reports
-from steelyard.reports.charts.spec import Chart
-from steelyard.reports.exports.history import HISTORY_WORDS, history_charts, history_sentences
 from steelyard.viewer.matrix import page_slice
 from steelyard.viewer.pages import rendering
 from steelyard.viewer.pages.rendering import PageUrl, rendered
@@ -107,6 +101,11 @@ def runs(run_cache: RunCache, asked: QueryParameters) -> str:
     )
 
 
+def compile_templates() -> None:
+    """Compile the templates of this page, so that it opens without delay."""
+    rendering.compile_templates("layout.html.j2", "parts.html.j2", "runs.html.j2")
+
+
 def _listed_words(run: ListedRun) -> str:
     models = [reports.model_label(one.model, one.tier) for one in run.models]
     return "\n".join([run.name, run.started_at, *run.eval_sets, *models]).casefold()
@@ -129,44 +128,3 @@ def run_row(run: ListedRun, overview: RunsOverview) -> RunRow:
 def _change(earlier: EarlierRun | None, headline: ModelHeadline) -> Estimate | None:
     before = earlier.headline.pass_at_1 if earlier else None
     return difference(before, headline.pass_at_1) if before and headline.pass_at_1 else None
-
-
-MAX_SHOWN_HISTORIES = 20
-
-
-class ShownHistory(NamedTuple):
-    """One baseline on the page."""
-
-    name: str
-    watch: HistoryWatch | None
-    problem: str
-    """Why it cannot be shown; empty if it can."""
-    words: str = ""
-    sentences: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """What is said about each model."""
-    charts: tuple[Chart, ...] = ()
-
-
-def history(folder: Path) -> str:
-    """All histories in a folder of baselines."""
-    names = histories(folder)
-    return rendered(
-        "history.html.j2",
-        shown=[_shown(folder, name, place) for place, name in enumerate(names[:MAX_SHOWN_HISTORIES])],
-        left_out=len(names[MAX_SHOWN_HISTORIES:]),
-    )
-
-
-def _shown(folder: Path, name: str, place: int) -> ShownHistory:
-    try:
-        found = watch(name, folder)
-    except InputError as error:
-        return ShownHistory(name, None, str(error))
-    return ShownHistory(
-        name,
-        found,
-        "",
-        HISTORY_WORDS[found.verdict],
-        tuple((model.model, tuple(history_sentences(model))) for model in found.models),
-        tuple(history_charts(found, f"history-{'x' * place}")),
-    )
