@@ -26,6 +26,8 @@ from steelyard.store.run_index import (
 from steelyard.viewer.run_list import RunCatalog
 
 SOME_TIME_AGO = time.time() - 3600
+FIGURES = 8
+"""Where an entry of the index has what the viewer shows."""
 
 
 def info(number: int, started_at: str = "") -> RunInfo:
@@ -173,8 +175,8 @@ def edit_index(root: Path, name: str, cases: int) -> None:
     tool, runs = msgspec.msgpack.decode((root / RUN_INDEX_FILE).read_bytes())
     for run in runs:
         if run[0] == name:
-            done, eval_sets, _, models = msgspec.msgpack.decode(run[-1])
-            run[-1] = msgspec.msgpack.encode([done, eval_sets, cases, models])
+            done, eval_sets, _, models = msgspec.msgpack.decode(run[FIGURES])
+            run[FIGURES] = msgspec.msgpack.encode([done, eval_sets, cases, models])
     (root / RUN_INDEX_FILE).write_bytes(msgspec.msgpack.encode([tool, runs]))
 
 
@@ -225,7 +227,7 @@ def test_the_viewer_sees_that_an_indexed_run_is_written_again(root: Path) -> Non
 def test_figures_of_the_index_that_cannot_be_read_are_read_from_the_folder(root: Path, damage: bytes) -> None:
     expected = RunCatalog(root).listed().runs
     tool, runs = msgspec.msgpack.decode((root / RUN_INDEX_FILE).read_bytes())
-    runs[7][-1] = damage
+    runs[7][FIGURES] = damage
     (root / RUN_INDEX_FILE).write_bytes(msgspec.msgpack.encode([tool, runs]))
     catalog = RunCatalog(root)
     while catalog.listed().pending:

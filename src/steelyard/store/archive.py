@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -33,8 +33,21 @@ from steelyard.store.parquet import (
     copied_runs,
     is_name_in_path,
 )
+from steelyard.store.question_scope import EVERYTHING, FactPart, QuestionScope, TableLimits, question_scope
 from steelyard.store.run_folders import no_runs_message, unknown_run_folders
-from steelyard.store.run_index import DESCRIPTION_FILES, current_runs, indexed_run, run_row, run_state, write_run_index
+from steelyard.store.run_index import (
+    DESCRIPTION_FILES,
+    FolderState,
+    IndexedRun,
+    current_runs,
+    indexed_run,
+    is_current,
+    packed_parts,
+    run_row,
+    run_state,
+    unpacked_parts,
+    write_run_index,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -176,114 +189,6 @@ def _disk_error(error: Exception) -> DiskError:
     return DiskError(f"{error_line(error)}; if the disk is full, free some space, and run the query again")
 
 
-FACT_TABLES = frozenset({"attempts", "turns", "verdicts", "failures"})
-"""The tables whose rows come from copies; each has a column `run`, like `cases`."""
-
-
-class QuestionScope(NamedTuple):
-    """What a question is about, as far as its text says it without doubt."""
-
-    needs_facts: bool = True
-    needs_cases: bool = True
-    needs_runs: bool = True
-    fact_runs: frozenset[str] | None = None
-    """The ids of the runs whose facts it can use; None for all of them."""
-    case_runs: frozenset[str] | None = None
-    """The same for its cases."""
-
-    def needs_facts_of(self, run: str) -> bool:
-        """Whether the answer can depend on the facts of a run."""
-        return self.needs_facts and (self.fact_runs is None or run in self.fact_runs)
-
-
-EVERYTHING = QuestionScope()
-
-
-def question_scope(database: duckdb.DuckDBPyConnection, sql: str) -> QuestionScope:
-    """What one SELECT is about; everything, where it is written in a way that we do not follow."""
-    try:
-        ((text,),) = database.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
-        (statement,) = msgspec.json.decode(text)["statements"]
-        uses = list(_table_uses(statement))
-    except (import_duckdb().Error, KeyError, TypeError, ValueError, RecursionError):
-        return EVERYTHING
-    if not all(isinstance(name, str) for name, _ in uses):
-        return EVERYTHING
-    facts, cases = ([runs for name, runs in uses if name in names] for names in (FACT_TABLES, {"cases"}))
-    needs_runs = bool(cases) or any(name == "runs" for name, _ in uses)
-    return QuestionScope(bool(facts), bool(cases), needs_runs, _united(facts), _united(cases))
-
-
-def _united(sets: Sequence[frozenset[str] | None]) -> frozenset[str] | None:
-    known = [runs for runs in sets if runs is not None]
-    return frozenset().union(*known) if len(known) == len(sets) else None
-
-
-_TableUse = tuple[str | None, frozenset[str] | None]
-"""The name of a table, None for what is none of ours, and the runs that its rows are limited to, None for all."""
-
-
-def _table_uses(node: Any) -> Iterator[_TableUse]:
-    """Every place in the tree of a statement where rows come from."""
-    if isinstance(node, list):
-        for each in node:
-            yield from _table_uses(each)
-    if not isinstance(node, dict):
-        return
-    kind, source = node.get("type"), node.get("from_table")
-    if kind == "SELECT_NODE" and isinstance(source, dict) and source.get("type") == "BASE_TABLE":
-        names = [item.get("alias", "").lower() for item in node["select_list"]]
-        is_plain = source["sample"] is None and not source["column_name_alias"] and "run" not in names
-        called = (source["alias"] or source["table_name"]).lower()
-        yield _table_name(source), _named_runs(node["where_clause"], called) if is_plain else None
-        node = {name: value for name, value in node.items() if name != "from_table"}
-    elif kind == "BASE_TABLE":
-        yield _table_name(node), None
-    elif kind in ("TABLE_FUNCTION", "SHOW_REF", "PIVOT"):
-        yield None, None
-    yield from _table_uses(list(node.values()))
-
-
-def _table_name(table: dict[str, Any]) -> str | None:
-    """The name of a table of ours, or of a part of the question; None for one that is elsewhere."""
-    return None if table["schema_name"] or table["catalog_name"] else str(table["table_name"]).lower()
-
-
-def _named_runs(condition: Any, table: str) -> frozenset[str] | None:
-    """The runs that a condition leaves of a table; None where it does not say."""
-    kind = condition["type"] if condition else ""
-    if kind in ("CONJUNCTION_AND", "CONJUNCTION_OR"):
-        sets = [_named_runs(child, table) for child in condition["children"]]
-        if kind == "CONJUNCTION_OR":
-            return _united(sets)
-        return next((runs for runs in sets if runs is not None), None)
-    if kind == "COMPARE_EQUAL":
-        sides = [condition["left"], condition["right"]]
-    elif kind == "COMPARE_IN":
-        sides = condition["children"]
-    else:
-        return None
-    texts = [_text_constant(side) for side in sides]
-    columns = [side for side, text in zip(sides, texts, strict=True) if text is None]
-    # `IN` names its column first
-    if len(columns) != 1 or (kind == "COMPARE_IN" and columns[0] is not sides[0]):
-        return None
-    path = [str(name).lower() for name in columns[0].get("column_names", ())]
-    return frozenset(text for text in texts if text is not None) if path in (["run"], [table, "run"]) else None
-
-
-def _text_constant(node: dict[str, Any]) -> str | None:
-    """The text that is written there; None for anything else."""
-    if node["type"] != "VALUE_CONSTANT":
-        return None
-    literal, value = node.get("literal") or {}, node.get("value") or {}
-    if literal.get("kind") == "STRING":
-        return str(literal["text"])
-    # how versions of the database before 1.5 write it
-    is_text = value.get("type", {}).get("id") == "VARCHAR" and not value.get("is_null")
-    return str(value["value"]) if is_text else None
-
-
 ZONED_TIMESTAMP_TYPE = "TIMESTAMP WITH TIME ZONE"
 BYTES_PER_ATTEMPT_PART, MAX_ATTEMPT_PARTS = 8 << 20, 64
 """Bytes of copies for each part in which attempts are grouped, and the most of these parts."""
@@ -330,15 +235,12 @@ def open_run_database(
         database.execute(f"SET threads = {threads}; CREATE SCHEMA stored")
         if scope.needs_runs:
             _create_runs_table(database, found, scratch)
-        if scope.needs_cases:
+        if scope.cases:
             with_cases = [run for run in found if scope.case_runs is None or run.id in scope.case_runs] or found[:1]
             _create_cases_view(database, [f"{run.folder}/cases.jsonl" for run in with_cases])
-        if scope.needs_facts:
-            facts = [
-                _facts_sql(files, partitioned=partitioned)
-                for partitioned in (True, False)
-                if (files := _parquet_files(copied, partitioned=partitioned))
-            ]
+        if scope.facts:
+            files = _parquet_files(copied, scope) or _parquet_files(copied, EVERYTHING)
+            facts = [_facts_sql(paths, partitioned=partitioned) for partitioned, paths in files.items()]
             database.execute(
                 FACT_VIEWS_SQL.replace("$attempts", ATTEMPTS_SQL).replace("$facts", " UNION ALL BY NAME ".join(facts))
             )
@@ -372,17 +274,19 @@ def _create_cases_view(database: duckdb.DuckDBPyConnection, paths: Sequence[str]
     database.execute(re.sub(r"\$\w+", lambda word: words[word[0]], CASES_VIEW_SQL))
 
 
-def _parquet_files(runs: Iterable[CopiedRun], *, partitioned: bool) -> list[Path]:
-    """The files of copies whose paths name their model and suite, or the other files if not `partitioned`."""
-    return [
-        run.place / path
-        for run in runs
-        for part, _, path in run.copy.files()
-        if partitioned == (is_name_in_path(part.model) and (part.suite == "" or is_name_in_path(part.suite)))
-    ]
+def _parquet_files(runs: Iterable[CopiedRun], scope: QuestionScope) -> dict[bool, list[str]]:
+    """The files of copies that a question can use, by whether their paths name their model and suite."""
+    files: dict[bool, list[str]] = {}
+    for run in runs:
+        place = str(run.place)
+        for part, _, path in run.copy.files():
+            if scope.needs_facts_of(run.info.id, [(part.model, part.suite)]):
+                is_named = is_name_in_path(part.model) and (part.suite == "" or is_name_in_path(part.suite))
+                files.setdefault(is_named, []).append(f"{place}/{path}")
+    return files
 
 
-def _facts_sql(files: Iterable[Path], *, partitioned: bool) -> str:
+def _facts_sql(files: Iterable[str], *, partitioned: bool) -> str:
     """The facts in some files; if paths name the model and the suite, only those are opened that are asked for."""
     if not partitioned:
         return f"(FROM read_parquet([{_quoted_paths(files)}], hive_partitioning = false))"
@@ -422,12 +326,10 @@ def _runs_for_question(
     root: Path, opinions: FactScorer, scratch: Path, copies: Path | None, scope: QuestionScope
 ) -> _RunsForQuestion:
     found = _runs_in_scope(root, opinions, scratch, copies, scope)
-    if scope.needs_facts and found.runs and not found.copied:
-        anyone = scope._replace(fact_runs=frozenset({found.runs[0].id}))
+    if scope.facts and found.runs and not found.copied:
+        anyone = scope._replace(facts=(TableLimits(runs=frozenset({found.runs[0].id})),))
         found = _runs_in_scope(root, opinions, scratch, copies, anyone)
-    return (
-        found if found.copied or not scope.needs_facts else _runs_in_scope(root, opinions, scratch, copies, EVERYTHING)
-    )
+    return found if found.copied or not scope.facts else _runs_in_scope(root, opinions, scratch, copies, EVERYTHING)
 
 
 def _runs_in_scope(
@@ -438,7 +340,13 @@ def _runs_in_scope(
     indexed = current_runs(root, DESCRIPTION_FILES)
     # taken before anything is read: what changes meanwhile is not indexed
     states = {folder.name: run_state(folder) for folder in unknown_run_folders(root, indexed)}
-    skipped = {name: run for name, run in indexed.items() if not scope.needs_facts_of(run.id)}
+    known = _known_parts(indexed, place, scope)
+    skipped = {name: run for name, run in indexed.items() if not scope.needs_facts_of(run.id, known.get(name))}
+    if not scope.names_runs:
+        unknown = (name for name in indexed.keys() - skipped.keys() if name not in known)
+        states |= {
+            name: run_state(root / name) for name in unknown if scope.names_parts or not indexed[name].fact_parts
+        }
     copied, warnings = copied_runs(root, opinions, scratch, copies, skipped=skipped, needed=scope.needs_facts_of)
     runs = [
         QueriedRun(f"{place}/{name}", f"{prefix}{name}", run.id, run.parts, run.described)
@@ -448,11 +356,38 @@ def _runs_in_scope(
         parts = tuple(part.id for part in run.info.merged)
         runs.append(QueriedRun(str(run.folder), str(run.shown), run.info.id, parts, run_row(run.info)))
     kept = _without_duplicates(runs, warnings)
-    fresh = ((states.get(run.shown.name), run.info) for run in copied) if states else ()
-    if entries := [indexed_run(state, info) for state, info in fresh if state]:
-        write_run_index(root, (*indexed.values(), *entries), indexed)
+    entries = {
+        state.name: _index_entry(run, state, indexed.get(state.name), scope)
+        for run in copied
+        if (state := states.get(run.shown.name)) is not None
+    }
+    if entries:
+        write_run_index(root, (indexed | entries).values(), indexed)
     in_tables = {run.shown for run in kept}
     return _RunsForQuestion(kept, [run for run in copied if run.copy.parts and str(run.shown) in in_tables], warnings)
+
+
+def _known_parts(
+    indexed: Mapping[str, IndexedRun], place: str, scope: QuestionScope
+) -> dict[str, Sequence[FactPart] | None]:
+    """What the facts of indexed runs are about, for those whose facts have not changed since; nothing where nobody asks."""
+    if not scope.names_parts:
+        return {}
+    return {
+        name: parts
+        for name, run in indexed.items()
+        if (parts := unpacked_parts(run.fact_parts)) is not None and is_current(run, place)
+    }
+
+
+def _index_entry(run: CopiedRun, state: FolderState, before: IndexedRun | None, scope: QuestionScope) -> IndexedRun:
+    """The entry of a run that was read after its folder looked like this."""
+    parts = tuple((part.model, part.suite) for part in run.copy.parts)
+    # a run that was not needed has no copy, whatever its facts are about
+    packed = packed_parts(parts) if scope.needs_facts_of(run.info.id) else b""
+    if before is not None and before.looks == state:
+        return msgspec.structs.replace(before, fact_parts=packed)
+    return indexed_run(state, run.info, fact_parts=packed)
 
 
 def _without_duplicates(runs: Sequence[QueriedRun], warnings: list[str]) -> list[QueriedRun]:

@@ -79,6 +79,8 @@ class IndexedRun(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_
     """What lists print of it; None until a list has asked."""
     figures: bytes
     """What the viewer's list shows of it, packed; empty until a list has asked."""
+    fact_parts: bytes = b""
+    """The models and suites that its facts are about, packed; empty until a question has asked for its facts."""
 
     @property
     def looks(self) -> FolderState:
@@ -168,10 +170,32 @@ def run_row(info: RunInfo) -> bytes:
     return msgspec.json.encode(row)
 
 
-def indexed_run(state: FolderState, info: RunInfo, lines: RunLines | None = None, figures: bytes = b"") -> IndexedRun:
+def indexed_run(
+    state: FolderState, info: RunInfo, lines: RunLines | None = None, figures: bytes = b"", fact_parts: bytes = b""
+) -> IndexedRun:
     """The entry of a run that was read after its folder looked like this."""
     parts = tuple(part.id for part in info.merged)
-    return IndexedRun(*state, info.id, info.started_at, parts, run_row(info), lines, figures)
+    return IndexedRun(*state, info.id, info.started_at, parts, run_row(info), lines, figures, fact_parts)
+
+
+FactParts = tuple[tuple[str | None, str | None], ...]
+"""Models and suites that facts are about; None for facts about several of them."""
+_parts_decoder = msgspec.msgpack.Decoder(FactParts)
+
+
+def packed_parts(parts: FactParts) -> bytes:
+    """The models and suites of a run's facts as an index has them."""
+    return msgspec.msgpack.encode(parts)
+
+
+# runs share few of them
+@functools.lru_cache(maxsize=1 << 12)
+def unpacked_parts(packed: bytes) -> FactParts | None:
+    """The models and suites of a run's facts; None where they are not known."""
+    try:
+        return _parts_decoder.decode(packed)
+    except DECODE_ERRORS:
+        return None
 
 
 def current_runs(root: Path, files: Container[str] | None = None) -> dict[str, IndexedRun]:

@@ -27,7 +27,7 @@ from steelyard.engine.results import answers, query
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Case, Cost, EvalSetFile, Fact, Failure, Finding, Reply, RunInfo, Verdict
 from steelyard.store import archive, parquet
-from steelyard.store.archive import ARCHIVE_MEMORY_LIMITS, open_run_database, question_scope
+from steelyard.store.archive import ARCHIVE_MEMORY_LIMITS, open_run_database
 from steelyard.store.database import import_duckdb
 from steelyard.store.journal import Journal, StoredRun, create_run
 from support.studies import with_slow
@@ -576,47 +576,6 @@ def test_a_question_for_which_little_memory_does_not_suffice_is_asked_with_more(
     assert asked(sql, tmp_path / "runs") == [(4_000_000,)]
     query.write_query_result(sql, tmp_path / f"out.{kind}", tmp_path / "runs")
     assert (tmp_path / f"out.{kind}").stat().st_size > 0
-
-
-@pytest.mark.parametrize(
-    ("sql", "facts", "cases"),
-    [
-        ("SELECT count(*) FROM runs", "none", "none"),
-        ("SELECT 1", "none", "none"),
-        ("FROM attempts WHERE run = 'a' AND model = 'm'", "a", "none"),
-        ("SELECT a.* FROM Attempts AS a WHERE 'a' = A.run AND run IN ('a', 'b')", "a", "none"),
-        ("FROM verdicts WHERE run IN ('a', 'b')", "a b", "none"),
-        ("FROM failures WHERE (run = 'a' AND number = 1) OR run = 'b'", "a b", "none"),
-        ("FROM attempts WHERE run = 'a' UNION ALL FROM attempts WHERE run = 'b'", "a b", "none"),
-        ("WITH x AS (FROM attempts WHERE run = 'a') SELECT * FROM x, runs", "a", "none"),
-        ("FROM cases WHERE run = 'a'", "none", "a"),
-        ("FROM attempts WHERE run = 'a' AND \"case\" IN (SELECT id FROM cases)", "a", "all"),
-        # what follows is about more than one run, or is written in a way that we do not follow
-        ("FROM attempts", "all", "none"),
-        ("FROM attempts WHERE run <> 'a'", "all", "none"),
-        ("FROM attempts WHERE NOT (run = 'a')", "all", "none"),
-        ("FROM attempts WHERE run = 'a' OR number = 1", "all", "none"),
-        ("FROM attempts WHERE run = model", "all", "none"),
-        ("FROM attempts WHERE run = 'a' COLLATE NOCASE", "all", "none"),
-        ("FROM attempts WHERE 'a' IN (run, model)", "all", "none"),
-        ("SELECT upper(run) AS run FROM attempts WHERE run = 'a'", "all", "none"),
-        ("SELECT * FROM attempts AS t(model, run) WHERE run = 'a'", "all", "none"),
-        ("SELECT count(*), (SELECT count(*) FROM attempts) FROM attempts WHERE run = 'a'", "all", "none"),
-        ("FROM attempts JOIN runs ON run = id WHERE run = 'a'", "all", "none"),
-        ("SELECT * FROM attempts TABLESAMPLE 10 ROWS WHERE run = 'a'", "all", "none"),
-        ("FROM stored.facts WHERE run = 'a'", "all", "all"),
-        ("SHOW TABLES", "all", "all"),
-        ("PIVOT attempts ON model USING avg(score)", "all", "all"),
-        ("SELECT", "all", "all"),
-    ],
-)
-def test_a_question_is_about_the_tables_and_runs_that_it_names(sql: str, facts: str, cases: str) -> None:
-    scope = question_scope(database(), sql)
-    said = [
-        ("all" if runs is None else " ".join(sorted(runs))) if is_needed else "none"
-        for is_needed, runs in ((scope.needs_facts, scope.fact_runs), (scope.needs_cases, scope.case_runs))
-    ]
-    assert said == [facts, cases]
 
 
 @functools.cache

@@ -72,9 +72,10 @@ def run_headlines(root: Path) -> list[RunListEntry]:
 
     Figures are read from the cache, or from the journal where the cache is of another state of the run.
     """
-    known = {name: run for name, run in current_runs(root).items() if run.lines is not None}
+    current = current_runs(root)
+    known = {name: run for name, run in current.items() if run.lines is not None}
     listed = [_Listed(run.started_at, RunListEntry(run.name, run.lines), run) for run in known.values()]
-    listed += [_listed(folder) for folder in unknown_run_folders(root, known)]
+    listed += [_listed(folder, current.get(folder.name)) for folder in unknown_run_folders(root, known)]
     # those that cannot be read have no time, and come last by their names
     listed.sort(key=lambda run: (bool(run.entry.problem), run.started_at, run.entry.name))
     write_run_index(root, (run.indexed for run in listed if run.indexed is not None), known)
@@ -87,7 +88,7 @@ class _Listed(NamedTuple):
     indexed: IndexedRun | None = None
 
 
-def _listed(folder: Path) -> _Listed:
+def _listed(folder: Path, before: IndexedRun | None) -> _Listed:
     run, state = StoredRun(folder), run_state(folder)
     try:
         info = run.info
@@ -104,7 +105,8 @@ def _listed(folder: Path) -> _Listed:
     except (SteelyardError, OSError, ArithmeticError, ValueError) as error:
         # one run that anybody may have filled must not hide the others
         return _Listed("", RunListEntry(folder.name, problem=str(error)))
-    indexed = indexed_run(state, info, lines, msgspec.msgpack.encode(figures)) if state else None
+    fact_parts = before.fact_parts if before is not None and before.looks == state else b""
+    indexed = indexed_run(state, info, lines, msgspec.msgpack.encode(figures), fact_parts) if state else None
     return _Listed(info.started_at, RunListEntry(folder.name, lines), indexed)
 
 
