@@ -9,7 +9,8 @@ Each measurement is a run of its own, through the public door, bound to some of 
 its hyperthreads. Ideal are the attempts per second of one processor times the processors, and efficiency is the share of that.
 Rates are taken between the verdicts at 10% and 90%, so that neither the start nor the end counts; and over the whole run, from
 the call to the last verdict, which on one processor and on many has everything in it: reading the cases, planning their tests,
-starting processes and sandboxes, and the wait for the last of them. The CPU
+starting processes and sandboxes, and the wait for the last of them. One processor of a rented machine may be twice as fast while
+the others are idle; as many separate runs as processors, at the same time, say what it gives when all are in use. The CPU
 time of the process that asks, hands out and stores (the feeder) is told from that of all others (the workers). What the
 machine itself gives is measured beside it: as many plain processes that compute, and that fork, without any code of ours.
 The efficiency on 16 and 64 processors is predicted from both costs by a simulation: one feeder, a process for each processor
@@ -287,17 +288,27 @@ def fed_apart(cost: Cost, fed: Cost, processors: int) -> Cost:
 
 def measured(kind: str, processors: list[int], attempts: int, repeat: int, source: str = "") -> Cost:
     """The fastest of several runs: a busy machine can only slow one down. `source` is the `src` folder of another version."""
+    found = [_ended(_started(kind, processors, attempts, source)) for _ in range(repeat)]
+    return max(found, key=lambda cost: cost.per_second)
+
+
+def separate_rate(processors: list[int], attempts: int) -> float:
+    """Attempts per second of as many runs at the same time, each on one processor: they share nothing but the machine."""
+    started = [_started("code", [processor], attempts) for processor in processors]
+    return sum(_ended(one).per_second for one in started)
+
+
+def _started(kind: str, processors: list[int], attempts: int, source: str = "") -> subprocess.Popen[str]:
     environment = os.environ | ({"PYTHONPATH": source} if source else {})
     command = [sys.executable, __file__, "--child", kind, "--on", ",".join(map(str, processors))]
-    found = []
-    for _ in range(repeat):
-        ended = subprocess.run(
-            [*command, "--attempts", str(attempts)], stdout=subprocess.PIPE, text=True, check=False, env=environment
-        )
-        if ended.returncode:
-            raise SystemExit(f"a run on {len(processors)} processors ended with exit code {ended.returncode}")
-        found.append(Cost(*json.loads(ended.stdout.splitlines()[-1])))
-    return max(found, key=lambda cost: cost.per_second)
+    return subprocess.Popen([*command, "--attempts", str(attempts)], stdout=subprocess.PIPE, text=True, env=environment)
+
+
+def _ended(run: subprocess.Popen[str]) -> Cost:
+    printed, _ = run.communicate()
+    if run.returncode:
+        raise SystemExit(f"a run ended with exit code {run.returncode}")
+    return Cost(*json.loads(printed.splitlines()[-1]))
 
 
 def table(kind: str, counts: list[int], attempts: int, repeat: int) -> dict[int, Cost]:
@@ -373,7 +384,10 @@ def turns_table(counts: list[int], attempts: int, turns: int, *, in_all: bool, b
         base: dict[str, float] = {}
         for count in counts:
             chosen = chosen_processors(count)
-            rates = ours(chosen) | {"floor": floor_rate(chosen, wanted(chosen))}
+            rates = ours(chosen)
+            each = wanted(chosen) // count
+            rates["separate runs"] = rates["ours"] if count == 1 else separate_rate(chosen, each)
+            rates["floor"] = floor_rate(chosen, wanted(chosen))
             rates |= {f"plain {kind}": plain(kind, chosen) for kind in PLAIN}
             base = base or rates
             for kind, rate in rates.items():
@@ -383,8 +397,13 @@ def turns_table(counts: list[int], attempts: int, turns: int, *, in_all: bool, b
     for count in counts[1:]:
         medians = {kind: statistics.median(ratios[kind, count]) for kind in base}
         told = ", ".join(f"{kind} {median:.2f}" for kind, median in medians.items())
-        of_machine = medians["ours"] / medians["plain compute"]
-        print(f"median efficiency on {count} processors: {told}; ours is {of_machine:.2f} of plain computing")
+        print(f"median efficiency on {count} processors: {told}")
+        together = [
+            one / other for one, other in zip(ratios["ours", count], ratios["separate runs", count], strict=True)
+        ]
+        print(
+            f"one run on {count} processors has {statistics.median(together):.2f} of the rate of {count} separate runs"
+        )
 
 
 def main() -> None:

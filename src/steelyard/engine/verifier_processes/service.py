@@ -87,7 +87,7 @@ class VerifierProcesses:
         self._by_load: list[dict[_Process, None]] = [{} for _ in range(self._room + 1)]
         """The processes that were started, by the number of replies that each has."""
         self._by_load[0][self._processes[0]] = None
-        self._busy = max(processors, self._room - HANDED_AHEAD)
+        self._busy = max(processors, self._room - HANDED_AHEAD + 1)
         """Replies with which a process has enough to do, and need not learn the tests of a case that another one knows."""
         self._known: dict[str, int] = {}
         """How many processes know the tests of a case, where any does."""
