@@ -27,7 +27,7 @@ JAVA_TEST = (
     '    if (Answer.add(1, 2) != 3) throw new AssertionError("add");\n'
     "    if (!Objects.equals(Answer.twice(List.of(1, 2)), List.of(2, 4))) throw new IllegalStateException();\n"
     "    if (!Answer.twice(List.of(3)).equals(List.of(6))) throw new IllegalStateException();\n"
-    "    if (Math.abs(Answer.half(3) - 1.5) > 1e-6) throw new IllegalStateException();\n"
+    "    if (!(Math.abs(Answer.half(3) - 1.5) <= 1e-6)) throw new IllegalStateException();\n"
     '    System.out.println("STEELYARD_END_OF_TESTS");\n  }\n}\n'
 )
 JAVA_HEAD = "import java.util.List;\nimport java.util.ArrayList;\npublic class Answer {\n"

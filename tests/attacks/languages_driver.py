@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from attacks import terraform_repairs
 from attacks.command_attacks import SCENES as COMMAND_SCENES
 from attacks.command_attacks import command_case
+from attacks.command_claims import CLAIM_SCENES
 from attacks.command_fresh import FRESH_SCENES
 from attacks.command_later import LATER_SCENES
 from attacks.command_listed import GO_SCENES, LISTED_SCENES
@@ -68,7 +69,8 @@ def _command() -> Iterator[LanguageAttack]:
         yield from _tricks(COMMAND_SCENES[name].case, NODE_TRICKS, COMMAND_SCENES[name].honest)
     for case in (COMMAND_SCENES["sh"].case, BASH_CASE):
         yield from _tricks(case, SH_TRICKS, COMMAND_SCENES["sh"].honest)
-    for scene in (*FRESH_SCENES.values(), *LATER_SCENES.values(), *LISTED_SCENES.values(), *GO_SCENES.values()):
+    listed = (*LISTED_SCENES.values(), *GO_SCENES.values(), *CLAIM_SCENES.values())
+    for scene in (*FRESH_SCENES.values(), *LATER_SCENES.values(), *listed):
         if scene.case.language != "go" or shutil.which("go"):
             yield from _tricks(scene.case, scene.attacks, scene.honest)
     methods = {name: code for name, code in NODE_TRICKS.items() if "methods" in name}

@@ -6,6 +6,7 @@ The honest answer of each case passes here, so it is the attack that fails and n
 
 from __future__ import annotations
 
+from attacks.rust_claims import CLAIM_SCENES
 from attacks.rust_fresh import FRESH_SCENES
 from attacks.rust_more_types import MORE_SCENES
 from attacks.rust_tricks import TRICK_SCENES
@@ -281,8 +282,8 @@ QUICK_SCENES |= {
     "conversions that are passed on",
 }
 """One scene for each rule; `make test-slow` tries the others."""
-SCENES |= MORE_SCENES | TRICK_SCENES | FRESH_SCENES
-DOUBTED_SCENES = frozenset((*TRICK_SCENES, *FRESH_SCENES))
+SCENES |= MORE_SCENES | TRICK_SCENES | FRESH_SCENES | CLAIM_SCENES
+DOUBTED_SCENES = frozenset((*TRICK_SCENES, *FRESH_SCENES, *CLAIM_SCENES))
 """Scenes in which an answer may be honest as well as not, so that a pass is at most unproved."""
 
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
 from attacks.command_attacks import command_case
+from attacks.command_claims import CLAIM_SCENES
 from attacks.command_listed import GO_SCENES, LISTED_SCENES
-from steelyard.records import Answer, Finding
+from steelyard.records import Answer, Case, Finding
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.text import verbatim_reply
+from steelyard.verifiers.code.nan_tests import accepts_nan
 from steelyard.verifiers.command.allowed import unlisted
 from steelyard.verifiers.command.proof import has_means_to_end_tests
 from steelyard.verifiers.command.verifier import CommandVerifier
 from support.toolchains import needs
 
-SCENES = LISTED_SCENES | GO_SCENES
+SCENES = LISTED_SCENES | GO_SCENES | CLAIM_SCENES
 FOUND_WHEN_BUILT_OR_RUN = {
     *(("C, a table", name) for name in ("ends the table", "takes the next rows", "calls check", "failures of its own")),
     *(("C, a table", name) for name in ("reads standard input", "environment", "own sscanf", "own strtok")),
@@ -32,6 +35,8 @@ FOUND_WHEN_BUILT_OR_RUN = {
     ("node:test", "throws nothing"),
     ("node, CommonJS", "throws what is expected"),
     ("unittest", "raises all"),
+    ("node, a class of errors", "map with getters"),
+    ("C++, a type", "typedef bool"),
 }
 """What the text of an answer does not show: its object file, node or the tests themselves do."""
 PLAIN_ANSWERS = {
@@ -101,29 +106,76 @@ def test_an_answer_in_perl_may_have_its_own_loops_over_the_topic(body: str) -> N
     assert unlisted(case, code.replace("return $l eq 'a'", "return $l =~ /a/")) != ""
 
 
+NAN_TESTS = {
+    "c": "if (fabs(got - want) > 1e-9) failures++;",
+    "java": "double off = Math.abs(got - want);\nif (off > LIMIT) throw new AssertionError();",
+    "go": "if got := Mean(v); got < want-eps || got > want+eps {",
+    "javascript": "worst = Math.max(worst, Math.abs(got - want));\nassert(worst < 1e-9);",
+    "python": "assert not (got - want) ** 2 > 1e-9",
+    "perl": 'die "wrong" if 1e-9 < abs($got - $want);',
+    "rust": "if (got - 3.0).abs() > 1e-9 { panic!() }",
+}
+STRICT_TESTS = {
+    "c": "assert(fabs(got - want) < 1e-9); if (!(fabs(got) <= 1e-9)) fail(); if (failures > 0) return 1;",
+    "javascript": "assert.ok(Math.abs(got - want) <= 1e-9); if (v.length > 3) fail();",
+    "python": "assert abs(got - want) < 1e-9\nfor i in range(3):\n    if i > 2:\n        break",
+    "perl": "ok(abs($got - $want) < 1e-9, 'abs > 1e-9');",
+    "rust": "assert!((got - 3.0).abs() < f64::EPSILON); // .abs() > 1e-9",
+}
+
+
+@pytest.mark.parametrize("language", NAN_TESTS)
+def test_tests_that_let_nan_pass_are_known(language: str) -> None:
+    assert accepts_nan(NAN_TESTS[language])
+
+
+@pytest.mark.parametrize("language", STRICT_TESTS)
+def test_tests_that_fail_nan_are_not_taken_for_others(language: str) -> None:
+    assert not accepts_nan(STRICT_TESTS[language])
+
+
+@needs("node")
+def test_a_pass_of_tests_that_let_nan_pass_is_not_proved() -> None:
+    loose = 'import { half } from "./answer.mjs";\nif (Math.abs(half(3) - 1.5) > 1e-9) throw new Error("half");\n'
+    strict = loose.replace("Math.abs(half(3) - 1.5) > 1e-9", "!(Math.abs(half(3) - 1.5) <= 1e-9)")
+    answers = ("export const half = (n) => NaN;\n", "export const half = (n) => n / 2;\n")
+    found = {}
+    for text in (loose, strict):
+        case = command_case("javascript", "answer.mjs", "node test.mjs", {"test.mjs": text}, asks="Write half(n).")
+        found[text] = [(bool(each.tests[0].outcome == "passed"), each.trust) for each in judged(case, answers)]
+    assert found == {
+        loose: [(True, "unproved"), (True, "unproved")],
+        strict: [(False, "in-process"), (True, "in-process")],
+    }
+
+
 def test_a_language_without_a_list_is_never_proved() -> None:
     case = command_case("cobol", "answer.cob", "true", {"test.cob": ""})
     assert "no list" in unlisted(case, "STOP RUN.")
 
 
-async def findings_of(scene: str, names: tuple[str, ...]) -> dict[str, Finding]:
+def judged(case: Case, codes: Sequence[str]) -> list[Finding]:
+    async def verified() -> list[Finding]:
+        sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
+        verifier = CommandVerifier(sandbox)
+        try:
+            return [await verifier.verify(case, Answer(text=verbatim_reply(code, case.language))) for code in codes]
+        finally:
+            await sandbox.close()
+
+    return asyncio.run(verified())
+
+
+def findings_of(scene: str, names: tuple[str, ...]) -> dict[str, Finding]:
     case, honest, attacks = SCENES[scene]
-    sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
-    verifier = CommandVerifier(sandbox)
-    try:
-        codes = {"honest": honest, **{name: attacks[name] for name in names}}
-        return {
-            name: await verifier.verify(case, Answer(text=verbatim_reply(code, case.language)))
-            for name, code in codes.items()
-        }
-    finally:
-        await sandbox.close()
+    codes = {"honest": honest, **{name: attacks[name] for name in names}}
+    return dict(zip(codes, judged(case, list(codes.values())), strict=True))
 
 
 @needs("gcc")
 @needs("nm")
 def test_what_an_object_file_imports_keeps_a_pass_from_being_proved_and_the_note_says_what() -> None:
-    found = asyncio.run(findings_of("C, a table", ("ends the table", "takes the next rows")))
+    found = findings_of("C, a table", ("ends the table", "takes the next rows"))
     assert found["honest"].trust == "in-process"
     assert found["honest"].note == ""
     for name in ("ends the table", "takes the next rows"):
@@ -133,6 +185,6 @@ def test_what_an_object_file_imports_keeps_a_pass_from_being_proved_and_the_note
 
 @needs("node")
 def test_node_keeps_its_language_even_for_one_call() -> None:
-    found = asyncio.run(findings_of("node, CommonJS", ("global by name",)))
+    found = findings_of("node, CommonJS", ("global by name",))
     assert found["honest"].trust == "in-process"
     assert "Array.from" in found["global by name"].tampered

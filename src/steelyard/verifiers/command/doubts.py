@@ -7,6 +7,8 @@ from msgspec.structs import replace
 from steelyard.protocols import Workspace
 from steelyard.records import Case, Finding
 from steelyard.text import printable
+from steelyard.verifiers.code.extract import canonical_language
+from steelyard.verifiers.code.nan_tests import NAN_ACCEPTED_REASON, accepts_nan, may_give_nan
 from steelyard.verifiers.command.allowed import unlisted
 from steelyard.verifiers.command.allowed.asked import asked_names
 from steelyard.verifiers.command.allowed.native_object import unlisted_in_object
@@ -26,6 +28,9 @@ def text_doubts(finding: Finding, case: Case, code: str, *, needs_paths: bool) -
         return _doubted(finding, "the list of its processes, which `<( )` needs")
     if has_means_to_end_tests(case, code):
         return _doubted(finding, "a name that could end its tests, or reach their files or variables")
+    tests = "\n".join(CommandSettings.of(case).files.values())
+    if accepts_nan(tests) and may_give_nan(code, canonical_language(case.language)):
+        return replace(finding, trust="unproved", note=f"a pass is not proved, because {NAN_ACCEPTED_REASON}")
     return finding
 
 

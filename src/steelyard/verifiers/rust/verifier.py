@@ -43,6 +43,7 @@ from steelyard.verifiers.rust.crate import RustCompiler
 from steelyard.verifiers.rust.deception import AnswerTypes, LentMethod, is_asserting
 from steelyard.verifiers.rust.harness import HarnessOutcome, HarnessReport, HarnessTestResult, harness_report
 from steelyard.verifiers.rust.linker import LinkerFinder
+from steelyard.verifiers.rust.own_types import doubtful_claim
 from steelyard.verifiers.rust.refusal import (
     RustRefusal,
     grows_lifetimes,
@@ -112,7 +113,7 @@ class RustVerifier:
 
     @cached_property
     def version(self) -> str:
-        return f"rust 9, {toolchain().version}"
+        return f"rust 10, {toolchain().version}"
 
     def check(self, case: Case) -> None:
         toolchain()
@@ -469,7 +470,9 @@ def _doubted(finding: Finding, job: RustJob, read: Sequence[rust_source.RustToke
         )
     if job.piece.macros_module and (name := leaving_macro(read, job.piece.tests.statements)):
         return _unproved(finding, f"could leave a test by {name}!, or define again what the test names")
-    return finding
+    prompt = "\n".join(message.text for message in job.case.messages)
+    doubt = doubtful_claim(job.case.tests, prompt, job.piece.code, read)
+    return _unproved(finding, doubt) if doubt else finding
 
 
 def _lint_finding(checked: CompilationResult, messages: CompilerMessages) -> Finding:

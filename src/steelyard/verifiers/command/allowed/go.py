@@ -14,7 +14,12 @@ def unlisted_in_go(code: str, asked: AskedNames) -> str:
     """The first thing in an answer that the list does not have; empty if there is none."""
     if re.search(r"//\s*(?:go:|export\b|line\b)|/\*\s*line\b|\+build", code):
         return "a directive to the compiler"
-    if problem := _go_shadows(code, asked) or _go_assignment(code) or _go_constants(code, asked.test_words):
+    if problem := (
+        _go_shadows(code, asked)
+        or _go_assignment(code)
+        or _go_constants(code, asked.test_words)
+        or _go_order(code, asked.tests)
+    ):
         return problem
     found = tokens(code, "go")
     is_concurrent = bool(vocabulary.GO_CONCURRENCY_PATTERN.search(asked.prompt))
@@ -92,6 +97,34 @@ def _go_constants(code: str, used: Collection[str]) -> str:
         if name in used and not re.match(r"(?:errors\.New|fmt\.Errorf)\(|&?\w+\{", value):
             return f"{name} = {value[:40]}"
     return ""
+
+
+def _go_order(code: str, tests: str) -> str:
+    """A type that tests hand to `sort` or `heap`, and whose `Len` or `Less` are not plainly those of its elements."""
+    if not re.search(r"\b(?:sort|heap|slices)\.", tests):
+        return ""
+    plain = re.sub(r"//[^\n]*|/\*.*?\*/", "", code, flags=re.DOTALL)
+    for owner, name, given, body in re.findall(
+        r"^func\s*\(\s*(\w*)[^)]*\)\s*(Len|Less)\(([^)]*)\)\s*\w+\s*\{(.*?)\}[ \t]*$", plain, re.MULTILINE | re.DOTALL
+    ):
+        is_plain = _is_plain_length(owner, body) if name == "Len" else _is_plain_order(owner, given, body)
+        if not is_plain:
+            return f"a method {name} that is not plainly that of its elements"
+    return ""
+
+
+def _is_plain_length(owner: str, body: str) -> bool:
+    return bool(owner and re.fullmatch(rf"\s*return len\(\*?{owner}(?:\.\w+)*\)\s*", body))
+
+
+def _is_plain_order(owner: str, given: str, body: str) -> bool:
+    """Whether a body compares the same part of two elements."""
+    names = re.findall(r"\w+", given)
+    sides = re.fullmatch(r"\s*return (.+?) [<>] (.+?)\s*", body)
+    if not owner or len(names) < 2 or not sides or not re.search(rf"\b{owner}\b", sides[1]) or sides[1] == sides[2]:
+        return False
+    first, second = names[:2]
+    return sides[2] in (re.sub(rf"\b{first}\b", second, sides[1]), re.sub(rf"\b{second}\b", first, sides[1]))
 
 
 def _go_declaration(found: Sequence[Token], place: int, depth: int, asked: AskedNames) -> str:

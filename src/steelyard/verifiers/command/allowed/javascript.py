@@ -9,6 +9,7 @@ from itertools import pairwise
 from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.arrays import unlisted_array
 from steelyard.verifiers.command.allowed.asked import AskedNames
+from steelyard.verifiers.command.allowed.javascript_types import unlisted_type
 from steelyard.verifiers.command.allowed.tokens import BRACKETS, Token, closing, text_at, tokens
 
 _GROUP_KEYWORDS = frozenset(("if", "for", "while", "switch", "with"))
@@ -69,7 +70,12 @@ def unlisted_in_javascript(code: str, asked: AskedNames) -> str:
             token.text in declared or token.text in allowed or (after == ":" and before in ("{", ",", ";", "}", ""))
         ) and not (token.text in keys and _is_defined_here(found, place)):
             return token.text
-    return _meaning_in_javascript(found, keys, asked) or unlisted_array(found) or _hidden_field(found, asked)
+    return (
+        _meaning_in_javascript(found, keys, asked)
+        or unlisted_array(found)
+        or _hidden_field(found, asked)
+        or unlisted_type(found, asked)
+    )
 
 
 def _hidden_field(found: Sequence[Token], asked: AskedNames) -> str:

@@ -23,6 +23,10 @@ _ITERATING_PATTERN = re.compile(
     r"\b(?:map|filter|itertools|takewhile|dropwhile|filterfalse|starmap|accumulate|groupby|imap\w*|__next__)\b|\biter\s*\(|\bexcept\b[^:\n]*StopIteration"
 )
 """Tests with a loop that a `StopIteration` of the answer ends."""
+_CAUGHT_PATTERN = re.compile(
+    r"\bexcept\b\s*\(?([\w\s,.]+?)\)?(?:\s+as\b|:)|\b(?:assertRaises\w*|raises)\(\s*\(?([\w.]+)"
+)
+"""The exceptions that tests expect."""
 
 
 @cache
@@ -107,6 +111,8 @@ class _Reader:
                     each for each in read if not self._is_listed(each)
                 ]:
                     problem = f".{strange[0]}"
+                case ast.keyword(arg="order", value=ast.Constant(value=True)):
+                    problem = ""
                 case ast.keyword(arg="compare" | "eq" | "unsafe_hash" | "order" | "init"):
                     problem = "a data class that compares in its own way"
                 case ast.FunctionDef(name=name) if name.startswith("__") and not self._is_method(node):
@@ -209,9 +215,32 @@ class _Reader:
             }
             if taken := taken - self._asked:
                 return f"its own {min(taken)}"
+        caught = {
+            name for names in _CAUGHT_PATTERN.findall(self._tests) for name in re.findall(r"\w+", " ".join(names))
+        }
+        if aliases := caught & top - set(self._classes):
+            return f"{min(aliases)}, which is not a class of its own"
+        if problem := self._equal_constants(tree):
+            return problem
         is_iterating = bool(_ITERATING_PATTERN.search(self._tests))
         ends_iteration = is_iterating and any(self._may_end_iteration(node) for node in self._nodes)
         return "what ends an iteration of the tests" if ends_iteration else ""
+
+    def _equal_constants(self, tree: ast.Module) -> str:
+        """Constants of the script or of one class that tests use and that have the same value, or none."""
+        for body in (tree.body, *(each.body for each in self._classes.values())):
+            values: dict[str, str] = {}
+            for node in body:
+                if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+                    continue
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                names = [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
+                used = [name for name in names if name[:1].isupper() and name in self._test_words]
+                is_empty = isinstance(node.value, ast.Constant) and node.value.value is None
+                value = ast.dump(node.value)
+                if used and (is_empty or len(used) > 1 or values.setdefault(value, used[0]) != used[0]):
+                    return f"{used[0]} without a value of its own"
+        return ""
 
     def _may_end_iteration(self, node: ast.AST) -> bool:
         """Whether a node may raise `StopIteration`: only a call of `next` with two arguments that are written out does not."""
