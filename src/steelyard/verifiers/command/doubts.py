@@ -11,6 +11,7 @@ from steelyard.verifiers.code.extract import canonical_language
 from steelyard.verifiers.code.nan_tests import NAN_ACCEPTED_REASON, accepts_nan, may_give_nan
 from steelyard.verifiers.command.allowed import unlisted
 from steelyard.verifiers.command.allowed.asked import asked_names
+from steelyard.verifiers.command.allowed.guards import as_loaded
 from steelyard.verifiers.command.allowed.native_object import unlisted_in_object
 from steelyard.verifiers.command.output import one_line
 from steelyard.verifiers.command.proof import has_means_to_end_tests
@@ -21,6 +22,7 @@ def text_doubts(finding: Finding, case: Case, code: str, *, needs_paths: bool) -
     """The finding, with what in the text of an answer keeps its pass from being proved."""
     if CommandSettings.of(case).run or not finding.tests:
         return finding
+    code = as_loaded(case, code)
     if outside := unlisted(case, code):
         return _doubted(finding, outside)
     if needs_paths:

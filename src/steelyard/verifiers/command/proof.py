@@ -93,7 +93,7 @@ MEANS_PATTERNS = {
     ),
     "shell": re.compile(
         r"\b(?:exit|exec|trap|kill|eval|alias|source|unset|find|PATH|IFS|ENV|set|nocasematch|extdebug|expand_aliases|enable|hash|caller|compgen|ls|dir|LC_\w+|LANG|readonly)\b"
-        r"|\b(?:declare|typeset)\s+-\w*[rinlug]|\blocal\s+-\w*n|\bgrep\s+-\w*[rR]|(?<=\s)\*(?=[\s;)|]|$)|[*?]\.\w|\w[*?](?=[\s.;)])|\$\{?0|\$\$|\bBASH_|[<>]&?\d"
+        r"|\b(?:declare|typeset)\s+-\w*[rinlug]|\blocal\s+-\w*n|\bgrep\s+-\w*[rR]|(?<=\s)\*(?=[\s;)|]|$)|[*?]\.\w|\w[*?](?=[\s.;)])|\$\{?0|\$\$|\bBASH_|[<>](?!&2\b)&?\d"
         r"|^\s*(?:function\s+)?(?:\[|test|true|false|echo|printf|diff|cmp|grep|cat)\s*\(\)",
         re.MULTILINE,
     ),

@@ -44,6 +44,7 @@ C_THREADS = re.compile(r"pthread_(?:create|join|detach|self|mutex\w*|cond\w*|rwl
 CPP_RUNTIME = re.compile(
     r"std::(?!basic_(?:filebuf|[io]?fstream)|filesystem|set_\w+|get_\w+|locale::global|ios_base::(?!failure|Init)|basic_ios|thread|condition_variable|_V2|this_thread|cout|cerr|clog|cin|quick_exit|exit|atexit|uncaught|random_device|nothrow_t|__cxx11::basic_(?:filebuf|[io]?fstream)).*"
     r"|operator (?:new|delete)(?:\[\])?\(.*|(?:vtable|typeinfo|typeinfo name|VTT|guard variable|construction vtable) for .*|__cxa_\w+|__gxx_personality_v0|_Unwind_Resume|__dso_handle|__gnu_cxx::.*|virtual thunk to .*|__dynamic_cast"
+    r"|std::basic_ios<char, .*>::(?:fail|eof|good|bad|operator bool|operator!|rdstate)\(\) const"
 )
 SECTION_PATTERN = re.compile(r"^\s*\[\s*\d+\]\s+(\.?[\w.$-]+)", re.MULTILINE)
 LISTED_SECTIONS = re.compile(
@@ -123,7 +124,9 @@ def _unlisted(
         elif kind == "w" or kind == "i" or (kind in "WVu" and not is_cpp):
             yield f"{name[:60]}, which is weak"
         elif kind in GLOBAL_KINDS:
-            is_library = (
+            # the library's own inline functions; `native_text` refuses an answer that adds to its namespace
+            is_inline = is_cpp and kind in "WVu" and bool(re.match(r"(?:std|__gnu_cxx)::", name))
+            is_library = not is_inline and (
                 base in LIBRARY_NAMES
                 or (not is_cpp and C_FUNCTIONS.fullmatch(base))
                 or (kind == "T" and name.startswith(("std::", "__gnu_cxx::", "operator new", "operator delete")))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.asked import AskedNames
-from steelyard.verifiers.command.allowed.native_types import equal_constants, own_comparison
+from steelyard.verifiers.command.allowed.native_types import adds_to_library, equal_constants, own_comparison
 from steelyard.verifiers.command.allowed.tokens import Token, closing, text_at, tokens
 
 _DIRECTIVE_PATTERN = re.compile(r"^[ \t]*#[ \t]*(\w*)[ \t]*(.*)$", re.MULTILINE)
@@ -67,7 +67,11 @@ def _in_native(code: str, asked: AskedNames, language: str, headers: frozenset[s
     problem = _native_words(found, is_threaded) or equal_constants(found, asked.test_words)
     if language == "cpp" and not problem:
         is_pasted = any("##" in each[2] for each in _DIRECTIVE_PATTERN.finditer(plain) if each[1] == "define")
-        problem = "a name that is pasted together" if is_pasted else own_comparison(found, defined)
+        problem = (
+            "a name that is pasted together"
+            if is_pasted
+            else own_comparison(found, defined) or adds_to_library(found, defined)
+        )
     return problem
 
 

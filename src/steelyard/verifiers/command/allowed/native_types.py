@@ -18,6 +18,7 @@ _DEDUCED = word_set("vector deque list forward_list")
 """Containers whose arguments may be left out: they compare their elements one by one."""
 _TEXT_TEMPLATES = word_set("char_traits basic_string basic_string_view")
 _ORDER_PATTERN = re.compile(r"std :: (?:less|greater) < [\w:<> ]*>")
+_LIBRARY_NAMESPACES = word_set("std __gnu_cxx __cxxabiv1")
 _COMPARISONS = frozenset(("==", "!=", "<", ">", "<=", ">="))
 _ENUM_VALUE_PATTERN = re.compile(r"(-?) ?(\w+)(?: << (\w+))?")
 
@@ -37,6 +38,38 @@ def own_comparison(found: Sequence[Token], macros: Collection[str]) -> str:
         if token.text == "operator" and (problem := _operator(found, place)):
             return problem
     return ""
+
+
+def adds_to_library(found: Sequence[Token], macros: Collection[str]) -> str:
+    """What in an answer in C++ defines something in a namespace of the library's; empty if there is nothing."""
+    texts = [text_at(found, place) for place in range(len(found))]
+    for place, text in enumerate(texts):
+        after = texts[place + 1] if place + 1 < len(texts) else ""
+        if (
+            text == "namespace"
+            and texts[place - 1 : place] != ["using"]
+            and (after in _LIBRARY_NAMESPACES or after in macros)
+        ):
+            return f"namespace {after}"
+        if text == "template" and texts[place + 1 : place + 3] == ["<", ">"]:
+            end = next((at for at in range(place, len(texts)) if texts[at] in ("{", ";")), len(texts))
+            if any(each in _LIBRARY_NAMESPACES or each in macros for each in texts[place:end]):
+                return "a template of the library that is specialised"
+        if text in _LIBRARY_NAMESPACES and _is_definition(found, texts, place + 1):
+            return "a function of the library's that it defines"
+    return ""
+
+
+def _is_definition(found: Sequence[Token], texts: Sequence[str], at: int) -> bool:
+    """Whether the rest of a qualified name is followed by parameters and a body."""
+    while at + 1 < len(texts) and texts[at] == "::" and texts[at + 1].isidentifier():
+        at += 2
+    if at >= len(texts) or texts[at] != "(":
+        return False
+    end = closing(found, at) + 1
+    while end < len(texts) and texts[end] in ("const", "noexcept"):
+        end += 1
+    return end < len(texts) and texts[end] == "{"
 
 
 def equal_constants(found: Sequence[Token], used: Collection[str]) -> str:

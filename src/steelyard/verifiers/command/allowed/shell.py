@@ -235,6 +235,8 @@ class _ShellReader:
             is_given = target.is_built and re.fullmatch(r"\$\{?\d\}?", target.text)
             if not is_given and target.text != "/dev/null":
                 self.note("a file that is read")
+        elif operator == ">&" and target.text == "2" and number in ("", "1"):
+            command.is_error = True
         elif not (target.text == "/dev/null" or (operator == ">&" and target.text in ("1", "2"))) or number not in (
             "",
             "1",

@@ -63,6 +63,8 @@ class ShellCommand:
     words: list[ShellWord] = field(default_factory=list)
     is_piped: bool = False
     has_input: bool = False
+    is_error: bool = False
+    """Whether it prints to standard error."""
 
 
 class Sum(NamedTuple):
@@ -183,7 +185,8 @@ def unlisted_in_sums(
 ) -> str:
     """What in the arithmetic of an answer, or in what it prints for that of the tests, may be the name of a variable."""
     numbers = _Numbers(facts, functions, is_given=True)
-    printed = _text_printed(numbers, commands)
+    is_merged = bool(re.search(r"\d>&1|&>|>&1", f"{code}\n{tests}"))
+    printed = _text_printed(numbers, [command for command in commands if is_merged or not command.is_error])
     if not printed:
         numbers = _Numbers(facts, functions, is_given=True, prints_numbers=True)
     theirs = _test_variables(tests)
@@ -230,6 +233,8 @@ def _text_printed(numbers: _Numbers, commands: list[ShellCommand]) -> str:
             words = words[1:]
         elif name.text == "echo":
             words = words[1:] if words and words[0].text == "-n" else words
+        elif name.text == "seq":
+            pass  # it prints numbers if it is given nothing else
         else:
             return name.text
         if not all(map(hopeful.is_number, words)):
