@@ -8,7 +8,8 @@ first page, and to ten more pages. The runs are made on all processors, with the
 writes; the questions after it are what anybody pays. Every command is a process of its own, start-up
 included; CPU time is that of all threads, memory is the peak of the whole process. Beside it stands how many of the copies'
 files the question opens, as DuckDB tells it. The floor is what it takes to read the
-description and the sizes of every run folder, which every question must do; a second one is Python with DuckDB alone.
+description and the sizes of every run folder, which every question must do; a second one is Python with DuckDB alone, and a third
+is DuckDB alone, which counts in a list of the files that a question is about.
 """
 
 from __future__ import annotations
@@ -53,6 +54,12 @@ BAR_SHARE = 0.1
 """Of the copies that a question about one model may open, where one run in twenty has it."""
 MOMENT = "2026-01-02T03:04:06Z"
 DUCKDB_FLOOR = "import duckdb; duckdb.connect(config={'threads': 1}).execute('SELECT 1').fetchall()"
+FILES_FLOOR = """
+import sys, duckdb
+files = open(sys.argv[1]).read().split("\\n")
+sql = "SELECT avg(correct::INT), count(DISTINCT run) FROM read_parquet(?, hive_partitioning = true)"
+duckdb.connect(config={"threads": 2}).execute(sql, [files]).fetchall()
+"""
 FLOOR = """
 import os, sys
 for entry in os.scandir(sys.argv[1]):
@@ -157,6 +164,12 @@ def _cost(used: resource.struct_rusage, began: float) -> Cost:
     return Cost(used.ru_utime + used.ru_stime, time.monotonic() - began, used.ru_maxrss * kilobyte / 1e6)
 
 
+def write_file_list(path: Path, root: Path, model: str = "*") -> None:
+    """The paths of all copies, or those of one model."""
+    found = root.glob(f"*/attempts/model={model.replace('/', '%2F')}/*/*.parquet")
+    path.write_text("\n".join(sorted(map(str, found))))
+
+
 def opened(sql: str, root: Path) -> tuple[int, int]:
     """How many files of copies a question opens, and how many there are."""
     with open_run_database(root, fact_scores, question=sql) as archive:
@@ -166,6 +179,8 @@ def opened(sql: str, root: Path) -> tuple[int, int]:
 
 
 COUNT = "SELECT count(*) FROM attempts"
+WRITES_COPIES = "the first question, which writes copies"
+LONGEST_OF_ALL = "query: longest replies of all"
 ATTEMPTS = "SELECT avg(correct::INT), count(DISTINCT run) FROM attempts"
 QUESTIONS = {
     "query: one run": f"{ATTEMPTS} WHERE run = 'run-00007'",
@@ -173,7 +188,7 @@ QUESTIONS = {
     "query: one model": f"{ATTEMPTS} WHERE model = '{MODELS[7]}'",
     "query: one suite": f"{ATTEMPTS} WHERE suite = '{SUITES[3]}'",
     "query: one model in one suite": f"{ATTEMPTS} WHERE model = '{MODELS[7]}' AND suite = '{SUITES[3]}'",
-    "query: longest replies of all": "SELECT max(length(reply)) FROM attempts",
+    LONGEST_OF_ALL: "SELECT max(length(reply)) FROM attempts",
     "query: longest replies of one model": f"SELECT max(length(reply)) FROM attempts WHERE model = '{MODELS[7]}'",
 }
 
@@ -207,13 +222,16 @@ def main() -> None:
             "view: with the first page": 1,
             "view: with ten more pages": 11,
         }
+        lists = {"*": place / "all", MODELS[7]: place / "one-model"}
         if not given.no_scans:
-            commands[f"the first question, which writes {min(UNCOPIED, given.runs)} copies"] = [
-                *steelyard,
-                "query",
-                COUNT,
-            ]
-            commands |= {name: [*steelyard, "query", sql] for name, sql in QUESTIONS.items()}
+            floor = [sys.executable, "-c", FILES_FLOOR]
+            commands |= {
+                WRITES_COPIES: [*steelyard, "query", COUNT],
+                "the next question, which indexes models": [*steelyard, "query", QUESTIONS["query: one model"]],
+                **{name: [*steelyard, "query", sql] for name, sql in QUESTIONS.items()},
+                "floor: DuckDB, files of all attempts": [*floor, str(lists["*"])],
+                "floor: DuckDB, files of one model": [*floor, str(lists[MODELS[7]])],
+            }
         title = f"{given.runs:,} runs, {given.runs * 4 * given.cases * given.samples:,} attempts"
         print(f"\n{title:<44}{'CPU s':>8}{'wall s':>9}{'MB':>7}{'files opened':>17}", flush=True)
         time.sleep(SETTLED_SECONDS)
@@ -223,8 +241,11 @@ def main() -> None:
                 cost = measured_viewer([*steelyard, "view", "--port", "0", "--no-browser"], place, command)
             else:
                 cost = measured(command, place)
+            if name == WRITES_COPIES:
+                for model, path in lists.items():
+                    write_file_list(path, root, model)
             if name in QUESTIONS:
-                files[name] = opened(QUESTIONS[name], root)
+                files[name] = opened(QUESTIONS[name], root) if name != LONGEST_OF_ALL else files["query: all attempts"]
             told = f"{files[name][0]:,} of {files[name][1]:,}" if name in files else ""
             print(f"  {name:<42}{cost.seconds:>8.2f}{cost.wall:>9.1f}{cost.megabytes:>7.0f}{told:>17}", flush=True)
             largest = max(largest, cost.megabytes)
