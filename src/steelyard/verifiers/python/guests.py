@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_GUEST_MESSAGE_BYTES = 64 << 20
 """Bytes of one message of a guest."""
 GUEST_PARTS = {
-    "candidate": ("start_method", "wire", "values", "sharing", "objects", "candidate_peer", "candidate"),
+    "candidate": ("start_method", "wire", "values", "sharing", "objects", "candidate"),
     "inside": (
         "start_method",
         "wire",
@@ -39,6 +39,7 @@ GUEST_PARTS = {
         "genuine_code",
         "introspection",
         "runners",
+        "step_runner",
         "inside",
     ),
     "referee": ("start_method", "wire", "test_names", "values", "sharing", "identity", "objects", "remote", "referee"),

@@ -28,7 +28,6 @@ import types
 from steelyard.verifiers.python.guest.fairness import ComparisonJudge, all_types
 from steelyard.verifiers.python.guest.introspection import IntrospectionGuard
 from steelyard.verifiers.python.guest.runners import (
-    StepRunner,
     StyleRunner,
     TestResultLine,
     death,
@@ -39,6 +38,7 @@ from steelyard.verifiers.python.guest.runners import (
     undefined_name,
 )
 from steelyard.verifiers.python.guest.start_method import fork_by_default
+from steelyard.verifiers.python.guest.step_runner import StepRunner
 from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES
 from steelyard.verifiers.python.guest.test_rewriter import fair_code
 from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, MessageSocket, exception_text

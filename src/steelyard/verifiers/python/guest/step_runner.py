@@ -1,0 +1,154 @@
+"""How the steps of a plan are run beside an answer, one after the other, in the process that has loaded it."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import copy
+import io
+import time
+import types
+
+from steelyard.verifiers.python.guest.fairness import ComparisonJudge
+from steelyard.verifiers.python.guest.runners import TestResultLine, undefined_name
+from steelyard.verifiers.python.guest.test_names import bound_names, looked_up_names
+from steelyard.verifiers.python.guest.test_rewriter import STAR_IMPORT, fair_code
+from steelyard.verifiers.python.guest.wire import TestFailure, exception_text, failure_cause, short_repr
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+__builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has a dict there unless it is the first
+"""The builtins of our functions, safe from temporary changes by an answer."""
+
+
+class StepRunner:
+    """Runs the steps of a plan one after the other: what prepares, and what tests."""
+
+    def __init__(self, steps: list[dict[str, Any]], entry_point: str, judge: ComparisonJudge) -> None:
+        self._entry_point = entry_point
+        self._judge = judge
+        # the names of the answer that tests use are there from the beginning
+        functions = {**judge.functions(), STAR_IMPORT: lambda *_: None}
+        # before the answer is loaded, which may give other meanings to them
+        self._builtins = dict(vars(builtins))
+        self._steps = []
+        self._names = {entry_point} if entry_point else set()
+        for step in steps:
+            mode = "eval" if "left" in step else "single" if "want" in step else "exec"
+            sources = [step[key] for key in ("left", "right", "source") if key in step]
+            codes = [fair_code(source, functions, mode) for source in sources]
+            binds = bound_names([ast.parse(source) for source in sources])
+            self._steps.append((step, codes, binds))
+            self._names.update(name for name in looked_up_names(list(codes)) if not hasattr(builtins, name))
+        self._names -= {"__builtins__", "__name__"}
+
+    def run(self, answer: types.ModuleType, tell: Callable[[int, TestResultLine], None]) -> str:
+        """Run all steps; what went wrong in one that only prepares, or nothing."""
+        known: dict[str, Any] = {"__name__": "tests", "__builtins__": self._builtins}
+        given: dict[str, Any] = {}
+        if self._entry_point and self._entry_point not in vars(answer):
+            return f"the answer does not define {self._entry_point}"
+        own: set[str] = set()
+        for number, (step, codes, binds) in enumerate(self._steps):
+            for name in (self._names & vars(answer).keys()) - own:
+                # what the answer changes is seen, unless the tests have given the name to something of theirs
+                if name not in known or known[name] is given.get(name):
+                    known[name] = given[name] = vars(answer)[name]
+            began = time.perf_counter()
+            try:
+                wrong = self._run_step(step, codes, known)
+            except BaseException as error:
+                wrong = self._raised(error)
+            own |= binds
+            self._judge.stay()
+            if hidden := self._judge.hidden_failure():
+                wrong = TestFailure(hidden, "comparison")
+            if step["test"]:
+                seconds = time.perf_counter() - began
+                tell(number, TestResultLine("", "failed" if wrong.text else "passed", wrong.text, seconds, *wrong[1:]))
+            elif wrong.text:
+                return wrong.text
+        return ""
+
+    def _raised(self, error: BaseException) -> TestFailure:
+        is_answers = self._judge.has_answers_code(error.__traceback__)
+        return TestFailure(exception_text(error), failure_cause(error, is_answers=is_answers), undefined_name(error))
+
+    def _run_step(self, step: dict[str, Any], codes: list[Any], known: dict[str, Any]) -> TestFailure:
+        if "left" in step:
+            left, right = (eval(side, known) for side in codes)
+            return TestFailure() if self._judge.compare("Eq", left, right) else _difference(left, right)
+        if "pair" in step:
+            given, wanted = step["pair"]
+            got = known[self._entry_point](*copy.deepcopy(given))
+            return TestFailure() if self._is_same(got, wanted) else _difference(got, wanted)
+        if "want" in step:
+            return self._example_problem(step, codes[0], known)
+        exec(codes[0], known)
+        return TestFailure()
+
+    def _is_same(self, got: Any, wanted: Any) -> bool:
+        """Whether a value is the one in a file: files have no tuples.
+
+        What an object of the answer's holds is looked at, not what it says when it is asked to list that.
+        """
+        if isinstance(wanted, list):
+            held = (
+                list.copy(got)
+                if isinstance(got, list)
+                else list(tuple.__iter__(got))
+                if isinstance(got, tuple)
+                else None
+            )
+            return (
+                held is not None
+                and len(held) == len(wanted)
+                and not any(not self._is_same(one, other) for one, other in zip(held, wanted, strict=True))
+            )
+        if isinstance(wanted, dict):
+            got = dict.copy(got) if isinstance(got, dict) else got
+            return (
+                isinstance(got, dict)
+                and got.keys() == wanted.keys()
+                and all(self._is_same(got[key], wanted[key]) for key in got)
+            )
+        return bool(self._judge.compare("Eq", got, wanted)) and isinstance(got, bool) == isinstance(wanted, bool)
+
+    def _example_problem(self, step: dict[str, Any], code: Any, known: dict[str, Any]) -> TestFailure:
+        """What is wrong with one example of a doctest, or nothing."""
+        import doctest  # heavy, and rarely needed
+
+        printed = io.StringIO()
+        checker = doctest.OutputChecker()
+        raises, flags = step["raises"], step["flags"]
+        try:
+            with contextlib.redirect_stdout(printed):
+                exec(code, known)
+        except Exception as error:
+            if raises is None:
+                return self._raised(error)
+            got = exception_text(error) + "\n"
+            if flags & doctest.IGNORE_EXCEPTION_DETAIL:
+                is_expected = got.partition(":")[0] == raises.partition(":")[0].rpartition(".")[2]
+            else:
+                # the interpreter names the module as well
+                forms = (got, f"{type(error).__module__}.{got}")
+                is_expected = any(checker.check_output(raises, form, flags) for form in forms)
+            return TestFailure() if is_expected else TestFailure(f"raised {got}", "exception")
+        if raises is not None:
+            return TestFailure(f"raised nothing, expected {raises}", "comparison")
+        text = printed.getvalue()
+        if text and not text.endswith("\n"):
+            text += "\n"  # as doctest does
+        if checker.check_output(step["want"], text, flags):
+            return TestFailure()
+        return TestFailure(f"got {text[:200]!r}, expected {step['want'][:200]!r}", "comparison")
+
+
+def _difference(got: Any, wanted: Any) -> TestFailure:
+    """What is wrong where a value is not the expected one."""
+    return TestFailure(f"got {short_repr(got)}, expected {short_repr(wanted)}", "comparison")
