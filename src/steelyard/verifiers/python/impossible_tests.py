@@ -80,8 +80,8 @@ def _is_asked(case: Case, name: str) -> bool:
     has_star = any(node.module in ANSWER_MODULES and node.names[0].name == "*" for node in imports)
     if not has_star and any(package in ANSWER_MODULES for package in _every_import(body)):
         return False  # such a file says itself what it takes from the answer
-    if case.reference or _is_told(case, name):
-        return _is_told(case, name)
+    if case.reference or is_told(case, name):
+        return is_told(case, name)
     # if the prompt has no name at all, a model may miss the one that the tests use
     return not told_names(case)
 
@@ -93,7 +93,7 @@ def told_names(case: Case) -> list[str]:
     for node in (node for each in ast.parse(case.tests).body for node in ast.walk(each)):
         if isinstance(node, ast.ImportFrom) and node.module in ANSWER_MODULES:
             wanted |= {alias.name for alias in node.names} - {"*"}
-    return sorted(name for name in wanted if _is_told(case, name))
+    return sorted(name for name in wanted if is_told(case, name))
 
 
 def untold_names(case: Case) -> list[str]:
@@ -109,10 +109,10 @@ def untold_names(case: Case) -> list[str]:
         if isinstance(node, ast.Call | ast.Attribute)
     ]
     found = library_names() & wanted & {node.id for node in used if isinstance(node, ast.Name)}
-    return sorted(name for name in found if not _is_told(case, name)) if len(wanted) > 1 else []
+    return sorted(name for name in found if not is_told(case, name)) if len(wanted) > 1 else []
 
 
-def _is_told(case: Case, name: str) -> bool:
+def is_told(case: Case, name: str) -> bool:
     """Whether the case names something that its answer must define."""
     texts = (*(message.text for message in case.messages), case.verify.stub or "", case.reference or "")
     expected = (*case.expectations.expected_functions, *case.expectations.expected_types, case.verify.entry_point)

@@ -67,6 +67,8 @@ class InProcessReport(NamedTuple):
     undefined: list[str]
     """Undefined names that the tests use."""
     compile_error: tuple[str, int | None] | None
+    named: frozenset[str]
+    """The names in the answer's code, where these were asked for."""
     result: ProcessResult
 
 
@@ -105,6 +107,14 @@ class InProcessJudge:
             rehearsal = await self.rehearsal(case, tests)
         return _finding(report, tests, rehearsal)
 
+    async def judge_as_one_program(
+        self, case: Case, tests: PythonTestPlan, code: str, names: frozenset[str]
+    ) -> tuple[Finding, frozenset[str]]:
+        """The verdict of tests that share these names with the answer, and the names in its code; it fails if they are others."""
+        rehearsal = await self.rehearsal(case, tests)
+        report = await self._run(case, tests, code, allows_own_word=asks_for_own_equality(case), shares=names)
+        return _finding(report, tests, rehearsal), report.named
+
     async def rehearsal(self, case: Case, tests: PythonTestPlan) -> Rehearsal:
         """The tests of a file by the names that its runner finds, once for all answers."""
         if tests.style not in FILE_STYLES or not tests.names:
@@ -141,7 +151,14 @@ class InProcessJudge:
         return self._allowing[key]
 
     async def _run(
-        self, case: Case, tests: PythonTestPlan, code: str | None, *, allows_own_word: bool, seconds: float = 0
+        self,
+        case: Case,
+        tests: PythonTestPlan,
+        code: str | None,
+        *,
+        allows_own_word: bool,
+        seconds: float = 0,
+        shares: frozenset[str] = frozenset(),
     ) -> InProcessReport:
         ours, theirs = socket.socketpair()
         facts: list[list[Any]] = []
@@ -157,6 +174,7 @@ class InProcessJudge:
             "entry_point": case.verify.entry_point,
             "allows_own_word": allows_own_word,
             "confirms": is_confirmed,
+            "shares": sorted(shares),
             "seconds": limits.cpu_seconds,
         }
         with ours:
@@ -211,6 +229,7 @@ def _report(facts: list[list[Any]], result: ProcessResult) -> InProcessReport:
         is_complete="complete" in by_kind,
         undefined=[fact[1] for fact in facts if fact[0] == "undefined"],
         compile_error=(str(error[0]), error[1]) if error else None,
+        named=frozenset(by_kind.get("named", [()])[0]),
         result=result,
     )
 

@@ -43,6 +43,7 @@ from steelyard.verifiers.python.in_process import (
     after_last_test,
     judged_test,
 )
+from steelyard.verifiers.python.one_program import as_one_program, doubt, test_names
 from steelyard.verifiers.python.plain_answers import defines_itself, is_plain_answer
 from steelyard.verifiers.python.plain_calls import answered_calls, plain_report
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonSettings, PythonTestPlan, python_test_plan, with_claims
@@ -58,6 +59,8 @@ PYTHON_BINDING_PATTERN = re.compile(
     r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE
 )
 """A line that gives a name to a function, a class or a value."""
+FAILURES_BY_NAMES = frozenset({FailureLabel.WRONG_ANSWER, FailureLabel.EXCEPTION})
+"""What an answer does that has another object than its tests by one name, or none."""
 CONFIRMATION_START_SECONDS = 5
 """CPU seconds that a second judging may take beyond what tests and answer may take each."""
 MAX_CACHED_TEST_PLANS = 1000
@@ -172,6 +175,8 @@ class PythonVerifier:
             if not finding.label and names and defines_itself(extracted.code, names):
                 note = f"the tests use {names[0]} without importing it, and the answer has made its own"
                 finding = msgspec.structs.replace(finding, trust="in-process", note=note)
+        if finding.label in FAILURES_BY_NAMES and not tests.is_program:
+            finding = await self._as_one_program(case, tests, extracted.code, finding)
         return msgspec.structs.replace(
             finding,
             code=extracted.code,
@@ -226,6 +231,21 @@ class PythonVerifier:
         if not again.finding.label:
             return passed
         return passed.with_own_word("passes only because it changed what its tests gave it, and looked at again")
+
+    async def _as_one_program(self, case: Case, tests: PythonTestPlan, code: str, failed: Finding) -> Finding:
+        """A failure, unless the answer passes where it shares its names with its tests, as in a plain run of both."""
+        names = test_names(case, tests)
+        if not any(name in code for name in names.every):
+            return failed
+        passed, named = await self._in_process.judge_as_one_program(
+            case, as_one_program(tests, case), code, names.every
+        )
+        if passed.label or names.every.isdisjoint(named):
+            return failed
+        why = doubt(case, names, named)
+        note = f"passes as one program with its tests: it uses {why or min(names.every & named)}"
+        every = tuple(Test(name=name, outcome="passed") for name in tests.names) if tests.steps else passed.tests
+        return msgspec.structs.replace(passed, tests=every, trust="unproved" if why else "in-process", note=note)
 
     async def close(self) -> None:
         while self._referees:

@@ -38,8 +38,8 @@ from steelyard.verifiers.python.guest.runners import (
     undefined_name,
 )
 from steelyard.verifiers.python.guest.start_method import fork_by_default
-from steelyard.verifiers.python.guest.step_runner import StepRunner
-from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES
+from steelyard.verifiers.python.guest.step_runner import OneProgramRunner, StepRunner
+from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES, looked_up_names
 from steelyard.verifiers.python.guest.test_rewriter import fair_code
 from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, MessageSocket, exception_text
 
@@ -99,6 +99,12 @@ def main(fds: list[int]) -> None:
             engine.send(["not compiled", exception_text(error), getattr(error, "lineno", None)])
             os._exit(0)
     engine.send(["compiled", time.perf_counter() - began])
+    if answer is not None and job["shares"]:
+        named = set(looked_up_names([answer]))
+        engine.send(["named", sorted(named)])
+        if named.isdisjoint(job["shares"]):
+            engine.send(["finished"])
+            os._exit(0)
     session = SessionHost(engine, job, answer)
     is_file = job["style"] in ("unittest", "pytest")
     session.run(is_apart=is_file)
@@ -248,7 +254,8 @@ class AnswerSession:
         self._judge = ComparisonJudge(
             source, KNOWN_TYPES, is_own_word_allowed=job["allows_own_word"], may_try_again=job["confirms"]
         )
-        steps = StepRunner(job["steps"], job["entry_point"], self._judge) if job["steps"] else None
+        made = OneProgramRunner if job["shares"] else StepRunner
+        steps = made(job["steps"], job["entry_point"], self._judge) if job["steps"] else None
         tests = fair_code(source, self._judge.functions()) if not steps else None
         self._guard = IntrospectionGuard(source)
         sys.modules["__main__"] = types.ModuleType("__main__")
@@ -304,8 +311,9 @@ class AnswerSession:
                 self._machinery = (
                     Machinery()
                 )  # plug-ins of pytest have changed it, and no line of the answer has run yet
-            self._load()
+            names = vars(self._load())
             exec(code, module.__dict__)
+            names.update((name, vars(module)[name]) for name in self._job["shares"] if name in vars(module))
             self._machinery.remember("the tests", module)
             return module
 

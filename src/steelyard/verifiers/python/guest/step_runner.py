@@ -31,33 +31,30 @@ class StepRunner:
     def __init__(self, steps: list[dict[str, Any]], entry_point: str, judge: ComparisonJudge) -> None:
         self._entry_point = entry_point
         self._judge = judge
-        # the names of the answer that tests use are there from the beginning
-        functions = {**judge.functions(), STAR_IMPORT: lambda *_: None}
+        self._functions = {**judge.functions(), STAR_IMPORT: lambda *_: None}
         # before the answer is loaded, which may give other meanings to them
         self._builtins = dict(vars(builtins))
         self._steps = []
+        # the names of the answer that tests use are there from the beginning
         self._names = {entry_point} if entry_point else set()
-        for step in steps:
+        sources = [[step[key] for key in ("left", "right", "source") if key in step] for step in steps]
+        trees = [[ast.parse(source) for source in parts] for parts in sources]
+        genuine = self._genuine_builtins([tree for parts in trees for tree in parts])
+        for step, parts, parsed in zip(steps, sources, trees, strict=True):
             mode = "eval" if "left" in step else "single" if "want" in step else "exec"
-            sources = [step[key] for key in ("left", "right", "source") if key in step]
-            codes = [fair_code(source, functions, mode) for source in sources]
-            binds = bound_names([ast.parse(source) for source in sources])
-            self._steps.append((step, codes, binds))
+            codes = [fair_code(source, self._functions, mode, genuine) for source in parts]
+            self._steps.append((step, codes, bound_names(parsed)))
             self._names.update(name for name in looked_up_names(list(codes)) if not hasattr(builtins, name))
         self._names -= {"__builtins__", "__name__"}
 
     def run(self, answer: types.ModuleType, tell: Callable[[int, TestResultLine], None]) -> str:
         """Run all steps; what went wrong in one that only prepares, or nothing."""
-        known: dict[str, Any] = {"__name__": "tests", "__builtins__": self._builtins}
-        given: dict[str, Any] = {}
         if self._entry_point and self._entry_point not in vars(answer):
             return f"the answer does not define {self._entry_point}"
+        known = self._scope(answer)
         own: set[str] = set()
         for number, (step, codes, binds) in enumerate(self._steps):
-            for name in (self._names & vars(answer).keys()) - own:
-                # what the answer changes is seen, unless the tests have given the name to something of theirs
-                if name not in known or known[name] is given.get(name):
-                    known[name] = given[name] = vars(answer)[name]
+            self._take_names(vars(answer), known, own)
             began = time.perf_counter()
             try:
                 wrong = self._run_step(step, codes, known)
@@ -65,13 +62,33 @@ class StepRunner:
                 wrong = self._raised(error)
             own |= binds
             self._judge.stay()
-            if hidden := self._judge.hidden_failure():
+            if hidden := self._judge.hidden_failure() or self._replaced(known, binds):
                 wrong = TestFailure(hidden, "comparison")
             if step["test"]:
                 seconds = time.perf_counter() - began
                 tell(number, TestResultLine("", "failed" if wrong.text else "passed", wrong.text, seconds, *wrong[1:]))
             elif wrong.text:
                 return wrong.text
+        return ""
+
+    def _genuine_builtins(self, trees: list[ast.Module]) -> dict[str, Any]:  # noqa: ARG002  a sibling looks at them
+        """Builtin functions that the code of the steps must hold itself: none, because its own names are around it."""
+        return {}
+
+    def _scope(self, answer: types.ModuleType) -> dict[str, Any]:  # noqa: ARG002  a sibling takes its names
+        """The names that are around the steps."""
+        self._given: dict[str, Any] = {}
+        return {"__name__": "tests", "__builtins__": self._builtins}
+
+    def _take_names(self, names: dict[str, Any], known: dict[str, Any], own: set[str]) -> None:
+        """Take what the tests use of the answer's names."""
+        for name in (self._names & names.keys()) - own:
+            # what the answer changes is seen, unless the tests have given the name to something of theirs
+            if name not in known or known[name] is self._given.get(name):
+                known[name] = self._given[name] = names[name]
+
+    def _replaced(self, known: dict[str, Any], binds: set[str]) -> str:  # noqa: ARG002  a sibling looks at them
+        """What the answer did to the names of the tests, which it cannot reach."""
         return ""
 
     def _raised(self, error: BaseException) -> TestFailure:
@@ -147,6 +164,46 @@ class StepRunner:
         if checker.check_output(step["want"], text, flags):
             return TestFailure()
         return TestFailure(f"got {text[:200]!r}, expected {step['want'][:200]!r}", "comparison")
+
+
+class OneProgramRunner(StepRunner):
+    """Runs the steps in the module of the answer, as if both were one file: what the tests bind, they bind for both."""
+
+    def _genuine_builtins(self, trees: list[ast.Module]) -> dict[str, Any]:
+        """The builtin functions that tests use: an answer that has its own `all` or `sorted` does not lend it to them."""
+        nodes = [node for tree in trees for node in ast.walk(tree)]
+        bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+        bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+        bound |= {str(getattr(node, field, "")) for node in nodes for field in ("name", "asname", "rest")}
+        top = [node for tree in trees for node in tree.body]
+        functions = [node for node in top if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
+        names = {node.name for node in functions}
+        changed = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
+        self._functions_of_tests = names - changed - bound_names(node for node in top if node not in functions)
+        self._kept: dict[str, Any] = {}
+        # the compiler itself looks for `super`
+        return {
+            name: value
+            for name, value in self._builtins.items()
+            if name not in bound and name != "super" and not name.startswith("_")
+        }
+
+    def _scope(self, answer: types.ModuleType) -> dict[str, Any]:
+        # its class may be the answer's by now
+        names: dict[str, Any] = vars(types.ModuleType)["__dict__"].__get__(answer)
+        return names
+
+    def _take_names(self, names: dict[str, Any], known: dict[str, Any], own: set[str]) -> None:
+        """Take nothing: the names are the same."""
+
+    def _replaced(self, known: dict[str, Any], binds: set[str]) -> str:
+        """What the answer did to functions and classes of the tests."""
+        for name in sorted(self._functions_of_tests):
+            if name in binds:
+                self._kept[name] = known.get(name)
+            elif name in self._kept and known.get(name) is not self._kept[name]:
+                return f"{name} of the tests was replaced"
+        return ""
 
 
 def _difference(got: Any, wanted: Any) -> TestFailure:

@@ -24,7 +24,7 @@ COMPARED_FILE_PATTERN = re.compile(r"(?:[=!]=|,)\s*__file__\b|\b__file__\s*[=!]=
 """Tests that compare the name of their file with that in a warning, a traceback or a frame."""
 COMPARE, ENTER, HOLDS, LEAVE, SAME, TRUTH = "\0compare", "\0enter", "\0holds", "\0leave", "\0same", "\0truth"
 CHAIN, LOOK_UP, MATCH, METHOD, SEEK = "\0chain", "\0look up", "\0match", "\0method", "\0seek"
-STAR_IMPORT = "\0star import"
+STAR_IMPORT, GENUINE = "\0star import", "\0genuine "
 """Placeholders of our functions in the code of tests until it is compiled: a name could be redefined."""
 PLACES = itertools.count()
 """Numbers of assertions."""
@@ -153,13 +153,31 @@ class _LeaveRewriter(ast.NodeTransformer):
         return node
 
 
+class _NameRewriter(ast.NodeTransformer):
+    """Puts constants in the place of names."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self._names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.copy_location(ast.Constant(GENUINE + node.id), node) if node.id in self._names else node
+
+    def visit_MatchClass(self, node: ast.MatchClass) -> ast.AST:
+        node.patterns = [self.visit(pattern) for pattern in node.patterns]
+        node.kwd_patterns = [self.visit(pattern) for pattern in node.kwd_patterns]
+        return node  # its class must be a name
+
+
 def _call(function: str, *arguments: ast.expr) -> ast.expr:
     return ast.Call(ast.Constant(function), list(arguments), [])
 
 
-def fair_code(source: str, functions: dict[str, Any], mode: str = "exec") -> Any:
-    """The compiled tests, in which comparisons are made by these functions."""
+def fair_code(source: str, functions: dict[str, Any], mode: str = "exec", genuine: dict[str, Any] | None = None) -> Any:
+    """The compiled tests, in which comparisons are made by these functions, and these names are constants."""
     parsed = ast.parse(source, TESTS_FILE, mode)
+    if genuine:
+        functions = {**functions, **{GENUINE + name: value for name, value in genuine.items()}}
+        parsed = _NameRewriter(genuine).visit(parsed)
     tree = ast.fix_missing_locations(_AssertionRewriter().visit(parsed))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # a constant that is called will be a function
@@ -167,13 +185,16 @@ def fair_code(source: str, functions: dict[str, Any], mode: str = "exec") -> Any
 
 
 def _with_functions(code: Any, functions: dict[str, Any]) -> Any:
-    constants = []
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            constants.append(_with_functions(constant, functions))
-        else:
-            constants.append(functions.get(constant, constant) if isinstance(constant, str) else constant)
-    return code.replace(co_consts=tuple(constants))
+    return code.replace(co_consts=tuple(_constant(constant, functions) for constant in code.co_consts))
+
+
+def _constant(constant: Any, functions: dict[str, Any]) -> Any:
+    if isinstance(constant, types.CodeType):
+        return _with_functions(constant, functions)
+    if isinstance(constant, tuple | frozenset):
+        # the compiler makes one constant of several
+        return type(constant)([_constant(item, functions) for item in constant])
+    return functions.get(constant, constant) if isinstance(constant, str) else constant
 
 
 def file_of_tests(source: str) -> str:
