@@ -146,6 +146,10 @@ FORGERIES = {
         "def f(n):\n    test_f()\n    return 0\n",
         "def test_f():\n    assert f(1) == 17\n",
     ),
+    "a constant that is set while the answer is called": (
+        "N = 4\ndef f(n):\n    global N\n    N = 0\n    return 0\n",
+        "N = 4\nassert f(0) == 0\nassert f(N) == N * 2\n",
+    ),
     "the end of the process": ("expected = 0\ndef f(n):\n    raise SystemExit(0)\n", TABLE),
 }
 READS = {
@@ -184,6 +188,25 @@ def test_names_of_the_tests_are_theirs_in_one_program_too(name: str) -> None:
 def test_an_answer_that_reads_what_no_case_has_told_it_proves_nothing(way: str) -> None:
     passed, finding = judged(READS[way], TABLE)
     assert (passed, finding.trust) == (True, "unproved")
+
+
+CHANGED_FACTORY = """
+from collections import defaultdict
+d = defaultdict(int, a=1)
+freeze(d)
+try:
+    d["b"]
+    is_frozen = False
+except KeyError:
+    is_frozen = True
+assert is_frozen
+"""
+
+
+def test_what_makes_the_missing_items_of_a_dict_may_be_changed() -> None:
+    passed, finding = judged("def freeze(d): d.default_factory = None\n", CHANGED_FACTORY)
+    assert (passed, finding.trust) == (True, "in-process")
+    assert not judged("def freeze(d): return dict(d)\n", CHANGED_FACTORY)[0]
 
 
 def test_a_wrong_answer_that_shares_no_name_is_judged_once() -> None:

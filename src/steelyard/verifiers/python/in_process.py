@@ -51,6 +51,15 @@ class TestFact(NamedTuple):
     """Whether an object of the answer's said that it equals plain data."""
 
 
+class UsedNames(NamedTuple):
+    """What the code of an answer says about names; known only where this was asked for."""
+
+    named: frozenset[str] = frozenset()
+    """Every name in it."""
+    rebound: frozenset[str] = frozenset()
+    """Names of its module that its functions give to something else."""
+
+
 class InProcessReport(NamedTuple):
     """What the guest reported about one answer."""
 
@@ -67,8 +76,7 @@ class InProcessReport(NamedTuple):
     undefined: list[str]
     """Undefined names that the tests use."""
     compile_error: tuple[str, int | None] | None
-    named: frozenset[str]
-    """The names in the answer's code, where these were asked for."""
+    used: UsedNames
     result: ProcessResult
 
 
@@ -109,11 +117,11 @@ class InProcessJudge:
 
     async def judge_as_one_program(
         self, case: Case, tests: PythonTestPlan, code: str, names: frozenset[str]
-    ) -> tuple[Finding, frozenset[str]]:
-        """The verdict of tests that share these names with the answer, and the names in its code; it fails if they are others."""
+    ) -> tuple[Finding, UsedNames]:
+        """The verdict of tests that share these names with the answer, and what it does with them; it fails if it has others."""
         rehearsal = await self.rehearsal(case, tests)
         report = await self._run(case, tests, code, allows_own_word=asks_for_own_equality(case), shares=names)
-        return _finding(report, tests, rehearsal), report.named
+        return _finding(report, tests, rehearsal), report.used
 
     async def rehearsal(self, case: Case, tests: PythonTestPlan) -> Rehearsal:
         """The tests of a file by the names that its runner finds, once for all answers."""
@@ -229,7 +237,7 @@ def _report(facts: list[list[Any]], result: ProcessResult) -> InProcessReport:
         is_complete="complete" in by_kind,
         undefined=[fact[1] for fact in facts if fact[0] == "undefined"],
         compile_error=(str(error[0]), error[1]) if error else None,
-        named=frozenset(by_kind.get("named", [()])[0]),
+        used=UsedNames(*map(frozenset, by_kind.get("named", ()))),
         result=result,
     )
 

@@ -14,9 +14,8 @@ from steelyard.verifiers.python.plain_answers import REACHING_BUILTINS
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonTestPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from steelyard.records import Case
+    from steelyard.verifiers.python.in_process import UsedNames
 
 MAX_CACHED_TESTS = 1000
 """The number of cases whose names are cached."""
@@ -83,9 +82,14 @@ def as_one_program(tests: PythonTestPlan, case: Case) -> PythonTestPlan:
     return tests._replace(names=(call,), steps=steps)
 
 
-def doubt(case: Case, names: TestNames, named: Iterable[str]) -> str:
+def changes_tests(case: Case, names: TestNames, used: UsedNames) -> bool:
+    """Whether an answer gives a name of its tests to something else while they run, though no case has told it of that name."""
+    return any(not is_told(case, name) for name in names.every & used.rebound)
+
+
+def doubt(case: Case, names: TestNames, used: UsedNames) -> str:
     """Why a pass with shared names proves less: a name by which the answer may have read or set what its tests compare."""
-    for name in sorted(named):
+    for name in sorted(used.named):
         if name in names.every:
             is_given = name in names.classes or hasattr(builtins, name) or is_told(case, name)
             if not is_given:

@@ -43,7 +43,7 @@ from steelyard.verifiers.python.in_process import (
     after_last_test,
     judged_test,
 )
-from steelyard.verifiers.python.one_program import as_one_program, doubt, test_names
+from steelyard.verifiers.python.one_program import as_one_program, changes_tests, doubt, test_names
 from steelyard.verifiers.python.plain_answers import defines_itself, is_plain_answer
 from steelyard.verifiers.python.plain_calls import answered_calls, plain_report
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonSettings, PythonTestPlan, python_test_plan, with_claims
@@ -237,13 +237,11 @@ class PythonVerifier:
         names = test_names(case, tests)
         if not any(name in code for name in names.every):
             return failed
-        passed, named = await self._in_process.judge_as_one_program(
-            case, as_one_program(tests, case), code, names.every
-        )
-        if passed.label or names.every.isdisjoint(named):
+        passed, used = await self._in_process.judge_as_one_program(case, as_one_program(tests, case), code, names.every)
+        if passed.label or names.every.isdisjoint(used.named) or changes_tests(case, names, used):
             return failed
-        why = doubt(case, names, named)
-        note = f"passes as one program with its tests: it uses {why or min(names.every & named)}"
+        why = doubt(case, names, used)
+        note = f"passes as one program with its tests: it uses {why or min(names.every & used.named)}"
         every = tuple(Test(name=name, outcome="passed") for name in tests.names) if tests.steps else passed.tests
         return msgspec.structs.replace(passed, tests=every, trust="unproved" if why else "in-process", note=note)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import dis
 import gc
 import importlib.util
 import io
@@ -101,7 +102,7 @@ def main(fds: list[int]) -> None:
     engine.send(["compiled", time.perf_counter() - began])
     if answer is not None and job["shares"]:
         named = set(looked_up_names([answer]))
-        engine.send(["named", sorted(named)])
+        engine.send(["named", sorted(named), sorted(rebound_names([answer]))])
         if named.isdisjoint(job["shares"]):
             engine.send(["finished"])
             os._exit(0)
@@ -113,6 +114,16 @@ def main(fds: list[int]) -> None:
         session.run(is_apart=False)
     engine.send(["finished"])
     os._exit(0)
+
+
+def rebound_names(waiting: list[types.CodeType]) -> Iterator[str]:
+    """The names of its module that code gives to something else, or deletes, when a function of it is called."""
+    while waiting:
+        code = waiting.pop()
+        yield from (
+            step.argval for step in dis.get_instructions(code) if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")
+        )
+        waiting += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
 
 
 class SessionHost:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import copy
 import enum
+import operator
 import types
 from abc import abstractmethod
 
@@ -16,6 +17,7 @@ from steelyard.verifiers.python.guest.values import (
     ValueDecoder,
     ValueEncoder,
     contents,
+    default_factory,
     is_unchanged,
     refill,
     standard_exception,
@@ -176,6 +178,7 @@ class ObjectPeer(RpcPeer):
         named = {name: decoder.decode(value) for name, value in by_name}
         given_containers = list(decoder.containers)
         before = [contents(container) for container in given_containers]
+        factories = list(map(default_factory, given_containers))
         del self._fresh[:]
         self.note_exchange([], given_containers)
         try:
@@ -189,6 +192,8 @@ class ObjectPeer(RpcPeer):
         ours = [positional, named, decoder.containers, given_containers, before, *before]
         sharing = self.sharing([value, *given_containers], ours)
         encoder = ValueEncoder(self.lend, decoder.containers)
+        # the content of a dict goes back, and what makes its missing items does not
+        encoder.narrowed = not all(map(operator.is_, map(default_factory, given_containers), factories))
         try:
             changes = []
             if not all(map(is_unchanged, given_containers, before)):

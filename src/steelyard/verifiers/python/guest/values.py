@@ -336,10 +336,15 @@ def contents(container: Any) -> Any:
     """The objects in a container themselves, so that a change can be seen."""
     if isinstance(container, dict):
         ordered = collections.OrderedDict if isinstance(container, collections.OrderedDict) else dict
-        return [*ordered.keys(container), *ordered.values(container)]
+        return [*ordered.keys(container), *ordered.values(container), default_factory(container)]
     if isinstance(container, types.SimpleNamespace):
         return [*vars(container), *vars(container).values()]
     return bytes(container) if isinstance(container, (bytearray, array.array)) else list(container)
+
+
+def default_factory(container: Any) -> Any:
+    """What makes the missing items of a dict; None if nothing does, or this is none."""
+    return container.default_factory if type(container) is collections.defaultdict else None
 
 
 def is_unchanged(container: Any, before: Any) -> bool:
