@@ -17,6 +17,7 @@ from steelyard.records import Case, Dependency
 from support.facts import facts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 STUB = 'from typing import List\n\n\ndef total(numbers: List[int]) -> int:\n    """ Their sum. """\n'
@@ -57,7 +58,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "problems.jsonl"
 
 
-def loaded(file: Path, *problems: dict[str, Any]) -> tuple[Case, ...]:
+def loaded(file: Path, *problems: dict[str, Any]) -> Sequence[Case]:
     """The cases of these problems; none of their keys is unknown."""
     file.write_text("".join(json.dumps(problem) + "\n" for problem in problems))
     found = load([file])
@@ -77,7 +78,7 @@ def wrong(file: Path, problem: dict[str, Any], **changed: Any) -> str:
     return caught.value.problems[0].what
 
 
-def verdicts(folder: Path, cases: tuple[Case, ...], *texts: str) -> list[bool]:
+def verdicts(folder: Path, cases: Sequence[Case], *texts: str) -> list[bool]:
     """Whether each text, as the reply of a chat model to the first case, is correct."""
     lines = [{"case_id": cases[0].id, "raw_response": text} for text in texts]
     recording = folder / "replies.jsonl"

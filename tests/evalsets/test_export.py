@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ EVERY = [
 ]
 
 
-def again(folder: Path, cases: tuple[Case, ...]) -> tuple[Case, ...]:
+def again(folder: Path, cases: Sequence[Case]) -> Sequence[Case]:
     """The cases after they were written and read; nothing about them looks odd."""
     file = folder / "cases.jsonl"
     file.write_text("".join(case_json_lines(cases)), "utf-8")

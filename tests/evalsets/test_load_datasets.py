@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.verifiers.checks.verifier import declared_check_list
 
 
-def loaded(folder: Path, *rows: object) -> tuple[Case, ...]:
+def loaded(folder: Path, *rows: object) -> Sequence[Case]:
     (folder / "rows.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
     return load([folder / "rows.jsonl"]).cases
 

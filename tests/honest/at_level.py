@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def kind(case: Case) -> str:
     return case.verify.kind or case.language
 
 
-async def judged(cases: tuple[Case, ...], level: IsolationLevel) -> dict[str, str]:
+async def judged(cases: Sequence[Case], level: IsolationLevel) -> dict[str, str]:
     """Why each case's right answer did not pass, where it did not, by our verifiers at the real sandbox level."""
     sandbox = ZygoteSandbox(level)
     verifiers: dict[str, Any] = {

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def plain_case(case: Case) -> dict[str, Any]:
     }
 
 
-def in_environment(cases: tuple[Case, ...], folder: Path) -> tuple[Case, ...]:
+def in_environment(cases: Sequence[Case], folder: Path) -> Sequence[Case]:
     """The cases with the packages of a virtual environment."""
     return tuple(
         msgspec.structs.replace(case, verify=msgspec.structs.replace(case.verify, python_env=str(folder)))
@@ -66,7 +67,7 @@ def other_pythons() -> list[Path]:
     ]
 
 
-def not_right(cases: tuple[Case, ...], python: Path) -> dict[str, str]:
+def not_right(cases: Sequence[Case], python: Path) -> dict[str, str]:
     """The Python cases that fail the plain way, with the reason."""
     plain = [plain_case(case) for case in cases if kind(case) == "python"]
     command = [python, HERE / "plain.py"]
@@ -76,7 +77,7 @@ def not_right(cases: tuple[Case, ...], python: Path) -> dict[str, str]:
     return {case: reason for case, reason in json.loads(ran.stdout).items() if reason}
 
 
-def cases_of(file: Path) -> tuple[Case, ...]:
+def cases_of(file: Path) -> Sequence[Case]:
     """The cases of an eval set, in an environment with the packages that they need."""
     cases = evalsets.load([file]).cases
     if file not in PACKAGES_FILES:
@@ -102,7 +103,7 @@ def test_no_honest_answer_is_failed(file: Path) -> None:
     none_failed(cases_of(file))
 
 
-def none_failed(cases: tuple[Case, ...]) -> None:
+def none_failed(cases: Sequence[Case]) -> None:
     failed = asyncio.run(judged(cases, LEVEL))
     unknown = {case: reason for case, reason in failed.items() if case not in KNOWN_FAILURES}
     assert not unknown, "\n".join(f"{case}: {reason}" for case, reason in unknown.items())

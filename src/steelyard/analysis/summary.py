@@ -76,7 +76,7 @@ class RunResults(NamedTuple):
     """A whole run with its texts, in the order of reports: by case, then model, then number."""
 
     info: RunInfo
-    cases: tuple[Case, ...]
+    cases: Sequence[Case]
     attempts: Sequence[AttemptText]
     summary: Summary
 

@@ -29,14 +29,16 @@ def planned_attempts(info: RunInfo, cases: Sequence[Case], providers: Mapping[st
     if info.experiment is not None:
         yield from interleaved_attempts(info, info.experiment, cases, providers)
         return
+    # cases may be in a file, so only their indexes are held
     counts = [
-        (case, model, expected_attempts(info, model, provider, case))
-        for case in cases
+        (index, model, expected_attempts(info, model, provider, case))
+        for index, case in enumerate(cases)
         for model, provider in providers.items()
     ]
     for number in range(1, max((count for _, _, count in counts), default=0) + 1):
-        for case, model, count in counts:
+        for index, model, count in counts:
             if number <= count:
+                case = cases[index]
                 yield Attempt(
                     case=case,
                     model=model,
@@ -133,10 +135,10 @@ def check_shard(number: int, of: int) -> None:
         )
 
 
-def shard_cases(cases: Sequence[Case], number: int, of: int) -> tuple[Case, ...]:
+def shard_cases(cases: Sequence[Case], number: int, of: int) -> Sequence[Case]:
     """The cases of one shard: the first case goes to the first shard, the second to the second, and so on in turn."""
     check_shard(number, of)
-    return tuple(cases[number - 1 :: of])
+    return cases[number - 1 :: of]
 
 
 def shard_messages(shard: tuple[int, int], cases: Sequence[Case], max_cost: float | None) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import platform
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -53,6 +53,7 @@ from steelyard.reports.tables import html_table
 from steelyard.store.files import now
 from steelyard.store.journal import Journal, create_run, make_run_folder
 from steelyard.store.side_files import witness_counts, witness_results
+from steelyard.store.stored_cases import StoredCases
 from steelyard.text import counted
 
 
@@ -231,9 +232,9 @@ def run(
     return done._replace(notes=(*unmatched_notes, *done.notes), plan_notes=said)
 
 
-def shard_cases_of(cases: Sequence[Case], shard: tuple[int, int] | None) -> tuple[Case, ...]:
+def shard_cases_of(cases: Sequence[Case], shard: tuple[int, int] | None) -> Sequence[Case]:
     """The cases that are for this machine."""
-    return tuple(cases) if shard is None else shard_cases(cases, *shard)
+    return cases if shard is None else shard_cases(cases, *shard)
 
 
 def with_shard(info: RunInfo, cases: Sequence[Case], shard: tuple[int, int] | None) -> RunInfo:
@@ -259,6 +260,8 @@ def tool_versions() -> dict[str, str]:
 def _cases(given: Sequence[Case] | Sequence[str | Path] | str | Path) -> evalsets.EvalSets:
     if isinstance(given, str | Path):
         given = [given]
+    if isinstance(given, StoredCases):
+        return evalsets.EvalSets(given, (), ())
     cases = tuple(case for case in given if isinstance(case, Case))
     if len(cases) == len(given) and cases:
         return evalsets.EvalSets(cases, (), ())
@@ -321,8 +324,10 @@ def carry_out(
             written.close()
 
 
-def as_stored(cases: Iterable[Case]) -> tuple[Case, ...]:
+def as_stored(cases: Sequence[Case]) -> Sequence[Case]:
     """Cases as a journal gives them back, so that another machine verifies with the same tests: 20 seconds are 20.0 there."""
+    if isinstance(cases, StoredCases):
+        return cases
     return tuple(msgspec.json.decode(msgspec.json.encode(case), type=Case) for case in cases)
 
 

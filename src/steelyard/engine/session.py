@@ -46,6 +46,7 @@ from steelyard.records import Attempt, Case, Failure, Judgment, Reply, Tier, Ver
 from steelyard.store.files import now
 from steelyard.store.journal import Journal
 from steelyard.store.side_files import record_witness_results
+from steelyard.store.stored_cases import cases_by_id
 from steelyard.verifiers.checks.rubric import rubric_tables
 
 AGENT_GRACE_SECONDS = 120
@@ -89,7 +90,7 @@ class Session:
         self._breakers = {model: CircuitBreaker(means.settings.max_wait_secs) for model in providers}
         # as they were written down: what is resumed must not be other than what was begun
         self.cases = with_python_env(journal.cases, means.python_env)
-        self._by_id = {case.id: case for case in self.cases}
+        self._by_id = cases_by_id(self.cases)
         self._verified_cases = {case.id for case in self.cases if self._verifies and case.has_verifier}
         self._verifying = verifying
         self._pool = pool

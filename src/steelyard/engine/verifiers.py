@@ -28,6 +28,7 @@ from steelyard.records import JUDGE_ONLY_KIND, Case, Failure, Reply, Verdict, Wi
 from steelyard.sandbox.levels import ISOLATION_LEVELS, strongest_isolation
 from steelyard.sandbox.processors import processor_count
 from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.store.stored_cases import changed_cases
 from steelyard.verifiers.checks.rubric import RunJudges, rubric_tables
 from steelyard.verifiers.checks.verifier import ChecksVerifier
 from steelyard.verifiers.function import check_unchanged
@@ -224,15 +225,16 @@ def _verifier(kind: str, sandbox: Sandbox) -> Any:
     return guarded_plugin("verifiers", kind, made, Verifier, unguarded=("check", "verify"))
 
 
-def with_python_env(cases: Sequence[Case], python_env: str) -> tuple[Case, ...]:
+def with_python_env(cases: Sequence[Case], python_env: str) -> Sequence[Case]:
     """The cases with the virtual environment that the user names, instead of their own."""
     if not python_env:
-        return tuple(cases)
+        return cases
     if not Path(python_env, "pyvenv.cfg").is_file():
         raise InputError(
             f"--python-env {python_env}: not a virtual environment; create one with: python3 -m venv {python_env}"
         )
-    return tuple(
-        msgspec.structs.replace(case, verify=msgspec.structs.replace(case.verify, python_env=python_env))
-        for case in cases
+    verified_there = {"python_env": python_env}
+    return changed_cases(
+        cases,
+        lambda case: msgspec.structs.replace(case, verify=msgspec.structs.replace(case.verify, **verified_there)),
     )

@@ -108,7 +108,7 @@ class LoadedExperiment(NamedTuple):
     experiment: Experiment
     header: ExperimentHeader
     panel: Panel | None
-    cases: tuple[Case, ...]
+    cases: Sequence[Case]
     files: tuple[EvalSetFile, ...]
     """The experiment's file first, then those of its eval sets."""
     problems: tuple[Problem, ...]

@@ -56,7 +56,7 @@ def split_columns(given: str) -> tuple[str, str]:
 class EvalSets(NamedTuple):
     """The cases of some files, where they came from, and what looked odd."""
 
-    cases: tuple[Case, ...]
+    cases: Sequence[Case]
     files: tuple[EvalSetFile, ...]
     problems: tuple[Problem, ...]
     """Warnings only; what is wrong is raised."""

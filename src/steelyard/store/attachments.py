@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from steelyard.records import Case, ContentPart, Message
 from steelyard.store.files import explain_write_errors
+from steelyard.store.stored_cases import changed_cases
 
 FILES_FOLDER = "files"
 DIGEST_PATTERN = re.compile(r"[0-9a-f]{32}")
@@ -32,11 +33,11 @@ def keep_files(folder: Path, cases: Iterable[Case]) -> None:
                 fresh.replace(kept / digest)
 
 
-def with_kept_files(folder: Path, cases: Iterable[Case]) -> tuple[Case, ...]:
+def with_kept_files(folder: Path, cases: Sequence[Case]) -> Sequence[Case]:
     """Cases whose messages have their files from the run's folder, where it has them; what is sent is held to the digest."""
     if not (folder / FILES_FOLDER).is_dir():
-        return tuple(cases)
-    return tuple(replace(case, prompt=_located(folder, case.prompt)) for case in cases)
+        return cases
+    return changed_cases(cases, lambda case: replace(case, prompt=_located(folder, case.prompt)))
 
 
 def _located(folder: Path, prompt: str | tuple[Message, ...]) -> str | tuple[Message, ...]:

@@ -26,6 +26,7 @@ from steelyard.store.files import (
 from steelyard.store.locks import lock_folder
 from steelyard.store.own_folders import check_run_files
 from steelyard.store.responses import RESPONSES_FILE, TURNS_FILE, RecordLog, StoredTurn, response_body
+from steelyard.store.stored_cases import CaseFileReader
 
 USUAL_JOURNAL_LINE_BYTES, MAX_JOURNAL_LINE_BYTES = 4 << 20, 128 << 20
 """Bytes of a journal's line: the usual maximum, and the hard limit."""
@@ -87,19 +88,16 @@ class StoredRun:
             raise InputError(f"{path}: not the description of a run: {error}") from None
 
     @property
-    def cases(self) -> tuple[Case, ...]:
+    def cases(self) -> Sequence[Case]:
         path = self.folder / "cases.jsonl"
-        number = 0
-        cases = []
         try:
-            for line in self.content(path).splitlines():
-                number += 1
-                cases.append(_cases.decode(line))
+            with self.open_whole(path) as file:
+                reader = CaseFileReader(file, _cases.decode)
+                return reader.cases()
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from None
         except DECODE_ERRORS as error:
-            raise InputError([Problem(str(path), number, f"not a case: {error}")]) from None
-        return tuple(cases)
+            raise InputError([Problem(str(path), reader.line, f"not a case: {error}")]) from None
 
     def facts(self) -> Iterator[JournalFact]:
         """Every fact in the order it was written; a line that is damaged or not finished is left out."""
@@ -139,9 +137,13 @@ class StoredRun:
         """A file of the run."""
         return open_plain_file(path)
 
+    def open_whole(self, path: Path) -> BinaryIO:
+        """A file of the run that is read to its end."""
+        return self.open(path)
+
     def content(self, path: Path) -> bytes:
         """All that a file of the run holds."""
-        with self.open(path) as file:
+        with self.open_whole(path) as file:
             return file.read()
 
     def last_timestamp(self) -> str:
@@ -259,7 +261,7 @@ class Journal(StoredRun):
             raise write_error(path if error.errno not in DISK_FULL_ERRNOS else folder, error) from None
 
     @property
-    def cases(self) -> tuple[Case, ...]:
+    def cases(self) -> Sequence[Case]:
         """The cases, with the files of their messages from the run's own folder."""
         return with_kept_files(self.folder, super().cases)
 
@@ -324,16 +326,16 @@ class Journal(StoredRun):
 
     def ask(self, cases: Iterable[Case]) -> None:
         """Write down the cases as they are asked and verified from now on; what a later version wrote about them stays."""
-        cases = list(cases)
+        cases = cases if isinstance(cases, Sequence) else list(cases)
         keep_files(self.folder, cases)
         # what is copied of them may be as long as it was, and yet be something else
         (self.folder / COPY_MANIFEST_FILE).unlink(missing_ok=True)
         path = self.folder / "cases.jsonl"
-        newer = _newer_cases(self.content(path)) if path.exists() else {}
-        lines = [_encoder.encode(case) for case in cases]
+        newer = _newer_cases(self.open(path)) if path.exists() else {}
+        lines = (_encoder.encode(case) for case in cases)
         if newer:
-            lines = [_with_earlier_fields(line, newer) for line in lines]
-        write_atomically(path, b"".join(line + b"\n" for line in lines))
+            lines = (_with_earlier_fields(line, newer) for line in lines)
+        write_pieces_atomically(path, (line + b"\n" for line in lines))
 
     def keep(self, name: str, content: bytes) -> None:
         """Write a cache beside the journal; it can always be computed again."""
@@ -357,14 +359,15 @@ class Journal(StoredRun):
         self.close()
 
 
-def _newer_cases(content: bytes) -> dict[str, bytes]:
+def _newer_cases(lines: BinaryIO) -> dict[str, bytes]:
     """The lines of cases.jsonl with fields that this version does not know, by case."""
     found = {}
-    for line in content.splitlines():
-        # a damaged line has nothing to keep
-        with suppress(*DECODE_ERRORS):
-            if _cases.has_unknown_fields(line):
-                found[_cases.decode(line).id] = line
+    with lines:
+        for line in lines:
+            # a damaged line has nothing to keep
+            with suppress(*DECODE_ERRORS):
+                if _cases.has_unknown_fields(line):
+                    found[_cases.decode(line).id] = line
     return found
 
 

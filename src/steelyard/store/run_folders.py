@@ -159,12 +159,13 @@ class UntrustedRun(StoredRun):
             raise OSError(errno.EINVAL, "not a plain file", str(path))
         return os.fdopen(file, "rb")
 
-    def content(self, path: Path) -> bytes:
+    def open_whole(self, path: Path) -> BinaryIO:
         most = MAX_RUN_FILE_BYTES[path.name]
-        with self.open(path) as file:
-            if os.fstat(file.fileno()).st_size > most:
-                raise OSError(errno.EFBIG, f"larger than {most >> 20} MB, which is too large to read", str(path))
-            return file.read()
+        file = self.open(path)
+        if os.fstat(file.fileno()).st_size > most:
+            file.close()
+            raise OSError(errno.EFBIG, f"larger than {most >> 20} MB, which is too large to read", str(path))
+        return file
 
 
 class DeliveredRun(UntrustedRun):

@@ -54,7 +54,7 @@ class RunViewState(NamedTuple):
     snapshot: RunFolderSnapshot
     """Its state before anything was read: later writes belong to a later state."""
     info: RunInfo
-    cases: tuple[Case, ...]
+    cases: Sequence[Case]
     table: AttemptTable
     summary: bytes | None = None
     """The summary by the run's own k and rule, packed, where somebody has written it down."""
@@ -72,7 +72,7 @@ class RunView:
         self.name: str = folder.name
         self.folder: Path = folder
         self.info: RunInfo = moment.info
-        self.cases: tuple[Case, ...] = moment.cases
+        self.cases: Sequence[Case] = moment.cases
         self.columns: tuple[Column, ...] = moment.table.columns
         """The columns of the matrix, in the order of a summary's models."""
         self.rows: tuple[AttemptRow, ...] = tuple(moment.table.rows)
@@ -199,9 +199,7 @@ def _later_state(folder: Path, before: RunViewState, snapshot: RunFolderSnapshot
 class IncrementalRunReader:
     """The journals of a run, read up to their ends, and continued from there later."""
 
-    def __init__(
-        self, stored: UntrustedRun, info: RunInfo, cases: tuple[Case, ...], snapshot: RunFolderSnapshot
-    ) -> None:
+    def __init__(self, stored: UntrustedRun, info: RunInfo, cases: Sequence[Case], snapshot: RunFolderSnapshot) -> None:
         self.cases = cases
         self._info, self._snapshot = info, snapshot
         self._stored = stored

@@ -191,7 +191,8 @@ async def _verifier_errors(cases: Sequence[Case], means: RunOptions) -> dict[str
     verifying = VerifierSet(there, means)
     try:
         errors = verifying.unverifiable(there)
-        return errors | await verifying.unprepared([case for case in there if case.id not in errors])
+        rest = [case for case in there if case.id not in errors] if errors else there
+        return errors | await verifying.unprepared(rest)
     finally:
         await verifying.close()
 

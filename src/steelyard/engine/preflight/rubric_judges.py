@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from steelyard.records import Attempt
 
 
-def with_judges(cases: Sequence[Case], means: RunOptions, judges: Sequence[str] = ()) -> tuple[Case, ...]:
+def with_judges(cases: Sequence[Case], means: RunOptions, judges: Sequence[str] = ()) -> Sequence[Case]:
     """The cases with the judges of the run in every rubric that names none; raises an InputError if there is no judge.
 
     The judges are part of the tests, so that judgments of other judges are never reused.
     """
     asked = [case for case in cases if rubric_tables(case)]
     if not asked:
-        return tuple(cases)
+        return cases
     names = tuple(means.judges or judges)
     unnamed = [case for case in asked if any("judges" not in check for check in rubric_tables(case))]
     if unnamed and not names:

@@ -91,9 +91,10 @@ class WitnessSet:
         """Why answers to a case, or a built-in witness, cannot pass here; empty if the witness passed."""
         self._turns: dict[str, asyncio.Lock] = {}
         self._groups: dict[str, list[Case]] = defaultdict(list)
-        """The cases that are verified alike."""
+        """The cases with references that are verified alike."""
         for case in cases:
-            self._groups[_group_key(case)].append(case)
+            if case.reference:
+                self._groups[_group_key(case)].append(case)
         self._compiling: dict[str, bool] = {}
         """Whether the reference of a case compiles here, by the key of the case."""
         self.results: list[WitnessResult] = []
@@ -165,7 +166,7 @@ class WitnessSet:
 
     def _neighbours(self, case: Case) -> Sequence[Case]:
         """A case and others with references that are verified alike."""
-        group = [one for one in self._groups.get(_group_key(case), ()) if one.reference]
+        group = self._groups.get(_group_key(case), [])
         if case not in group:
             return [case]
         first = group.index(case) // MAX_COMPILED_TOGETHER * MAX_COMPILED_TOGETHER

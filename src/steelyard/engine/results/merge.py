@@ -139,7 +139,7 @@ class ShardRun(NamedTuple):
     written: bytes
     """run.json as it was read."""
     shard: Shard
-    cases: tuple[Case, ...]
+    cases: Sequence[Case]
 
     @property
     def name(self) -> str:

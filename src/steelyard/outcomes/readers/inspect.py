@@ -14,10 +14,12 @@ import msgspec
 from steelyard.errors import Problem
 from steelyard.outcomes.files import UnreadableOutcomesError
 from steelyard.outcomes.readers.inspect_archive import InspectArchive
+from steelyard.outcomes.readers.json_items import json_items
 from steelyard.outcomes.readers.sources import decoded, json_document, number, text
 from steelyard.protocols import ForeignFile
 from steelyard.records import Answer, Cost, Message, RecordedAttempt, ToolCall
 
+WHAT = "a log of Inspect"
 ATTACHMENT_PREFIX = "attachment://"
 ZIP_MAGIC = b"PK\x03\x04"
 SCORE_WORDS = {"c": 1.0, "i": 0.0, "p": 0.5, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -161,13 +163,14 @@ class InspectReader:
         if is_archive:
             yield from _archived_attempts(path, texts=texts)
             return
-        log = json_document(path, _Log, "a log of Inspect")
-        yield from _status_problems(path, log)
-        if log.samples is None:
-            raise UnreadableOutcomesError("a log without samples; Inspect writes them without --no-log-samples")
-        scorers = _scorer_names(log)
-        for sample in log.samples:
-            yield _attempt(log.eval, scorers, sample)
+        with json_items(path, ("samples",)) as long:
+            log = long.document(_Log, WHAT) if long else json_document(path, _Log, WHAT)
+            yield from _status_problems(path, log)
+            if log.samples is None:
+                raise UnreadableOutcomesError("a log without samples; Inspect writes them without --no-log-samples")
+            scorers = _scorer_names(log)
+            for sample in long.items(_Sample, WHAT) if long else log.samples:
+                yield _attempt(log.eval, scorers, sample)
 
 
 def _archived_attempts(path: Path, *, texts: bool) -> Iterator[RecordedAttempt | Problem]:
@@ -175,7 +178,7 @@ def _archived_attempts(path: Path, *, texts: bool) -> Iterator[RecordedAttempt |
     try:
         with zipfile.ZipFile(path) as zipped, path.open("rb") as file:
             archive = InspectArchive(zipped, file)
-            header = decoded(archive.header, _Header, "a log of Inspect")
+            header = decoded(archive.header, _Header, WHAT)
             yield from _status_problems(path, header)
             log = _ArchivedLog(archive, header.eval, _scorer_names(header))
             summaries = None if texts else log.summaries()

@@ -12,10 +12,12 @@ import msgspec
 
 from steelyard.errors import Problem
 from steelyard.outcomes.files import UnreadableOutcomesError
+from steelyard.outcomes.readers.json_items import json_items
 from steelyard.outcomes.readers.sources import decoded, json_document, number, text, whole
 from steelyard.protocols import ForeignFile
 from steelyard.records import Answer, Cost, RecordedAttempt, digest
 
+WHAT = "results of promptfoo"
 SQLITE_MAGIC = b"SQLite format 3\0"
 MAX_CASE_NAME_CHARACTERS = 120
 FAILED_BY_ERROR = 2
@@ -55,7 +57,11 @@ class _TestCase(msgspec.Struct):
     asserted: Any = msgspec.field(default=None, name="assert")
 
 
-class _Result(msgspec.Struct):
+class _PromptIndex(msgspec.Struct):
+    promptIdx: int = 0  # noqa: N815
+
+
+class _Result(_PromptIndex):
     success: bool = False
     score: Any = None
     error: Any = None
@@ -68,7 +74,6 @@ class _Result(msgspec.Struct):
     vars: dict[str, Any] | None = None
     latencyMs: Any = None  # noqa: N815
     failureReason: Any = 0  # noqa: N815
-    promptIdx: int = 0  # noqa: N815
 
 
 class _Results(msgspec.Struct):
@@ -105,11 +110,13 @@ class PromptfooReader:
                 # the library cannot even say what is wrong where a damaged name is part of that
                 raise UnreadableOutcomesError(f"not a database of promptfoo: {str(error)[:200]}") from None
             return
-        found = json_document(path, _ResultsFile, "results of promptfoo")
-        version = found.metadata.promptfooVersion if found.metadata else ""
-        prompts = len({result.promptIdx for result in found.results.results})
-        for result in found.results.results:
-            yield _attempt(result, version, found.results.timestamp, has_tiers=prompts > 1)
+        with json_items(path, ("results", "results")) as long:
+            found = long.document(_ResultsFile, WHAT) if long else json_document(path, _ResultsFile, WHAT)
+            version = found.metadata.promptfooVersion if found.metadata else ""
+            indexes = long.items(_PromptIndex, WHAT) if long else found.results.results
+            prompts = len({result.promptIdx for result in indexes})
+            for result in long.items(_Result, WHAT) if long else found.results.results:
+                yield _attempt(result, version, found.results.timestamp, has_tiers=prompts > 1)
 
 
 COLUMNS = (
