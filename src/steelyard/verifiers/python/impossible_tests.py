@@ -8,6 +8,7 @@ import keyword
 import re
 import symtable
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from steelyard.records import Case
 
+MAX_CACHED_TESTS = 1000
+"""Tests for which is remembered what they leave to the answer."""
 TEST_PACKAGES = frozenset({"pytest", "_pytest"})
 """Packages that tests of style pytest find without an environment of their own."""
 MODULE_ATTRIBUTES = frozenset(
@@ -98,18 +101,24 @@ def told_names(case: Case) -> list[str]:
 
 def untold_names(case: Case) -> list[str]:
     """The functions of the library that tests take from the answer, along with others, though the case does not ask for them."""
+    return sorted(name for name in _library_names_without_import(case.tests) if not is_told(case, name))
+
+
+@lru_cache(maxsize=MAX_CACHED_TESTS)
+def _library_names_without_import(tests: str) -> frozenset[str]:
+    """The functions of the library that tests use without importing them, if they leave other names to the answer as well."""
     try:
-        wanted = _free_names(symtable.symtable(case.tests, "tests.py", "exec")) - set(dir(builtins)) - MODULE_ATTRIBUTES
+        wanted = _free_names(symtable.symtable(tests, "tests.py", "exec")) - set(dir(builtins)) - MODULE_ATTRIBUTES
     except (SyntaxError, ValueError):
-        return []  # examples, and pairs
-    nodes = list(ast.walk(ast.parse(case.tests)))
+        return frozenset()  # examples, and pairs
+    if len(wanted) <= 1:
+        return frozenset()
     used = [
         node.func if isinstance(node, ast.Call) else node.value
-        for node in nodes
+        for node in ast.walk(ast.parse(tests))
         if isinstance(node, ast.Call | ast.Attribute)
     ]
-    found = library_names() & wanted & {node.id for node in used if isinstance(node, ast.Name)}
-    return sorted(name for name in found if not is_told(case, name)) if len(wanted) > 1 else []
+    return library_names() & wanted & {node.id for node in used if isinstance(node, ast.Name)}
 
 
 def is_told(case: Case, name: str) -> bool:
