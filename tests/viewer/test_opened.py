@@ -16,7 +16,7 @@ from steelyard import records
 from steelyard.analysis import summary
 from steelyard.analysis.attempt_texts import attempt_texts
 from steelyard.analysis.headlines import headlines_from_summary
-from steelyard.engine.tiers.tier_runs import reply_judgments
+from steelyard.engine.tiers.reply_judgments import reply_judgments
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Finding, Reply, RunInfo, Verdict
 from steelyard.reports.figures import outcome

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from steelyard.analysis.attempt_texts import AttemptText
 from steelyard.engine.tiers import tier_runs
+from steelyard.engine.tiers.reply_judgments import judgments_by_reply
 from steelyard.errors import SteelyardError
 from steelyard.records import Judgment
 from steelyard.reports.charts.spec import Chart
@@ -26,7 +27,7 @@ def judgments(opened: RunView, tried: AttemptText) -> list[JudgingResult]:
     key, stored = tried.reply.key, UntrustedRun(opened.folder)
     facts = (stored.at(place, opened.table.journals) for place in opened.table.judgments_of(key))
     found = [fact for fact in facts if isinstance(fact, Judgment)]
-    return tier_runs.judgments_by_reply(opened.info.panel, found).get(key, [])
+    return judgments_by_reply(opened.info.panel, found).get(key, [])
 
 
 def tier_analysis(run_cache: RunCache, opened: RunView) -> ExperimentAnalysis:

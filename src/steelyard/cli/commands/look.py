@@ -14,7 +14,6 @@ from steelyard.cli.console import (
     is_color_wanted,
     print_to_stderr,
     print_written,
-    settings_and_run_options,
     terminal_width,
     warn,
     warn_of,
@@ -63,7 +62,7 @@ def show(options: argparse.Namespace) -> int:
         check_selection,
         selected_attempts,
     )
-    from steelyard.engine.tiers.tier_runs import reply_judgments
+    from steelyard.engine.tiers.reply_judgments import reply_judgments
     from steelyard.reports import terminal
     from steelyard.reports.terminal_attempt import attempt_text
     from steelyard.store.journal import StoredRun
@@ -111,7 +110,7 @@ def report(options: argparse.Namespace) -> int:
     from steelyard.engine.results.import_run import check_report_request, named_run, write_run_reports
     from steelyard.engine.results.report_files import ScoringOverrides
 
-    settings, _ = settings_and_run_options(options)
+    settings = arguments.command_settings(options)
     root = Path(settings.output_dir)
     check_report_request(options.report or (), baseline=options.baseline)
     with named_run(options.run, root=root) as source:
@@ -292,7 +291,7 @@ def _results(options: argparse.Namespace) -> tuple[StoredResults, Path]:
     from steelyard.engine.results.stored_results import stored_results
     from steelyard.store.journal import StoredRun
 
-    settings, _ = settings_and_run_options(options)
+    settings = arguments.command_settings(options)
     folder = find_named_run(options.run, settings)
     stored = StoredRun(folder)
     by = {"k": options.pass_k, "rule": options.rule, "suites": arguments.suite_rule_of(folder, options, settings)}

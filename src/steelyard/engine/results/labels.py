@@ -24,7 +24,7 @@ from steelyard.analysis.judged_rates import (
 )
 from steelyard.analysis.summary import Summary
 from steelyard.engine.results.attempt_tables import stored_attempt_table
-from steelyard.engine.tiers.tier_runs import reply_judgments
+from steelyard.engine.tiers.reply_judgments import reply_judgments
 from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.records import LABELLER_PATTERN, Case, Label
 from steelyard.reports.tables import csv_text

@@ -20,6 +20,7 @@ from steelyard.engine.results.query import ALL_ATTEMPTS, write_query_result
 from steelyard.engine.results.stored_results import StoredResults, stored_attempts, stored_results
 from steelyard.engine.run import Run
 from steelyard.engine.tiers import tier_runs
+from steelyard.engine.tiers.reply_judgments import reply_judgments
 from steelyard.errors import InputError
 from steelyard.evalsets.jsonl import case_json_lines
 from steelyard.records import Case, SuiteRule
@@ -111,7 +112,7 @@ def html_page(
         )
         for tried in texts
     ]
-    judgments: dict[str, Any] = tier_runs.reply_judgments(stored, {tried.reply.key for tried in shown if tried.reply})
+    judgments: dict[str, Any] = reply_judgments(stored, {tried.reply.key for tried in shown if tried.reply})
     return page(HtmlReportData(info, cases, summary, table, picked, shown, judgments, _analysis(stored), held))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ from steelyard.tiers.results import (
     Tasks,
     TierRun,
 )
-from steelyard.tiers.rubrics import CategoryScore, JudgingResult, Rubric, RubricCategory, panel_rubric
+from steelyard.tiers.rubrics import CategoryScore, Rubric, RubricCategory, panel_rubric
 from steelyard.tiers.run_tables import tier_names
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment
 
@@ -211,28 +211,6 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
         conclusive=conclusive,
         escalated=escalated,
     )
-
-
-def reply_judgments(stored: StoredRun, asks: Container[str]) -> dict[str, list[JudgingResult]]:
-    """The judgments of some replies by the rubric that counts, by the keys of the replies."""
-    panel = stored.info.panel
-    if panel is None:
-        return {}
-    return judgments_by_reply(
-        panel, (fact for fact in stored.facts() if isinstance(fact, Judgment) and fact.ask in asks)
-    )
-
-
-def judgments_by_reply(panel: Panel, judgments: Iterable[Judgment]) -> dict[str, list[JudgingResult]]:
-    """What judgments say in the order they were written, by the keys of the replies; of one asking the last counts."""
-    rubric = panel_rubric(panel)
-    last = {(fact.ask, fact.judge, fact.repeat): fact for fact in judgments if fact.rubric == panel.digest}
-    found: dict[str, list[JudgingResult]] = {}
-    for fact in last.values():
-        read = judgment(fact.answer.text, rubric)
-        one = (None, read.reason) if isinstance(read, UnusableJudgeReply) else (read, "")
-        found.setdefault(fact.ask, []).append(JudgingResult(fact.judge, fact.repeat, *one))
-    return found
 
 
 def _tier_name(info: RunInfo, tried: AttemptText) -> str:
