@@ -66,6 +66,7 @@ def test_items_and_the_rest_are_what_the_whole_document_holds(tmp_path: Path, in
         '{"samples": [{"a": "',
         '[{"samples": 1}, [{}]]',
         "]" * 100,
+        "[" * 5000,
     ],
 )
 def test_any_other_document_is_read_as_a_whole(tmp_path: Path, text: str) -> None:

@@ -23,6 +23,8 @@ RELEASED_BYTES = 4 << 20
 STRING = rb'"(?:[^"\\]++|\\.)*+"'
 KEY_OR_BRACKET = re.compile(rb"[^\"\[\]{}]*+(?:(" + STRING + rb")(\s*:)?|([\[\]{}]))", re.DOTALL)
 BRACKET = re.compile(rb"(?:[^\"\[\]{}]++|" + STRING + rb")*+([\[\]{}])", re.DOTALL)
+MAX_DEPTH = 1000
+"""Brackets within each other around the array; no decoder takes more."""
 WHITESPACE = b" \t\r\n"
 
 
@@ -105,10 +107,10 @@ class _ArraySearch:
                     return None
                 found = at, *items
                 at = found[2] + 1
-            elif bracket in b"[{":
+            elif bracket in b"[{" and len(path) < MAX_DEPTH:
                 path.append(key)
                 key = b""
-            elif path:
+            elif bracket in b"]}" and path:
                 path.pop()
                 key = b""
             else:
