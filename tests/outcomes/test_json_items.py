@@ -15,7 +15,7 @@ from steelyard.outcomes.readers import json_items as splitting
 from steelyard.outcomes.readers.inspect import InspectReader
 from steelyard.outcomes.readers.json_items import json_items
 from steelyard.outcomes.readers.promptfoo import PromptfooReader
-from steelyard.protocols import ForeignFile
+from steelyard.protocols import AttemptReader, ForeignFile
 
 OTHER_TOOLS = Path(__file__).parents[2] / "examples" / "other-tools"
 ITEMS = [
@@ -33,7 +33,7 @@ def _every_document_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def split(path: Path, *keys: str) -> tuple[Any, list[Any]] | None:
     with json_items(path, keys) as found:
-        return found and (found.document(dict, "a document"), list(found.items(dict, "an item")))
+        return None if found is None else (found.document(dict, "a document"), list(found.items(dict, "an item")))
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -76,7 +76,9 @@ def test_any_other_document_is_read_as_a_whole(tmp_path: Path, text: str) -> Non
 
 def test_readers_find_the_same_attempts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     logs = sorted((OTHER_TOOLS / "inspect").glob("*.json"))
-    files = [(InspectReader(), path) for path in logs if InspectReader().recognises(_file(path))]
+    files: list[tuple[AttemptReader, Path]] = [
+        (InspectReader(), path) for path in logs if InspectReader().recognises(_file(path))
+    ]
     files.append((PromptfooReader(), OTHER_TOOLS / "promptfoo" / "results.json"))
     assert len(files) > 1
     parted = [list(reader.attempts(path)) for reader, path in files]
