@@ -36,9 +36,10 @@ test-slow: .venv/ready .venv/system
 	$(BIN)/pytest -q -m slow
 
 # One table: ours, a peer in the same run, the floor. RELEASE=1.2.0 adds a line to benchmarks/history.jsonl.
+# QUICK=1 takes a tenth of the attempts, ONLY="python engine" some of the rows: python, engine, rust, rust-together.
 RELEASE ?=
 bench: .venv/ready
-	$(BIN)/python -m benchmarks.table $(if $(RELEASE),--record $(RELEASE))
+	$(BIN)/python -m benchmarks.table $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(RELEASE),--record $(RELEASE))
 
 # Every subject in more detail; takes an hour.
 bench-all: bench

@@ -1,6 +1,6 @@
 """One table of what we cost: ours, a peer in the same run, and the floor, which is the same work without us or any peer.
 
-    python -m benchmarks.table [--quick] [--peer-python PYTHON] [--record RELEASE]
+    python -m benchmarks.table [--quick] [--only python engine rust rust-together] [--peer-python PYTHON] [--record RELEASE]
 
 Every contestant runs in a process of its own, one after the other on the same machine; CPU time is user and system time of
 that process and all its children. With --record one line is added to benchmarks/history.jsonl: the release, the machine and
@@ -15,10 +15,13 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+ROWS = ("python", "engine", "rust", "rust-together")
+"""The rows of the table, in its order."""
 HISTORY = Path(__file__).with_name("history.jsonl")
 
 
@@ -132,19 +135,31 @@ def main() -> None:
     """Measure, print, and add a line to the history if told to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the attempts")
+    parser.add_argument("--only", nargs="+", choices=ROWS, default=ROWS, help="some rows of the table")
     parser.add_argument("--peer-python", default=sys.executable, help="an interpreter that has inspect_ai")
     parser.add_argument("--record", metavar="RELEASE", help="add a line to benchmarks/history.jsonl for this release")
     given = parser.parse_args()
+    if given.record and (given.quick or set(given.only) != set(ROWS)):
+        parser.error("--record needs the whole table: leave out --quick and --only")
     share = 10 if given.quick else 1
     about = machine()
     print(
         f"{about['architecture']}, {about['processors']} processors, {about['processor']}, Python {about['python']}\n"
     )
-    rows = [python_verdicts(max(1, 10 // share)), engine_attempts(200, 100 // share, given.peer_python)]
-    if shutil.which("cargo"):
-        rows += [rust_verdicts(max(4, 20 // share)), rust_verdicts_together(200 // share)]
-    else:
+    makers: dict[str, Callable[[], Row]] = {
+        "python": lambda: python_verdicts(max(1, 10 // share)),
+        "engine": lambda: engine_attempts(200, 100 // share, given.peer_python),
+        "rust": lambda: rust_verdicts(max(4, 20 // share)),
+        "rust-together": lambda: rust_verdicts_together(200 // share),
+    }
+    wanted = [name for name in ROWS if name in given.only]
+    if not shutil.which("cargo") and any(name.startswith("rust") for name in wanted):
+        wanted = [name for name in wanted if not name.startswith("rust")]
         print("without Rust: there is no cargo here\n")
+    rows = []
+    for name in wanted:
+        print(f"measuring {name}", file=sys.stderr, flush=True)
+        rows.append(makers[name]())
     print(text_of(rows))
     if given.record:
         record(rows, given.record)
