@@ -148,3 +148,18 @@ def test_what_is_given_to_the_answer_is_followed(tests: str, gives_once: bool) -
 )
 def test_what_is_not_listed_is_not_plain(tests: str) -> None:
     assert plain_tests(ast.parse(tests), "", is_file=False) is None
+
+
+BAG_TESTS = {
+    "unittest": "import unittest\nfrom unittest import mock\nfrom answer import Bag\nclass T(unittest.TestCase):\n    def test_a(self):\n        with mock.patch('builtins.print') as show:\n            Bag().add(1).show()\n        show.assert_called_once_with([1])\n    def test_b(self):\n        self.assertEqual(Bag().add(2).items, [2])\n",
+    "pytest": "from answer import Bag\ndef test_a(capsys):\n    Bag().add(1).show()\n    assert capsys.readouterr().out == '[1]\\n'\ndef test_b():\n    assert Bag().add(2).items == [2]\n",
+}
+BAG = "class Bag:\n    def __init__(self): self.items = []\n    def add(self, item):\n        self.items.append(item)\n        return self\n    def show(self): print(self.items)\n"
+
+
+@pytest.mark.parametrize("style", BAG_TESTS)
+def test_state_that_an_answer_keeps_between_tests_of_a_file_counts_beside_it(style: str) -> None:
+    passed, finding, _ = judged(style, BAG_TESTS[style], BAG)
+    assert (passed, finding.trust) == (True, "in-process")
+    passed, finding, _ = judged(style, BAG_TESTS[style], BAG.replace("def __init__(self): self.items = []", "items = []"))
+    assert (passed, [test.outcome for test in finding.tests]) == (False, ["passed", "failed"])

@@ -221,9 +221,9 @@ def _report(facts: list[list[Any]], result: ProcessResult) -> InProcessReport:
         raise VerifierError(str(by_kind["unable"][0]))
     tests: dict[str, TestFact] = {}
     for _, name, seconds, outcome, own, message, cause in (fact for fact in facts if fact[0] == "test"):
-        # a second session is held only for tests that failed in the first
-        if name not in tests or tests[name].outcome == "failed":
-            tests[name] = TestFact(outcome, message, cause, float(seconds), own == "own")
+        # a second session runs all tests in one process, and decides
+        had_word = own == "own" or (name in tests and tests[name].had_word)
+        tests[name] = TestFact(outcome, message, cause, float(seconds), had_word)
     nothing: list[Any] = ["", ""]
     died, death = by_kind.get("died", nothing)
     error = by_kind.get("not compiled")
