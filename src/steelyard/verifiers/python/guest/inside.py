@@ -62,6 +62,7 @@ WATCHED_PACKAGES = ("unittest", "pytest", "_pytest", "pluggy")
 WATCHED_MODULES = (
     *("math", "cmath", "operator", "statistics", "itertools", "functools", "collections", "copy", "re"),
     *("decimal", "fractions", "uuid", "pathlib", "enum", "json", "heapq", "bisect", "locale"),
+    *("abc", "calendar", "contextlib", "dataclasses", "numbers", "string", "textwrap"),
 )
 """Modules by whose functions and classes tests compare, and which no test replaces for its own ends."""
 MODULES_OF_CHANCE = ("datetime", "random", "time")
