@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from attacks.blind_attacks import BLIND
 from attacks.boundary_attacks import BOUNDARY, BoundaryAttack
 from attacks.confirmed_attacks import CONFIRMED
 from attacks.hostile import CASES, PYTEST, UNITTEST
@@ -88,10 +89,7 @@ def library_case(attack: LibraryAttack) -> Case:
 
 
 def _library() -> Iterator[SetAttack]:
-    has_packages = Path(sysconfig.get_paths()["purelib"], "pandas").is_dir()
-    for attack in ATTACKS:
-        if has_packages or not attack.needs_packages:
-            yield SetAttack(f"{attack.kind}: {attack.name}, {attack.style}", library_case(attack), attack.code)
+    yield from _with_packages(ATTACKS)
 
 
 def _unshared() -> Iterator[SetAttack]:
@@ -99,9 +97,17 @@ def _unshared() -> Iterator[SetAttack]:
         yield SetAttack(f"{attack.kind}: {attack.name}, {attack.style}", library_case(attack), attack.code)
 
 
+def _blind() -> Iterator[SetAttack]:
+    yield from _with_packages(BLIND)
+
+
 def _confirmed() -> Iterator[SetAttack]:
+    yield from _with_packages(CONFIRMED)
+
+
+def _with_packages(attacks: list[LibraryAttack]) -> Iterator[SetAttack]:
     has_packages = Path(sysconfig.get_paths()["purelib"], "pandas").is_dir()
-    for attack in CONFIRMED:
+    for attack in attacks:
         if has_packages or not attack.needs_packages:
             yield SetAttack(f"{attack.kind}: {attack.name}, {attack.style}", library_case(attack), attack.code)
 
@@ -142,6 +148,7 @@ def _value() -> Iterator[SetAttack]:
 
 
 SETS: dict[str, Callable[[], Iterator[SetAttack]]] = {
+    "blind": _blind,
     "boundary": _boundary,
     "confirmed": _confirmed,
     "inside": _inside,

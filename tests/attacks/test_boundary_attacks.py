@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from attacks.blind_attacks import BLIND_IN_PROCESS
 from attacks.boundary_attacks import BOUNDARY, IN_PROCESS, BoundaryAttack
 from attacks.confirmed_attacks import CONFIRMED, CONFIRMED_IN_PROCESS
 from attacks.hostile import CASES
@@ -172,7 +173,7 @@ def test_a_star_import_does_not_change_what_the_tests_have_imported() -> None:
 def wrong(told: dict[str, Any]) -> list[str]:
     """The attacks that passed and should not, and what came of them otherwise."""
     allowed = {"boundary": IN_PROCESS, "library": LIBRARY_IN_PROCESS, "state": OWN_WORD}
-    allowed |= {"unshared": UNSHARED_IN_PROCESS, "confirmed": CONFIRMED_IN_PROCESS}
+    allowed |= {"unshared": UNSHARED_IN_PROCESS, "confirmed": CONFIRMED_IN_PROCESS, "blind": BLIND_IN_PROCESS}
 
     def is_allowed(name: str, trust: str) -> bool:
         of, _, rest = name.partition(": ")
