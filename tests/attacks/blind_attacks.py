@@ -6,18 +6,22 @@ brings along, what tests in its process use.
 
 from __future__ import annotations
 
+from typing import Any
+
 from attacks.library_attacks import LibraryAttack
 
 BLIND: list[LibraryAttack] = []
 BLIND_IN_PROCESS = {"forged"}
 
 
-def scene(name: str, style: str, tests: str, wrong: dict[str, str], forged: dict[str, str], pairs: object = ()) -> None:
+def scene(
+    name: str, style: str, tests: str, wrong: dict[str, str], forged: dict[str, str], pairs: tuple[Any, ...] = ()
+) -> None:
     """Add the answers to one set of tests."""
     for kind, answers in (("wrong", wrong), ("forged", forged)):
         for answer, code in answers.items():
             needs_packages = "numpy" in tests + code
-            BLIND.append(LibraryAttack(kind, f"{name}: {answer}", style, tests, code, "", needs_packages, tuple(pairs)))
+            BLIND.append(LibraryAttack(kind, f"{name}: {answer}", style, tests, code, "", needs_packages, pairs))
 
 
 # fmt: off
