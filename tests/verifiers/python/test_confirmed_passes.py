@@ -165,5 +165,7 @@ BAG = "class Bag:\n    def __init__(self): self.items = []\n    def add(self, it
 def test_state_that_an_answer_keeps_between_tests_of_a_file_counts_beside_it(style: str) -> None:
     passed, finding, _ = judged(style, BAG_TESTS[style], BAG)
     assert (passed, finding.trust) == (True, "in-process")
-    passed, finding, _ = judged(style, BAG_TESTS[style], BAG.replace("def __init__(self): self.items = []", "items = []"))
+    passed, finding, _ = judged(
+        style, BAG_TESTS[style], BAG.replace("def __init__(self): self.items = []", "items = []")
+    )
     assert (passed, [test.outcome for test in finding.tests]) == (False, ["passed", "failed"])
