@@ -301,7 +301,7 @@ def _numbered_files(folder: Path) -> list[Path]:
 PARQUET_COPY_OPTIONS = "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 4096"
 MAX_OPEN_ROW_GROUPS = 64
 """Row groups of the files that are being written: the database holds some 40 KB about each until the end of its file."""
-PARTITION_FLUSH_ROWS = 4_096
+PARTITION_FLUSH_ROWS = 2_048
 """Rows that wait for their part before they are written."""
 
 
