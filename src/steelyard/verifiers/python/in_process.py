@@ -25,6 +25,7 @@ from steelyard.verifiers.trouble import trouble_sign
 
 if TYPE_CHECKING:
     from steelyard.protocols import Sandbox
+    from steelyard.verifiers.python.one_program import TestNames
 
 EQUALITY_METHOD_PATTERN = re.compile(r"__(?:eq|ne)__")
 EQUALITY_PHRASE_PATTERN = re.compile(
@@ -55,7 +56,7 @@ class UsedNames(NamedTuple):
     """What the code of an answer says about names; known only where this was asked for."""
 
     named: frozenset[str] = frozenset()
-    """Every name in it."""
+    """Every name in it, but for imports that both have."""
     rebound: frozenset[str] = frozenset()
     """Names of its module that its functions give to something else."""
 
@@ -116,7 +117,7 @@ class InProcessJudge:
         return _finding(report, tests, rehearsal)
 
     async def judge_as_one_program(
-        self, case: Case, tests: PythonTestPlan, code: str, names: frozenset[str]
+        self, case: Case, tests: PythonTestPlan, code: str, names: TestNames
     ) -> tuple[Finding, UsedNames]:
         """The verdict of tests that share these names with the answer, and what it does with them; it fails if it has others."""
         rehearsal = await self.rehearsal(case, tests)
@@ -166,7 +167,7 @@ class InProcessJudge:
         *,
         allows_own_word: bool,
         seconds: float = 0,
-        shares: frozenset[str] = frozenset(),
+        shares: TestNames | None = None,
     ) -> InProcessReport:
         ours, theirs = socket.socketpair()
         facts: list[list[Any]] = []
@@ -182,7 +183,8 @@ class InProcessJudge:
             "entry_point": case.verify.entry_point,
             "allows_own_word": allows_own_word,
             "confirms": is_confirmed,
-            "shares": sorted(shares),
+            "shares": sorted(shares.every) if shares else [],
+            "imports": sorted(shares.imports) if shares else [],
             "seconds": limits.cpu_seconds,
         }
         with ours:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.verifiers.python.guest.test_names import bound_names
 from steelyard.verifiers.python.impossible_tests import is_told
-from steelyard.verifiers.python.plain_answers import REACHING_BUILTINS
+from steelyard.verifiers.python.plain_answers import is_plain_answer
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonTestPlan
 
 if TYPE_CHECKING:
@@ -20,19 +19,6 @@ if TYPE_CHECKING:
 MAX_CACHED_TESTS = 1000
 """The number of cases whose names are cached."""
 ANSWER_IMPORT = "from answer import *"
-DYNAMIC_NAMES = frozenset(
-    {
-        *REACHING_BUILTINS,
-        *("answer", "attrgetter", "candidate", "gc", "get_type_hints", "import_module", "importlib", "inspect", "main"),
-        *("methodcaller", "modules", "pickle", "runpy", "solution"),
-    }
-)
-"""What reads or sets names of a module without naming them."""
-HIDDEN_NAME_PATTERN = re.compile(
-    r"__(?:bases?|builtins|closure|code|dict|getattribute|globals|import|loader|main|mro|self|spec|subclasses)__"
-    r"|(?:ag|cr|f|gi|tb)_\w+"
-)
-"""Attributes that lead to the names of a module, or to frames that have them."""
 CLASS_FACTORIES = frozenset({"Enum", "Flag", "IntEnum", "NamedTuple", "StrEnum", "make_dataclass", "namedtuple"})
 """What makes a class that is then given a name."""
 
@@ -43,6 +29,8 @@ class TestNames(NamedTuple):
     every: frozenset[str] = frozenset()
     classes: frozenset[str] = frozenset()
     """Those that are only classes and imports: they hold no expected value."""
+    imports: frozenset[str] = frozenset()
+    """Those that are only imports: an answer that imports the same has the same."""
 
 
 def test_names(case: Case, tests: PythonTestPlan) -> TestNames:
@@ -62,7 +50,8 @@ def _names_in(source: str) -> TestNames:
         return TestNames()
     others = [node for node in body if not _makes_class(node)]
     every = bound_names(body)
-    return TestNames(frozenset(every), frozenset(every - bound_names(others)))
+    unimported = bound_names(node for node in body if not isinstance(node, ast.Import | ast.ImportFrom))
+    return TestNames(frozenset(every), frozenset(every - bound_names(others)), frozenset(every - unimported))
 
 
 def _makes_class(node: ast.stmt) -> bool:
@@ -87,13 +76,9 @@ def changes_tests(case: Case, names: TestNames, used: UsedNames) -> bool:
     return any(not is_told(case, name) for name in names.every & used.rebound)
 
 
-def doubt(case: Case, names: TestNames, used: UsedNames) -> str:
-    """Why a pass with shared names proves less: a name by which the answer may have read or set what its tests compare."""
-    for name in sorted(used.named):
-        if name in names.every:
-            is_given = name in names.classes or hasattr(builtins, name) or is_told(case, name)
-            if not is_given:
-                return f"{name} of its tests, which the case does not mention"
-        elif name in DYNAMIC_NAMES or HIDDEN_NAME_PATTERN.fullmatch(name):
-            return f"{name}, which may read or set any name of its tests"
-    return ""
+def doubt(case: Case, names: TestNames, used: UsedNames, code: str) -> str:
+    """Why a pass with shared names proves less: the answer may have read or set what its tests compare."""
+    for name in sorted(used.named & names.every - names.classes):
+        if not hasattr(builtins, name) and not is_told(case, name):
+            return f"{name} of its tests, which the case does not mention"
+    return "" if is_plain_answer(code) else "what may read or set any name of its tests"

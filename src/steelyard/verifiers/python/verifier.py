@@ -237,10 +237,10 @@ class PythonVerifier:
         names = test_names(case, tests)
         if not any(name in code for name in names.every):
             return failed
-        passed, used = await self._in_process.judge_as_one_program(case, as_one_program(tests, case), code, names.every)
+        passed, used = await self._in_process.judge_as_one_program(case, as_one_program(tests, case), code, names)
         if passed.label or names.every.isdisjoint(used.named) or changes_tests(case, names, used):
             return failed
-        why = doubt(case, names, used)
+        why = doubt(case, names, used, code)
         note = f"passes as one program with its tests: it uses {why or min(names.every & used.named)}"
         every = tuple(Test(name=name, outcome="passed") for name in tests.names) if tests.steps else passed.tests
         return msgspec.structs.replace(passed, tests=every, trust="unproved" if why else "in-process", note=note)

@@ -102,7 +102,8 @@ def main(fds: list[int]) -> None:
             os._exit(0)
     engine.send(["compiled", time.perf_counter() - began])
     if answer is not None and job["shares"]:
-        named = set(looked_up_names([answer]))
+        own = {step.argval for step in dis.get_instructions(answer) if step.opname == "STORE_NAME"}
+        named = set(looked_up_names([answer])) - own.intersection(job["imports"])
         engine.send(["named", sorted(named), sorted(rebound_names([answer]))])
         if named.isdisjoint(job["shares"]):
             engine.send(["finished"])
