@@ -56,7 +56,7 @@ class UsedNames(NamedTuple):
     """What the code of an answer says about names; known only where this was asked for."""
 
     named: frozenset[str] = frozenset()
-    """Every name in it, but for imports that both have."""
+    """Names of its module that it uses, but for imports that both have."""
     rebound: frozenset[str] = frozenset()
     """Names of its module that its functions give to something else."""
 

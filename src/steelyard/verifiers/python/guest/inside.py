@@ -40,7 +40,7 @@ from steelyard.verifiers.python.guest.runners import (
 )
 from steelyard.verifiers.python.guest.start_method import fork_by_default
 from steelyard.verifiers.python.guest.step_runner import OneProgramRunner, StepRunner
-from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES, looked_up_names
+from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES
 from steelyard.verifiers.python.guest.test_rewriter import fair_code
 from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, MessageSocket, exception_text
 
@@ -102,9 +102,9 @@ def main(fds: list[int]) -> None:
             os._exit(0)
     engine.send(["compiled", time.perf_counter() - began])
     if answer is not None and job["shares"]:
-        own = {step.argval for step in dis.get_instructions(answer) if step.opname == "STORE_NAME"}
-        named = set(looked_up_names([answer])) - own.intersection(job["imports"])
-        engine.send(["named", sorted(named), sorted(rebound_names([answer]))])
+        named, bound, rebound = names_of_module(answer)
+        named -= bound.intersection(job["imports"])
+        engine.send(["named", sorted(named), sorted(rebound)])
         if named.isdisjoint(job["shares"]):
             engine.send(["finished"])
             os._exit(0)
@@ -120,14 +120,23 @@ def main(fds: list[int]) -> None:
     os._exit(0)
 
 
-def rebound_names(waiting: list[types.CodeType]) -> Iterator[str]:
-    """The names of its module that code gives to something else, or deletes, when a function of it is called."""
+def names_of_module(module: types.CodeType) -> tuple[set[str], set[str], set[str]]:
+    """The names of its module that code uses, those that it binds there, and those that its functions bind again or delete."""
+    named: set[str] = set()
+    bound: set[str] = set()
+    rebound: set[str] = set()
+    waiting = [module]
     while waiting:
         code = waiting.pop()
-        yield from (
-            step.argval for step in dis.get_instructions(code) if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")
-        )
+        for step in dis.get_instructions(code):
+            if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+                rebound.add(step.argval)
+            elif step.opname == "STORE_NAME" and code is module:
+                bound.add(step.argval)
+            elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"):
+                named.add(step.argval)
         waiting += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return named | bound | rebound, bound, rebound
 
 
 class SessionHost:
