@@ -20,12 +20,12 @@ from steelyard.verifiers.python.findings import (
 )
 from steelyard.verifiers.python.guests import GuestChannel, answer_guest, exit_description, finish_call
 from steelyard.verifiers.python.impossible_tests import check_defined
+from steelyard.verifiers.python.one_program import TestNames, UsedNames
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonSettings, PythonTestPlan
 from steelyard.verifiers.trouble import trouble_sign
 
 if TYPE_CHECKING:
     from steelyard.protocols import Sandbox
-    from steelyard.verifiers.python.one_program import TestNames
 
 EQUALITY_METHOD_PATTERN = re.compile(r"__(?:eq|ne)__")
 EQUALITY_PHRASE_PATTERN = re.compile(
@@ -50,15 +50,6 @@ class TestFact(NamedTuple):
     seconds: float
     had_word: bool
     """Whether an object of the answer's said that it equals plain data."""
-
-
-class UsedNames(NamedTuple):
-    """What the code of an answer says about names; known only where this was asked for."""
-
-    named: frozenset[str] = frozenset()
-    """Names of its module that it uses, but for imports that both have."""
-    rebound: frozenset[str] = frozenset()
-    """Names of its module that its functions give to something else."""
 
 
 class InProcessReport(NamedTuple):

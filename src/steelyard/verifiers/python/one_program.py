@@ -14,7 +14,6 @@ from steelyard.verifiers.python.plan import FILE_STYLES, PythonTestPlan
 
 if TYPE_CHECKING:
     from steelyard.records import Case
-    from steelyard.verifiers.python.in_process import UsedNames
 
 MAX_CACHED_TESTS = 1000
 """The number of cases whose names are cached."""
@@ -31,6 +30,15 @@ class TestNames(NamedTuple):
     """Those that are only classes and imports: they hold no expected value."""
     imports: frozenset[str] = frozenset()
     """Those that are only imports: an answer that imports the same has the same."""
+
+
+class UsedNames(NamedTuple):
+    """What the code of an answer says about names; known only where this was asked for."""
+
+    named: frozenset[str] = frozenset()
+    """Names of its module that it uses, but for imports that both have."""
+    rebound: frozenset[str] = frozenset()
+    """Names of its module that its functions give to something else."""
 
 
 def test_names(case: Case, tests: PythonTestPlan) -> TestNames:
