@@ -164,6 +164,14 @@ def _cost(used: resource.struct_rusage, began: float) -> Cost:
     return Cost(used.ru_utime + used.ru_stime, time.monotonic() - began, used.ru_maxrss * kilobyte / 1e6)
 
 
+def warm_up(steelyard: list[str], place: Path, run: Path) -> None:
+    """Run each command once over one run: on a fresh machine the first start of each compiles its modules."""
+    shutil.copytree(run, place / "steelyard-runs" / "run-0")
+    measured([*steelyard, "show", "latest"], place)
+    measured([*steelyard, "query", ATTEMPTS], place)
+    measured_viewer([*steelyard, "view", "--port", "0", "--no-browser"], place, 1)
+
+
 def write_file_list(path: Path, root: Path, model: str = "*") -> None:
     """The paths of all copies, or those of one model."""
     found = root.glob(f"*/attempts/model={model.replace('/', '%2F')}/*/*.parquet")
@@ -232,6 +240,7 @@ def main() -> None:
                 "floor: DuckDB, files of all attempts": [*floor, str(lists["*"])],
                 "floor: DuckDB, files of one model": [*floor, str(lists[MODELS[7]])],
             }
+        warm_up([*steelyard], place / "warm", place / "kinds" / "0")
         title = f"{given.runs:,} runs, {given.runs * 4 * given.cases * given.samples:,} attempts"
         print(f"\n{title:<44}{'CPU s':>8}{'wall s':>9}{'MB':>7}{'files opened':>17}", flush=True)
         time.sleep(SETTLED_SECONDS)
