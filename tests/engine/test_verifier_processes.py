@@ -281,6 +281,29 @@ def test_a_bound_of_the_user_holds_over_all_processes() -> None:
     assert VerifierProcesses(cases, VerifierSet(cases, RunOptions()), RunOptions(), 3).at_once > 3
 
 
+def test_a_session_that_is_left_early_leaves_no_error_behind(tmp_path: Path) -> None:
+    errors: list[str] = []
+
+    async def everything() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context["message"]))
+        cases, means = [own_check(tmp_path, "says_who")], RunOptions()
+        service = VerifierProcesses(cases, ApartSet(cases, means), means, 1)
+        pool = LocalPool(service)
+        try:
+            async with pool.at_work(lambda *_: None):
+                await pool.put(reply("a", 1, "right"), cases[0])
+                while service._processes[0]._connection is None:  # noqa: ASYNC110  it has no event for tests
+                    await asyncio.sleep(0)
+                raise ConnectionError
+        finally:
+            await pool.close()
+
+    with pytest.raises(ExceptionGroup) as ended:
+        asyncio.run(everything())
+    assert ended.group_contains(ConnectionError)
+    assert errors == []
+
+
 class HandedOut:
     """Replies that two processes are given, each at most three at a time, and that end when a test says so."""
 

@@ -145,6 +145,8 @@ class LocalPool:
         self._running[number] = time.monotonic() + 2 * case.timeout_secs + 10
 
         def end(fact: Verdict | Failure | None) -> None:
+            if number not in self._running:
+                return  # its session was left
             if fact is None:
                 tasks.create_task(verify())
                 return
