@@ -231,15 +231,17 @@ class RustVerifier:
         async with self._sandbox.workspace({}, readable=compiler.readable) as place:
             pieces = [each.item.piece for each in batch]
             checked, accepted, refused = await _compile_until_clean(compiler.check, place, pieces, seconds)
-            for each in batch:
-                if each.item.piece.module in refused:
-                    each.tell(refused[each.item.piece.module])
-            if compiler.tools.clippy and not checked.linted:
-                # one of them makes the linter crash, and the others still need its result
-                return not checked.outcome.limit
             built, fitting = checked, accepted
-            if tested := [piece for piece in accepted if piece.tests.found]:
+            # without the linter's result of all of them they are judged apart
+            is_unclear = bool(compiler.tools.clippy) and not checked.linted
+            if not is_unclear and (tested := [piece for piece in accepted if piece.tests.found]):
                 built, fitting, _ = await _compile_until_clean(compiler.build, place, tested, seconds)
+        # who has the last verdict may close the sandbox, so the folder is given back before
+        for each in batch:
+            if each.item.piece.module in refused:
+                each.tell(refused[each.item.piece.module])
+        if is_unclear:
+            return not checked.outcome.limit
 
         async def tell(each: BatchItem[RustJob, Finding]) -> None:
             piece = each.item.piece
