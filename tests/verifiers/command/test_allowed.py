@@ -16,6 +16,7 @@ from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.text import verbatim_reply
 from steelyard.verifiers.code.nan_tests import accepts_nan
 from steelyard.verifiers.command.allowed import unlisted
+from steelyard.verifiers.command.allowed.guards import as_loaded
 from steelyard.verifiers.command.proof import has_means_to_end_tests
 from steelyard.verifiers.command.verifier import CommandVerifier
 from support.toolchains import needs
@@ -104,6 +105,45 @@ def test_an_answer_in_perl_may_have_its_own_loops_over_the_topic(body: str) -> N
     code = f"sub letters {{ my ($t) = @_; {body} }}\nsub is_vowel {{ my ($l) = @_; return $l eq 'a'; }}\n1;\n"
     assert unlisted(case, code) == ""
     assert unlisted(case, code.replace("return $l eq 'a'", "return $l =~ /a/")) != ""
+
+
+@pytest.mark.parametrize(
+    ("language", "test", "code"),
+    [
+        ("python", "from answer import add", "def add(a, b):\n    return a + b\n\nif __name__ == '__main__':\n    import sys\n    sys.exit(add(1, 2))\n"),
+        ("bash", '. ./answer.sh\n[ "$(add 1 2)" = 3 ]', 'set -euo pipefail\nadd() { echo "$(($1 + $2))"; }\nif [[ "${BASH_SOURCE[0]}" == "$0" ]]; then add "$@"; fi\n'),
+        ("javascript", 'require("./answer.js")', "exports.add = (a, b) => a + b;\nif (require.main === module) { console.log(exports.add(1, 2)); }\n"),
+        ("perl", "require './answer.pl';", "sub add { my ($x, $y) = @_; return $x + $y; }\nprint add(1, 2) unless caller;\n1;\n"),
+    ],
+)  # fmt: skip
+def test_what_runs_only_as_a_program_is_no_doubt_unless_the_tests_may_run_it(
+    language: str, test: str, code: str
+) -> None:
+    suffix = {"python": "py", "bash": "sh", "javascript": "js", "perl": "pl"}[language]
+    case = command_case(language, f"answer.{suffix}", f"{language} test.{suffix}", {f"test.{suffix}": test})
+    loaded = as_loaded(case, code)
+    assert unlisted(case, loaded) == ""
+    assert not has_means_to_end_tests(case, loaded)
+    program = command_case(language, f"answer.{suffix}", f"{language} answer.{suffix}", {f"test.{suffix}": test})
+    assert unlisted(program, as_loaded(program, code)) or has_means_to_end_tests(program, as_loaded(program, code))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "__name__ = str('__main_' + '_')\nif __name__ == '__main__':\n    import os\n    os._exit(0)\ndef add(a, b):\n    return 0\n",
+        "if __name__ == '__main__':\n    pass\nelse:\n    import os\ndef add(a, b):\n    return 0\n",
+    ],
+)
+def test_a_module_with_another_name_is_read_as_a_whole(code: str) -> None:
+    case = command_case("python", "answer.py", "python3 test.py", {"test.py": "from answer import add\n"})
+    assert unlisted(case, as_loaded(case, code)) != ""
+
+
+def test_a_shell_that_ends_early_where_nobody_notices_is_doubted() -> None:
+    tests = '. ./answer.sh\nrun() { [ "$(add 1 2)" = 3 ] || touch failed; }\nrun | tee log\n[ ! -e failed ]\n'
+    case = command_case("bash", "answer.sh", "bash test.sh", {"test.sh": tests})
+    assert unlisted(case, as_loaded(case, "set -e\nadd() { return 1; }\n")) == "set"
 
 
 NAN_TESTS = {

@@ -28,7 +28,7 @@ def test_an_honest_type_is_not_doubted(scene: str) -> None:
         "#[derive(PartialEq)] pub struct Point { x: i32, y: i32 }",
         "pub struct Point { x: i32 } impl PartialEq for Point { fn eq(&self, o: &Self) -> bool { self.x == o.x && self.y == o.y } }",
         "pub struct Point(String); impl PartialEq for Point { fn eq(&self, other: &Point) -> bool { self.0.to_lowercase() == other.0.to_lowercase() } }",
-        "pub struct Point(i32); impl PartialEq for Point { fn eq(&self, other: &Self) -> bool { self.cmp(other) == Ordering::Equal } }",
+        "#[derive(Ord)] pub struct Point(i32); impl PartialEq for Point { fn eq(&self, other: &Self) -> bool { self.cmp(other) == Ordering::Equal } }",
         "pub enum Point { Here, There(i32) }",
     ],
 )

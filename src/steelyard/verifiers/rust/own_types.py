@@ -48,13 +48,14 @@ def _doubts(read: Sequence[RustToken], texts: Sequence[str], used: set[str], mad
             end = next((at for at in range(place, len(texts)) if texts[at] == ";"), len(texts))
             begin = next((at for at in range(place, end) if texts[at] == "="), end)
             value = " ".join(texts[begin + 1 : end])
+            value = str(int(value, 0)) if re.fullmatch(r"0[xob][\da-fA-F]+|[1-9]\d*", value) else value
             same = values.setdefault(value, name)
             values.setdefault(name, name)
-            if same != name:
-                yield f"gives {name} and {same} one value"
+            if same != name or (name.isupper() and end - begin > 3 and re.fullmatch(r"[\d\s+*/-]+", value)):
+                yield f"gives {name} and another constant one value"
         elif text == "PartialEq" and (owner := _compared_type(texts, place)):
             opening = next((at for at in range(place, len(texts)) if texts[at] == "{"), len(texts) - 1)
-            if owner in used and not _compares_members(read, texts, opening):
+            if not _compares_members(read, texts, opening):
                 yield f"says itself when two values of {owner} are equal"
 
 
@@ -76,7 +77,9 @@ def _is_compared(texts: Sequence[str], place: int, name: str) -> bool:
 
 def _is_empty_struct(texts: Sequence[str], place: int) -> bool:
     after = " ".join(texts[place : place + 3])
-    return after.startswith((";", "{ }", "( )", "( ( ) )", "where"))
+    return after.startswith((";", "{ }", "( )", "( (", "where", "( PhantomData")) or "; 0 ]" in " ".join(
+        texts[place : place + 6]
+    )
 
 
 def _has_one_variant(read: Sequence[RustToken], texts: Sequence[str], place: int) -> bool:
@@ -100,7 +103,7 @@ def _compares_members(read: Sequence[RustToken], texts: Sequence[str], opening: 
     body = next((at for at in range(closed, end) if texts[at] == "{"), end)
     text = " ".join("other" if word == other else word for word in texts[body + 1 : closing_token(read, body)])
     text = _TEXT_METHODS.sub("", text).replace("= =", "==").removeprefix("return ").removesuffix(" ;")
-    if _ORDER_PATTERN.fullmatch(text):
+    if _ORDER_PATTERN.fullmatch(text) and "Ord" in texts:
         return True
     terms = text.split(" & & ") if " & & " in text else text.split(" && ")
     for term in terms:

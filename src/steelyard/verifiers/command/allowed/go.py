@@ -101,9 +101,12 @@ def _go_constants(code: str, used: Collection[str]) -> str:
 
 def _go_order(code: str, tests: str) -> str:
     """A type that tests hand to `sort` or `heap`, and whose `Len` or `Less` are not plainly those of its elements."""
+    plain = re.sub(r"//[^\n]*|/\*.*?\*/", "", code, flags=re.DOTALL)
+    empty = re.search(r"^type\s+([A-Z]\w*)\s+(?:struct\s*\{\s*\}|bool\s*$)", plain, re.MULTILINE)
+    if empty and re.search(rf"\b{empty[1]}\b|[!=]=\s*New{empty[1]}\b", tests):
+        return f"a type {empty[1]} of which all values are the same"
     if not re.search(r"\b(?:sort|heap|slices)\.", tests):
         return ""
-    plain = re.sub(r"//[^\n]*|/\*.*?\*/", "", code, flags=re.DOTALL)
     for owner, name, given, body in re.findall(
         r"^func\s*\(\s*(\w*)[^)]*\)\s*(Len|Less)\(([^)]*)\)\s*\w+\s*\{(.*?)\}[ \t]*$", plain, re.MULTILINE | re.DOTALL
     ):

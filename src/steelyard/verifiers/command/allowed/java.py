@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.asked import AskedNames
+from steelyard.verifiers.command.allowed.constants import equal_constants_of
 from steelyard.verifiers.command.allowed.tokens import Token, closing, text_at, tokens
 
 _ASCII_ESCAPE_PATTERN = re.compile(r"\\u+00[0-7][0-9a-fA-F]")
@@ -37,7 +38,8 @@ def unlisted_in_java(code: str, asked: AskedNames) -> str:
             return token.text
         if token.kind == "name" and (problem := _unlisted_word(found, place, types, own, asked)):
             return problem
-    return _meaning_in_java(found, own, asked) or _records_of_java(found)
+    problem = _meaning_in_java(found, own, asked) or _records_of_java(found)
+    return problem or equal_constants_of(found, asked, "java")
 
 
 def _unlisted_word(

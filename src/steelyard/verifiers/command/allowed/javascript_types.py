@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from steelyard.verifiers.command.allowed.asked import AskedNames
+from steelyard.verifiers.command.allowed.constants import equal_constants_of
 from steelyard.verifiers.command.allowed.tokens import Token, closing, text_at
 
 _ERROR_CLASS_PATTERN = re.compile(
@@ -33,7 +34,7 @@ def unlisted_type(found: Sequence[Token], asked: AskedNames) -> str:
     for place, token in enumerate(found):
         if token.text == "class" and text_at(found, place + 1) in compared and not _keeps_arguments(found, place):
             return f"class {text_at(found, place + 1)}, which does not keep what it is made of"
-    return _equal_constants(found, asked)
+    return _equal_constants(found, asked) or equal_constants_of(found, asked, "javascript")
 
 
 def _compared_classes(tests: str) -> set[str]:
@@ -100,7 +101,7 @@ def _constants(found: Sequence[Token], used: set[str]) -> Iterator[tuple[str, st
         if token.kind not in ("name", "text") or not token.text[:1].isupper() or token.text not in used:
             continue
         after, before = text_at(found, place + 1), text_at(found, place - 1)
-        if after in ("=", ":") and place + 2 < len(found):
+        if (after == "=" or (after == ":" and before in ("{", ","))) and place + 2 < len(found):
             value = found[place + 2]
             if text_at(found, place + 3) in (
                 ",",

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 
 from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.asked import AskedNames
-from steelyard.verifiers.command.allowed.native_types import adds_to_library, equal_constants, own_comparison
+from steelyard.verifiers.command.allowed.constants import equal_constants_of
+from steelyard.verifiers.command.allowed.native_types import (
+    adds_to_library,
+    caught_alias,
+    equal_constants,
+    own_comparison,
+)
 from steelyard.verifiers.command.allowed.tokens import Token, closing, text_at, tokens
 
 _DIRECTIVE_PATTERN = re.compile(r"^[ \t]*#[ \t]*(\w*)[ \t]*(.*)$", re.MULTILINE)
@@ -65,12 +71,13 @@ def _in_native(code: str, asked: AskedNames, language: str, headers: frozenset[s
     body = _DIRECTIVE_PATTERN.sub(lambda found: found[2] if found[1] == "define" else "", plain)
     found = tokens(body, language)
     problem = _native_words(found, is_threaded) or equal_constants(found, asked.test_words)
+    problem = problem or equal_constants_of(found, asked, language)
     if language == "cpp" and not problem:
         is_pasted = any("##" in each[2] for each in _DIRECTIVE_PATTERN.finditer(plain) if each[1] == "define")
         problem = (
             "a name that is pasted together"
             if is_pasted
-            else own_comparison(found, defined) or adds_to_library(found, defined)
+            else own_comparison(found, defined) or adds_to_library(found, defined) or caught_alias(found, asked.tests)
         )
     return problem
 

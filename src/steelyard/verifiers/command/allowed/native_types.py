@@ -60,6 +60,15 @@ def adds_to_library(found: Sequence[Token], macros: Collection[str]) -> str:
     return ""
 
 
+def caught_alias(found: Sequence[Token], tests: str) -> str:
+    """The first class that tests catch and that the answer only gives another name; empty if there is none."""
+    caught = set(re.findall(r"\bcatch\s*\(\s*(?:const\s+)?(?:\w+::)*(\w+)", tests))
+    named = {token.text for token in found if token.kind == "name"}
+    declared = {text_at(found, place + 1) for place, token in enumerate(found) if token.text in ("class", "struct")}
+    aliases = sorted(name for name in caught & named - declared if name[:1].isupper())
+    return f"{aliases[0]}, which is not a class of its own" if aliases else ""
+
+
 def _is_definition(found: Sequence[Token], texts: Sequence[str], at: int) -> bool:
     """Whether the rest of a qualified name is followed by parameters and a body."""
     while at + 1 < len(texts) and texts[at] == "::" and texts[at + 1].isidentifier():

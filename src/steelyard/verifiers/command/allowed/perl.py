@@ -70,7 +70,17 @@ def unlisted_in_perl(code: str, names: AskedNames) -> str:
         return "print"
     if shared := own & (vocabulary.PERL_FUNCTIONS | vocabulary.PERL_RESERVED_NAMES):
         return f"its own {min(shared)}"
-    return _meaning_in_perl(plain, tests)
+    return _equal_constants_of_perl(code, names.test_words) or _meaning_in_perl(plain, tests)
+
+
+def _equal_constants_of_perl(code: str, used: set[str]) -> str:
+    """Constants that tests use and that have the same value."""
+    values: dict[str, str] = {}
+    for name, value in re.findall(r"\b([A-Z][A-Z0-9_]+)\s*=>\s*([^,;}\n]+)", code):
+        if name in used and values.setdefault(value.strip(), name) != name:
+            return f"{values[value.strip()]} and {name} with one value"
+    own = set(re.findall(r"\bsub\s+([A-Z][A-Z0-9_]+)\b", code)) & used
+    return f"{min(own)} without a plain value" if len(own) > 1 else ""
 
 
 def _meaning_in_perl(plain: str, tests: str) -> str:

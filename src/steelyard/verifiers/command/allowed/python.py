@@ -228,6 +228,22 @@ class _Reader:
 
     def _equal_constants(self, tree: ast.Module) -> str:
         """Constants of the script or of one class that tests use and that have the same value, or none."""
+        members = {id(each) for node in self._classes.values() for each in ast.walk(node)}
+        outside = [node for node in self._nodes if isinstance(node, ast.Name) and id(node) not in members]
+        stored = [node.id for node in outside if isinstance(node.ctx, ast.Store)]
+        stored += [*self._classes, *self._imported]
+        plain = {
+            target.id
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Constant | ast.List | ast.Tuple | ast.Dict | ast.Set)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for name in sorted(set(stored) & self._asked):
+            is_own = name in plain or name in self._classes or _is_named_tuple(tree, name)
+            if name[:1].isupper() and (stored.count(name) > 1 or not is_own):
+                return f"{name}, which is not plainly a class or a constant"
         for body in (tree.body, *(each.body for each in self._classes.values())):
             values: dict[str, str] = {}
             for node in body:
@@ -295,6 +311,20 @@ class _Reader:
             other.name in self._asked and any(getattr(base, "id", "") == name for base in other.bases)
             for other in self._classes.values()
         )
+
+
+def _is_named_tuple(tree: ast.Module, name: str) -> bool:
+    """Whether a name is given to a named tuple, a type variable or the like."""
+    for node in tree.body:
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=target)], value=ast.Call(func=ast.Name(id=function), args=[_, *rest])
+            ) if target == name:
+                fields = ast.dump(rest[0]) if rest else ""
+                return function in ("TypeVar", "NewType") or (
+                    function in ("namedtuple", "NamedTuple", "Enum") and bool(re.search(r"value='\w", fields))
+                )
+    return False
 
 
 def _data_class(node: ast.ClassDef) -> str:
