@@ -84,14 +84,7 @@ class RunDatabase:
 
     def ask(self, sql: str) -> SqlResult:
         """The answer to one SELECT; an InputError when that cannot be answered."""
-        return self._result(self._question(sql))
-
-    def ask_all_attempts(self, scratch: Path) -> SqlResult:
-        """All attempts, through files in a folder of the archive, which must stay until the rows are read."""
-        return self._result(self._grouped_attempts(scratch))
-
-    def _result(self, question: str) -> SqlResult:
-        question = self._unzoned(question)
+        question = self._unzoned(self._question(sql))
         answer = self._execute(lambda: self._database.execute(question))
         described = answer.description or []
         return SqlResult(
@@ -110,12 +103,7 @@ class RunDatabase:
         self._write(question, _resolved_output_path(path), f"{PARQUET_COPY_OPTIONS}, USE_TMP_FILE false")
 
     def copy_attempts(self, path: Path, scratch: Path) -> None:
-        """Write all attempts as Parquet, to the file that the archive was opened for, through files in a folder of the archive."""
-        attempts = self._grouped_attempts(scratch)
-        self._write(attempts, _resolved_output_path(path), f"{PARQUET_COPY_OPTIONS}, USE_TMP_FILE false")
-
-    def _grouped_attempts(self, scratch: Path) -> str:
-        """All attempts in a statement that groups nothing: their facts are grouped now, into files in a folder.
+        """Write all attempts as Parquet, to the file that the archive was opened for, through files in a folder of the archive.
 
         The database cannot spill texts that it groups, so facts are split by attempts first, and then a part is grouped at a time.
         """
@@ -130,7 +118,8 @@ class RunDatabase:
             facts = f"read_parquet([{_quoted_paths(part.glob('*'))}], hive_partitioning = false)"
             self._write(ATTEMPTS_SQL.replace("stored.facts", facts), grouped[-1], PARQUET_COPY_OPTIONS)
             shutil.rmtree(part)
-        return f"FROM read_parquet([{_quoted_paths(grouped)}])" if grouped else "FROM attempts"
+        attempts = f"FROM read_parquet([{_quoted_paths(grouped)}])" if grouped else "FROM attempts"
+        self._write(attempts, _resolved_output_path(path), f"{PARQUET_COPY_OPTIONS}, USE_TMP_FILE false")
 
     def _write(self, query: str, path: Path, how: str) -> None:
         copy = f"COPY ({query}) TO {sql_string(str(path))} ({how})"

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from steelyard.store.archive import ARCHIVE_MEMORY_LIMITS, QueryMemoryError, RunDatabase, SqlResult, open_run_database
+from steelyard.store.archive import ARCHIVE_MEMORY_LIMITS, QueryMemoryError, RunDatabase, open_run_database
 from steelyard.store.fact_rows import FactScorer
 
 Answered = TypeVar("Answered")
@@ -53,15 +53,7 @@ def answered(sql: str, root: Path, scorer: FactScorer, *, copies: Path | None = 
 
 def query_result(archive: RunDatabase, sql: str) -> QueryResult:
     """The answer of a database of runs."""
-    return _with_warnings(archive, archive.ask(sql))
-
-
-def all_attempts(archive: RunDatabase, scratch: Path) -> QueryResult:
-    """All attempts of a database of runs, in little memory, through files in a folder of the archive."""
-    return _with_warnings(archive, archive.ask_all_attempts(scratch))
-
-
-def _with_warnings(archive: RunDatabase, found: SqlResult) -> QueryResult:
+    found = archive.ask(sql)
     parsed = [place for place, kind in enumerate(found.types) if kind == "JSON"]
     rows = (_with_parsed_json(row, parsed) for row in found.rows) if parsed else found.rows
     return QueryResult(found.columns, rows, archive.warnings)

@@ -18,7 +18,6 @@ from typing import BinaryIO
 
 from steelyard.engine.results.answers import (
     QueryResult,
-    all_attempts,
     answered,
     json_value,
     plain_cell,
@@ -38,7 +37,7 @@ from steelyard.text import escaped_json, plain
 QUERY_FORMATS = ("csv", "json", "parquet")
 """The formats that an answer of any size can be written in."""
 ALL_ATTEMPTS = "SELECT * FROM attempts"
-"""The question whose answer may be as large as all runs; it is written in little memory."""
+"""The question whose answer may be as large as all runs; as Parquet, it is written in little memory."""
 
 
 def run_query(
@@ -85,10 +84,10 @@ def stream_query_result(
     copies: str | Path | None = None,
 ) -> tuple[str, ...]:
     """Send an answer down a stream in one of the formats; returns the warnings."""
-    if kind == "parquet" or sql == ALL_ATTEMPTS:
-        # the directory at the end of Parquet has the offsets, so it cannot be streamed; all attempts take less memory this way
+    if kind == "parquet":
+        # its directory at the end of the file has the offsets, so it cannot be streamed
         with tempfile.TemporaryDirectory() as scratch:
-            path = Path(scratch) / f"answer.{kind}"
+            path = Path(scratch) / "answer.parquet"
             warnings = _write_result(sql, path, kind, Path(root), _folder(copies))
             with path.open("rb") as file:
                 shutil.copyfileobj(file, stream)
@@ -151,22 +150,15 @@ def _write_result_within(
 ) -> tuple[str, ...]:
     writing = path if kind == "parquet" else None
     with open_run_database(root, fact_scores, question=sql, writing=writing, copies=copies, memory=memory) as archive:
-        if sql == ALL_ATTEMPTS:
+        if sql == ALL_ATTEMPTS and kind == "parquet":
             with tempfile.TemporaryDirectory(dir=archive.scratch) as scratch:
-                if kind == "parquet":
-                    archive.copy_attempts(path, Path(scratch))
-                else:
-                    _write_text(all_attempts(archive, Path(scratch)), path, kind)
+                archive.copy_attempts(path, Path(scratch))
         elif kind == "parquet":
             archive.copy(sql, path)
         else:
-            _write_text(query_result(archive, sql), path, kind)
+            with path.open("w", encoding="utf-8", newline="") as file:
+                file.writelines(_result_chunks(query_result(archive, sql), kind))
         return archive.warnings
-
-
-def _write_text(answer: QueryResult, path: Path, kind: str) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.writelines(_result_chunks(answer, kind))
 
 
 def _result_chunks(answer: QueryResult, kind: str) -> Iterator[str]:
