@@ -47,6 +47,7 @@ bench-all: bench
 	$(BIN)/python benchmarks/conversations.py
 	$(BIN)/python benchmarks/verify.py
 	$(BIN)/python benchmarks/cores.py
+	$(BIN)/python benchmarks/feeder.py
 	$(BIN)/python benchmarks/passk.py
 	$(BIN)/python benchmarks/terraform.py
 	$(BIN)/python benchmarks/gate.py
