@@ -84,7 +84,15 @@ class RunDatabase:
 
     def ask(self, sql: str) -> SqlResult:
         """The answer to one SELECT; an InputError when that cannot be answered."""
-        question = self._unzoned(self._question(sql))
+        if sql == ALL_ATTEMPTS and (parts := self._attempt_parts()) > 1:
+            # the database cannot spill texts that it groups, so a part of the attempts is grouped at a time
+            found = (self._answer(f"FROM ({_attempts_of_part(part, parts)})") for part in range(parts))
+            first = next(found)
+            return first._replace(rows=itertools.chain(first.rows, (row for each in found for row in each.rows)))
+        return self._answer(self._question(sql))
+
+    def _answer(self, question: str) -> SqlResult:
+        question = self._unzoned(question)
         answer = self._execute(lambda: self._database.execute(question))
         described = answer.description or []
         return SqlResult(
@@ -107,12 +115,11 @@ class RunDatabase:
 
         The database cannot spill texts that it groups, so facts are split by attempts first, and then a part is grouped at a time.
         """
-        size = sum(size for run in self._runs for _, size, _ in run.copy.files())
-        parts = min(MAX_ATTEMPT_PARTS, 1 + size // BYTES_PER_ATTEMPT_PART)
+        parts = self._attempt_parts()
         split, grouped = scratch / "split", list[Path]()
         if parts > 1:
             how = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROWS_PER_SPLIT}, PARTITION_BY (part), WRITE_PARTITION_COLUMNS false"
-            self._write(SPLIT_FACTS_SQL.replace("$parts", str(parts)), split, how)
+            self._write(SPLIT_FACTS_SQL.replace("$part", _part_sql(parts)), split, how)
         for part in sorted(split.glob("*")):
             grouped.append(scratch / f"{part.name}.parquet")
             facts = f"read_parquet([{_quoted_paths(part.glob('*'))}], hive_partitioning = false)"
@@ -120,6 +127,10 @@ class RunDatabase:
             shutil.rmtree(part)
         attempts = f"FROM read_parquet([{_quoted_paths(grouped)}])" if grouped else "FROM attempts"
         self._write(attempts, _resolved_output_path(path), f"{PARQUET_COPY_OPTIONS}, USE_TMP_FILE false")
+
+    def _attempt_parts(self) -> int:
+        size = sum(size for run in self._runs for _, size, _ in run.copy.files())
+        return min(MAX_ATTEMPT_PARTS, 1 + size // BYTES_PER_ATTEMPT_PART)
 
     def _write(self, query: str, path: Path, how: str) -> None:
         copy = f"COPY ({query}) TO {sql_string(str(path))} ({how})"
@@ -190,6 +201,8 @@ def _disk_error(error: Exception) -> DiskError:
 
 
 ZONED_TIMESTAMP_TYPE = "TIMESTAMP WITH TIME ZONE"
+ALL_ATTEMPTS = "SELECT * FROM attempts"
+"""The question whose answer may be as large as all runs; it is answered in little memory."""
 BYTES_PER_ATTEMPT_PART, MAX_ATTEMPT_PARTS = 8 << 20, 64
 """Bytes of copies for each part in which attempts are grouped, and the most of these parts."""
 ROWS_PER_SPLIT = 2048
@@ -428,7 +441,7 @@ CREATE VIEW cases AS
 """
 SPLIT_FACTS_SQL = """
 SELECT * EXCLUDE (key, ask, verifier, tests, code, turns, passed, own_score),
-  hash("case", model, tier, number) % $parts AS part
+  $part AS part
 FROM stored.facts WHERE counts IS NOT NULL
 """
 """What attempts are made of, with a part for each attempt."""
@@ -462,6 +475,19 @@ ATTEMPTS_SQL = """
   GROUP BY run, "case", suite, model, tier, number
 """
 """The attempts of some facts."""
+
+
+def _attempts_of_part(part: int, parts: int) -> str:
+    """A statement for one of so many parts of the attempts."""
+    counts = "WHERE counts IS NOT NULL"
+    return ATTEMPTS_SQL.replace(counts, f"{counts} AND {_part_sql(parts)} = {part}")
+
+
+def _part_sql(parts: int) -> str:
+    """The part of an attempt, of which all facts are in the same."""
+    return f'hash("case", model, tier, number) % {parts}'
+
+
 FACT_VIEWS_SQL = """
 CREATE VIEW stored.facts AS $facts;
 CREATE VIEW attempts AS $attempts;

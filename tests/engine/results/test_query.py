@@ -611,10 +611,11 @@ def test_attempts_that_are_grouped_in_parts_are_the_same_attempts(
     expected = asked("FROM attempts ORDER BY ALL", tmp_path / "runs")
     assert len(expected) == (29 if facts == "many" else 0)
     monkeypatch.setattr(archive, "BYTES_PER_ATTEMPT_PART", 1)
-    query.write_query_result(query.ALL_ATTEMPTS, tmp_path / "out.parquet", tmp_path / "runs")
+    query.write_query_result(archive.ALL_ATTEMPTS, tmp_path / "out.parquet", tmp_path / "runs")
     path = str(tmp_path / "out.parquet")
     assert database().execute("FROM read_parquet(?) ORDER BY ALL", [path]).fetchall() == expected
     assert sorted(each.name for each in tmp_path.iterdir()) == ["out.parquet", "runs"]
+    assert sorted(asked(archive.ALL_ATTEMPTS, tmp_path / "runs")) == expected
 
 
 def test_every_column_of_every_table_is_on_the_page(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from steelyard.engine.results.attempt_tables import SpilledTableBuilder
 from steelyard.errors import DiskFullError, InputError, StoreError
 from steelyard.records import Case, Fact, RunInfo
 from steelyard.reports.tables import cell
-from steelyard.store.archive import open_run_database
+from steelyard.store.archive import ALL_ATTEMPTS, open_run_database
 from steelyard.store.fact_rows import FactScore
 from steelyard.store.files import DISK_FULL_ERRNOS
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
@@ -36,8 +36,6 @@ from steelyard.text import escaped_json, plain
 
 QUERY_FORMATS = ("csv", "json", "parquet")
 """The formats that an answer of any size can be written in."""
-ALL_ATTEMPTS = "SELECT * FROM attempts"
-"""The question whose answer may be as large as all runs; as Parquet, it is written in little memory."""
 
 
 def run_query(

@@ -16,7 +16,7 @@ from steelyard.engine.gate.gate import gate_sides
 from steelyard.engine.gate.sides import side
 from steelyard.engine.results.attempt_tables import stored_attempt_table
 from steelyard.engine.results.labels import with_judged_rates
-from steelyard.engine.results.query import ALL_ATTEMPTS, write_query_result
+from steelyard.engine.results.query import write_query_result
 from steelyard.engine.results.stored_results import StoredResults, stored_attempts, stored_results
 from steelyard.engine.run import Run
 from steelyard.engine.tiers import tier_runs
@@ -26,6 +26,7 @@ from steelyard.evalsets.jsonl import case_json_lines
 from steelyard.records import Case, SuiteRule
 from steelyard.reports.html import BaselineReport, HtmlReportData, page
 from steelyard.reports.page import shown_attempts, truncated_text
+from steelyard.store.archive import ALL_ATTEMPTS
 from steelyard.store.files import (
     AtomicFiles,
     check_folder,
