@@ -175,10 +175,12 @@ def test_a_run_that_fills_the_disk_stops_with_what_it_has_and_goes_on_when_there
 
 
 def test_a_second_process_on_a_run_is_refused_and_the_first_does_not_notice(place: Place) -> None:
-    process = place.start(pause=0.1)  # long enough for the other to start on a busy machine
+    process = place.start(pause=0.1)
     place.wait_for(10, process)
+    process.send_signal(signal.SIGSTOP)  # it must not end before the other starts, however busy the machine is
     second = place.start()
-    _, said = second.communicate(timeout=60)
+    _, said = second.communicate(timeout=120)
+    process.send_signal(signal.SIGCONT)
     assert second.returncode == 2
     assert "run: another process is writing this run" in said
     _, said = process.communicate(timeout=120)
