@@ -212,3 +212,31 @@ def test_what_makes_the_missing_items_of_a_dict_may_be_changed() -> None:
 def test_a_wrong_answer_that_shares_no_name_is_judged_once() -> None:
     passed, finding = judged("def f(n): return 0\n", TABLE)
     assert (passed, finding.trust, finding.note) == (False, "isolated", "")
+
+
+BOUND_BY_BOTH = {
+    "a value": (
+        "data = [1, 2]\ndef f(): return data\n",
+        "data = [3]\nassert f() == [1, 2]\nassert f() != data\n",
+        "asserts",
+    ),
+    "one of two": ("low, high = 1, 2\ndef f(): return low\n", "low = 0\nassert f() == 1\n", "asserts"),
+    "a helper": (
+        "def check(n): return n > 1\ndef f(n): return check(n)\n",
+        "def check(candidate):\n    assert candidate(2) is True\n    assert candidate(0) is False\n",
+        "check",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BOUND_BY_BOTH)
+def test_a_pass_that_a_plain_run_fails_by_a_name_of_the_tests_is_not_isolated(name: str) -> None:
+    code, tests, style = BOUND_BY_BOTH[name]
+    passed, finding = judged(code, tests, style=style)
+    assert (passed, finding.trust) == (True, "in-process")
+    assert finding.note.startswith("fails as one program with its tests, which bind ")
+
+
+def test_an_example_at_the_end_of_an_answer_may_use_a_name_of_the_tests() -> None:
+    passed, finding = judged("def f(n): return n * 2\n\ndata = 4\nprint(f(data))\n", "data = 3\nassert f(data) == 6\n")
+    assert (passed, finding.trust, finding.note) == (True, "isolated", "")

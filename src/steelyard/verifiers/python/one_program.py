@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.verifiers.python.guest.test_names import bound_names
 from steelyard.verifiers.python.impossible_tests import is_told
-from steelyard.verifiers.python.plain_answers import is_plain_answer
+from steelyard.verifiers.python.plain_answers import is_plain_answer, parsed_answer
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonTestPlan
 
 if TYPE_CHECKING:
@@ -77,6 +77,15 @@ def as_one_program(tests: PythonTestPlan, case: Case) -> PythonTestPlan:
     call = f"check({case.verify.entry_point})"
     steps = ({"test": False, "source": case.tests}, {"test": True, "source": call})
     return tests._replace(names=(call,), steps=steps)
+
+
+def twice_bound_names(names: TestNames, code: str) -> frozenset[str]:
+    """The names that an answer binds at its top level and its tests bind again: in one program it would see theirs."""
+    rebound = names.every - names.imports
+    if not any(name in code for name in rebound):
+        return frozenset()
+    tree = parsed_answer(code)
+    return rebound if tree is None else rebound & bound_names(tree.body)
 
 
 def changes_tests(case: Case, names: TestNames, used: UsedNames) -> bool:

@@ -43,7 +43,7 @@ from steelyard.verifiers.python.in_process import (
     after_last_test,
     judged_test,
 )
-from steelyard.verifiers.python.one_program import as_one_program, changes_tests, doubt, test_names
+from steelyard.verifiers.python.one_program import as_one_program, changes_tests, doubt, test_names, twice_bound_names
 from steelyard.verifiers.python.plain_answers import defines_itself, is_plain_answer
 from steelyard.verifiers.python.plain_calls import answered_calls, plain_report
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonSettings, PythonTestPlan, python_test_plan, with_claims
@@ -91,7 +91,7 @@ class PythonVerifier:
     """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
     settings = PythonSettings
-    version = f"python 23, CPython {platform.python_version()}"
+    version = f"python 24, CPython {platform.python_version()}"
     at_once = processor_count()
     runs_code = True
     _plans: ClassVar[dict[str, PythonTestPlan]] = {}
@@ -177,6 +177,8 @@ class PythonVerifier:
                 finding = msgspec.structs.replace(finding, trust="in-process", note=note)
         if finding.label in FAILURES_BY_NAMES and not tests.is_program:
             finding = await self._as_one_program(case, tests, extracted.code, finding)
+        elif not finding.label and not finding.trust and not tests.is_program:
+            finding = await self._with_names_of_tests(case, tests, extracted.code, finding)
         return msgspec.structs.replace(
             finding,
             code=extracted.code,
@@ -244,6 +246,18 @@ class PythonVerifier:
         note = f"passes as one program with its tests: it uses {why or min(names.every & used.named)}"
         every = tuple(Test(name=name, outcome="passed") for name in tests.names) if tests.steps else passed.tests
         return msgspec.structs.replace(passed, tests=every, trust="unproved" if why else "in-process", note=note)
+
+    async def _with_names_of_tests(self, case: Case, tests: PythonTestPlan, code: str, passed: Finding) -> Finding:
+        """A pass; it is not isolated if a plain run fails because the tests bind names of the answer to something else."""
+        names = test_names(case, tests)
+        twice_bound = twice_bound_names(names, code)
+        if not twice_bound:
+            return passed
+        together, _ = await self._in_process.judge_as_one_program(case, as_one_program(tests, case), code, names)
+        if not together.label:
+            return passed
+        note = f"fails as one program with its tests, which bind {min(twice_bound)} to something else"
+        return msgspec.structs.replace(passed, trust="in-process", note=note)
 
     async def close(self) -> None:
         while self._referees:
