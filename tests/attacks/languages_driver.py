@@ -21,6 +21,7 @@ from attacks.command_fresh import FRESH_SCENES
 from attacks.command_later import LATER_SCENES
 from attacks.command_listed import GO_SCENES, LISTED_SCENES
 from attacks.command_tricks import C_TRICKS, CPP_TRICKS, NODE_TRICKS, SH_TRICKS
+from attacks.command_values import VALUE_SCENES
 from attacks.rust_types import SCENES as RUST_SCENES
 from attacks.rust_types import scene_case
 from steelyard.analysis.scoring import is_correct
@@ -69,7 +70,7 @@ def _command() -> Iterator[LanguageAttack]:
         yield from _tricks(COMMAND_SCENES[name].case, NODE_TRICKS, COMMAND_SCENES[name].honest)
     for case in (COMMAND_SCENES["sh"].case, BASH_CASE):
         yield from _tricks(case, SH_TRICKS, COMMAND_SCENES["sh"].honest)
-    listed = (*LISTED_SCENES.values(), *GO_SCENES.values(), *CLAIM_SCENES.values())
+    listed = (*LISTED_SCENES.values(), *GO_SCENES.values(), *CLAIM_SCENES.values(), *VALUE_SCENES.values())
     for scene in (*FRESH_SCENES.values(), *LATER_SCENES.values(), *listed):
         if scene.case.language != "go" or shutil.which("go"):
             yield from _tricks(scene.case, scene.attacks, scene.honest)

@@ -25,11 +25,10 @@ def test_an_honest_type_is_not_doubted(scene: str) -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "#[derive(PartialEq)] pub struct Point { x: i32, y: i32 }",
-        "pub struct Point { x: i32 } impl PartialEq for Point { fn eq(&self, o: &Self) -> bool { self.x == o.x && self.y == o.y } }",
-        "pub struct Point(String); impl PartialEq for Point { fn eq(&self, other: &Point) -> bool { self.0.to_lowercase() == other.0.to_lowercase() } }",
-        "#[derive(Ord)] pub struct Point(i32); impl PartialEq for Point { fn eq(&self, other: &Self) -> bool { self.cmp(other) == Ordering::Equal } }",
-        "pub enum Point { Here, There(i32) }",
+        "#[derive(PartialEq)] pub struct Point { x: i32, y: i32 } impl Point { pub fn new(x: i32, y: i32) -> Self { Self { x, y } } }",
+        "pub struct Point { x: i32, y: i32 } impl Point { pub fn new(x: i32, y: i32) -> Point { Point { x: x, y: y } } } impl PartialEq for Point { fn eq(&self, o: &Self) -> bool { self.x == o.x && self.y == o.y } }",
+        "pub struct Point(String, String); impl Point { pub fn new(x: &str, y: &str) -> Self { Point(x.into(), y.to_string()) } } impl PartialEq for Point { fn eq(&self, other: &Point) -> bool { self.0.to_lowercase() == other.0.to_lowercase() && self.1 == other.1 } }",
+        "#[derive(Ord)] pub struct Point(i32, i32); impl Point { pub fn new(x: i32, y: i32) -> Self { Point(x, y) } } impl PartialEq for Point { fn eq(&self, other: &Self) -> bool { self.cmp(other) == Ordering::Equal } }",
     ],
 )
 def test_a_type_that_is_equal_by_its_members_is_not_doubted(code: str) -> None:
@@ -46,6 +45,10 @@ def test_a_type_that_is_equal_by_its_members_is_not_doubted(code: str) -> None:
         "pub struct Point(i32); impl PartialEq<Point> for Point { fn eq(&self, o: &Point) -> bool { self.0 == self.0 } }",
         "pub struct Point(i32); impl PartialEq for Point { fn eq(&self, o: &Self) -> bool { self.0 == o.0 } fn ne(&self, o: &Self) -> bool { false } }",
         "pub type Point = u8;",
+        "#[derive(PartialEq)] pub struct Point { x: i32, y: i32 } impl Point { pub fn new(_x: i32, _y: i32) -> Self { Point { x: 0, y: 0 } } }",
+        "#[derive(PartialEq)] pub struct Point { x: i32, y: i32 } impl Point { pub fn new(x: i32, y: i32) -> Self { let (x, y) = (0 * x, 0 * y); Point { x, y } } }",
+        "#[derive(PartialEq)] pub enum Point { Here, There } impl Point { pub fn new(x: i32, y: i32) -> Self { Point::Here } }",
+        "pub struct Point { x: i32, y: i32, z: i32 } impl Point { pub fn new(x: i32, y: i32) -> Self { Point { x, y, z: 0 } } } impl PartialEq for Point { fn eq(&self, o: &Self) -> bool { self.z == o.z } }",
     ],
 )
 def test_a_type_whose_values_may_all_be_equal_is_doubted(code: str) -> None:

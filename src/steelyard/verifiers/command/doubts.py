@@ -9,6 +9,7 @@ from steelyard.records import Case, Finding
 from steelyard.text import printable
 from steelyard.verifiers.code.extract import canonical_language
 from steelyard.verifiers.code.nan_tests import NAN_ACCEPTED_REASON, accepts_nan, may_give_nan
+from steelyard.verifiers.code.own_claims import too_far_only, vacuous_claim
 from steelyard.verifiers.command.allowed import unlisted
 from steelyard.verifiers.command.allowed.asked import asked_names
 from steelyard.verifiers.command.allowed.guards import as_loaded
@@ -31,7 +32,10 @@ def text_doubts(finding: Finding, case: Case, code: str, *, needs_paths: bool) -
     if has_means_to_end_tests(case, code):
         return _doubted(finding, "a name that could end its tests, or reach their files or variables")
     tests = "\n".join(CommandSettings.of(case).files.values())
-    if accepts_nan(tests) and may_give_nan(code, canonical_language(case.language)):
+    language = canonical_language(case.language)
+    if claim := vacuous_claim(tests, code, language):
+        return replace(finding, trust="unproved", note=f"a pass is not proved, because {claim}")
+    if may_give_nan(code, language) and (accepts_nan(tests) or too_far_only(tests, code)):
         return replace(finding, trust="unproved", note=f"a pass is not proved, because {NAN_ACCEPTED_REASON}")
     return finding
 

@@ -93,7 +93,7 @@ class CommandVerifier:
     """
 
     settings = CommandSettings
-    version = "command 11"
+    version = "command 12"
     at_once = processor_count()
     runs_code = True
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from steelyard.verifiers.code.nan_tests import accepts_nan, may_give_nan
+from steelyard.verifiers.code.own_claims import too_far_only, vacuous_claim
 from steelyard.verifiers.rust.source import RustToken, closing_token, rust_tokens
 
 _COMPARING_PATTERN = re.compile(r"\b(?:debug_)?assert_(?:eq|ne)\b|[=!]=|\bcontains\w*\b|\bHashSet\b|\bmatches!")
@@ -21,7 +22,7 @@ _TEXT_METHODS = re.compile(
 
 def doubtful_claim(tests: str, prompt: str, code: str, read: Sequence[RustToken]) -> str:
     """What in an answer could make its tests say nothing; empty if there is nothing."""
-    if accepts_nan(tests) and may_give_nan(code, "rust"):
+    if may_give_nan(code, "rust") and (accepts_nan(tests) or too_far_only(tests, code)):
         return "could give NaN, which these tests let pass: write `assert!((got - want).abs() <= limit)`"
     if not _COMPARING_PATTERN.search(tests):
         return ""
@@ -32,7 +33,12 @@ def doubtful_claim(tests: str, prompt: str, code: str, read: Sequence[RustToken]
     declared = {name for keyword, name in pairwise(texts) if keyword in ("struct", "enum", "union")}
     if posing := sorted(set(_DECLARED_PATTERN.findall(prompt)) & used & set(texts) - declared):
         return f"makes something else of {posing[0]} than the type that it is asked for"
-    return next(_doubts(read, texts, used, made), "")
+    return next(_doubts(read, texts, used, made), "") or _compared_with_itself(tests, code)
+
+
+def _compared_with_itself(tests: str, code: str) -> str:
+    claim = vacuous_claim(tests, code, "rust")
+    return f"is compared with itself: {claim}" if claim else ""
 
 
 def _doubts(read: Sequence[RustToken], texts: Sequence[str], used: set[str], made: set[str]) -> Iterator[str]:

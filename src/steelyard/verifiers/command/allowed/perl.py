@@ -14,7 +14,7 @@ _PERL_BRACKETS = {"(": ")", "{": "}", "[": "]", "<": ">"}
 _PERL_QUOTE_PATTERN = re.compile(r"\b(qw|qq|q|qr|m|s|tr|y)\b(?=\s*[^\w\s,;=>)]|\s*#)(?!\s*=>)")
 _PERL_LIST_HEAD = r"(?:[@%]|\(?\s*(?:map|grep|sort|reverse|split|keys|values|each|splice|unpack|localtime|gmtime|wantarray|shuffle|uniq\w*|pairs|head|tail)\b)"
 _PERL_LIST_PATTERN = re.compile(
-    rf"\breturn\s*\(?\s*{_PERL_LIST_HEAD}|[;{{]\s*{_PERL_LIST_HEAD}[^;{{}}]*;?\s*\}}|\)\s*x\s*[\d$(]|(?:\breturn\s*|[?:]\s*)\([^()]*,|[;{{]\s*\([^()]*,[^()]*\)\s*;?\s*\}}|\breturn\b(?!\s*(?:join|sprintf)\b\s*[^(\s])[^;(]*,"
+    rf"\breturn\s*\(?\s*{_PERL_LIST_HEAD}|[;{{]\s*{_PERL_LIST_HEAD}[^;{{}}]*;?\s*\}}|\)\s*x\s*[\d$(]|(?:\breturn\s*|[?:]\s*)\([^()]*,|[;{{]\s*\([^()]*,[^()]*\)\s*;?\s*\}}|\breturn\b(?!\s*(?:join|sprintf|bless)\b\s*[^(\s])[^;(]*,"
 )
 """A function that may give several values."""
 _PERL_BEFORE_MATCH_PATTERN = re.compile(
