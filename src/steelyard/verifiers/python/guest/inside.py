@@ -112,9 +112,9 @@ def main(fds: list[int]) -> None:
     is_file = job["style"] in ("unittest", "pytest")
     session.run(is_apart=is_file)
     # tests that build on each other, threads that do not survive a fork, and state that an answer keeps from one test
-    # to the next are judged as every runner does it; an answer that passed apart from its tests has been judged so
+    # to the next are judged as every runner does it; a single test, and an answer that passed apart, have been judged so
     is_due = session.has_failures or (session.test_count > 1 and not job["confirms"] and session.can_repeat)
-    if is_file and is_due and not session.is_over:
+    if is_file and is_due and session.test_count != 1 and not session.is_over:
         session.run(is_apart=False)
     engine.send(["finished"])
     os._exit(0)
@@ -338,10 +338,9 @@ class AnswerSession:
 
         def loaded() -> types.ModuleType:
             is_loaded.append(True)
-            if any(self._machinery.changes()):
-                self._machinery = (
-                    Machinery()
-                )  # plug-ins of pytest have changed it, and no line of the answer has run yet
+            if self._job["style"] == "pytest" and any(self._machinery.changes()):
+                # plug-ins of pytest have changed it, and no line of the answer has run yet
+                self._machinery = Machinery()
             names = vars(self._load())
             exec(code, module.__dict__)
             names.update((name, vars(module)[name]) for name in self._job["shares"] if name in vars(module))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import os
+import pathlib
 import re
 import sys
 import time
@@ -20,7 +21,7 @@ from steelyard.verifiers.python.guest.wire import MessageSocket, TestFailure, ex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from steelyard.records import TestFailureCause
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 try:
     import pytest
     from _pytest import legacypath, terminal
+    from _pytest.config import _prepareconfig
     from _pytest.runner import runtestprotocol
 
     HAS_PYTEST = True
@@ -71,7 +73,8 @@ NEEDS_TESTS_MODULE_PATTERN = re.compile(
 )
 """Tests that must be found by the name of their module; the others are not found."""
 PYTEST_OPTIONS = (
-    *("-s", "--noconftest", "-c", "pytest.ini", "--assert=plain", "-p", "no:terminal"),
+    # an empty file of settings; without one pytest would look around for it
+    *("-s", "--noconftest", "-c", os.devnull, "--assert=plain", "-p", "no:terminal"),
     *("-p", "no:legacypath", "-p", "no:faulthandler"),
     # ours is for tests of models; here its package cannot be read
     *("-p", "no:steelyard"),
@@ -109,6 +112,9 @@ class TestResultLine(NamedTuple):
 class TestRunner(Protocol):
     """Runs the tests that pytest finds."""
 
+    def expect(self, count: int) -> None:
+        """Hear how many tests there are, before the first one is run."""
+
     def run(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
         """Run one test and report its result."""
 
@@ -134,6 +140,10 @@ class StyleRunner:
         self._undefined = ""
         self._cause: TestFailureCause = ""
         """What failed the test that runs."""
+
+    def expect(self, count: int) -> None:
+        """A single test is apart from all others in this process."""
+        self.is_apart = self.is_apart and count > 1
 
     def run(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
         """Run one test and report its result."""
@@ -213,12 +223,17 @@ def empty_tests_module(source: str) -> types.ModuleType:
 def run_unittest(runner: StyleRunner, module: types.ModuleType) -> None:
     """Run the tests that unittest finds in a module, and also functions test_*."""
     tests = list(_cases_in(unittest.TestLoader().loadTestsFromModule(module)))
+    functions = {
+        name: function
+        for name, function in vars(module).items()
+        if name.startswith("test") and isinstance(function, types.FunctionType) and not function.__code__.co_argcount
+    }
+    runner.expect(len(tests) + len(functions))
     order = None if runner.is_apart else CaseOrder(tests)
     for test in tests:
         runner.run(_case_name(test), _unittest_call(test, module, runner, order))
-    for name, function in list(vars(module).items()):
-        if name.startswith("test") and isinstance(function, types.FunctionType) and not function.__code__.co_argcount:
-            runner.run(name, _function_call(function, runner.judge))
+    for name, function in functions.items():
+        runner.run(name, _function_call(function, runner.judge))
 
 
 def _cases_in(suite: Any) -> Iterator[Any]:
@@ -395,7 +410,6 @@ def run_pytest(
         """Collects from memory, and hears how each test went."""
 
         def pytest_collection(self, session: Any) -> bool:
-            os.unlink("pytest.ini")
             session.config.option.tbstyle = "line"
             from_memory = _memory_module(session, load, hidden)
             session.items = list(session.genitems(from_memory))
@@ -403,6 +417,7 @@ def run_pytest(
                 session=session, config=session.config, items=session.items
             )
             session.testscollected = len(session.items)
+            runner.expect(len(session.items))
             return True
 
         def pytest_collectreport(self, report: Any) -> None:
@@ -440,13 +455,46 @@ def run_pytest(
             if call.excinfo is not None and call.when == "call":
                 item.stash[_RAISED].append(call.excinfo.value)
 
-    with open("pytest.ini", "w", encoding="utf-8") as settings:
-        settings.write("[pytest]\n")  # read before the answer is loaded; without it pytest would look around for one
-    unneeded = [f"-pno:{name}" for name, use in OPTIONAL_PYTEST_PLUGINS.items() if not use.search(source)]
-    options = [*PYTEST_OPTIONS, *unneeded, "--rootdir", os.getcwd()]
-    status = pytest.main(options, plugins=[Plugin(), _rarely_needed_parts(source)])
+    status = _pytest_status(Plugin(), source)
     if status not in (0, 1, 5):
         raise RuntimeError(f"pytest ended with {status!r}")
+
+
+def _pytest_status(plugin: Any, source: str) -> int:
+    """How pytest ended with a plug-in of ours."""
+    rare = (*OPTIONAL_PYTEST_PLUGINS.values(), LEGACY_PATHS_PATTERN, OUTPUT_OPTIONS_PATTERN)
+    if not _CONFIGS or any(use.search(source) for use in rare):
+        unneeded = [name for name, use in OPTIONAL_PYTEST_PLUGINS.items() if not use.search(source)]
+        return pytest.main(_pytest_options(unneeded), plugins=[plugin, _rarely_needed_parts(source)])
+    config = _CONFIGS.pop()
+    config._rootpath = pathlib.Path.cwd()
+    config.invocation_params = type(config).InvocationParams(args=(), plugins=None, dir=config._rootpath)
+    config.pluginmanager.register(plugin)
+    os.environ["PYTEST_VERSION"] = pytest.__version__  # as pytest.main does
+    try:
+        return int(config.hook.pytest_cmdline_main(config=config))
+    finally:
+        config._ensure_unconfigure()
+
+
+def _pytest_options(unneeded: Iterable[str]) -> list[str]:
+    return [*PYTEST_OPTIONS, *(f"-pno:{name}" for name in unneeded), "--rootdir", os.getcwd()]
+
+
+def _usual_configs() -> list[Any]:
+    """The configuration of pytest that most files need, made before there is an answer: it is most of what pytest does for a short file.
+
+    Empty if pytest, in the version or with the plug-ins of its environment, has to make it later.
+    """
+    if not HAS_PYTEST:
+        return []
+    with contextlib.suppress(BaseException):
+        return [_prepareconfig(_pytest_options(OPTIONAL_PYTEST_PLUGINS))]
+    return []
+
+
+_CONFIGS = _usual_configs()
+"""One at most: a process of tests takes it."""
 
 
 def _pytest_outcome(reports: Any) -> tuple[str, str]:
