@@ -43,6 +43,7 @@ from steelyard.verifiers.python.in_process import (
     after_last_test,
     judged_test,
 )
+from steelyard.verifiers.python.inseparable_answers import why_inseparable
 from steelyard.verifiers.python.one_program import as_one_program, changes_tests, doubt, test_names, twice_bound_names
 from steelyard.verifiers.python.plain_answers import defines_itself, is_plain_answer
 from steelyard.verifiers.python.plain_calls import answered_calls, plain_report
@@ -169,6 +170,9 @@ class PythonVerifier:
             finding = await self._program(case, extracted.code)
         elif _belongs_inside(tests):
             finding = await self._inside(case, tests, extracted.code)
+        elif tests.names and (why := why_inseparable(extracted.code)):
+            finding = await self._inside(case, self._examined(case, tests), extracted.code)
+            finding = msgspec.structs.replace(finding, note=f"judged beside its tests: {why}")
         else:
             finding = await self._isolated_first(case, tests, extracted.code)
             names = untold_names(case)

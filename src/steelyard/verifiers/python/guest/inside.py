@@ -41,7 +41,7 @@ from steelyard.verifiers.python.guest.runners import (
 from steelyard.verifiers.python.guest.start_method import fork_by_default
 from steelyard.verifiers.python.guest.step_runner import OneProgramRunner, StepRunner
 from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES
-from steelyard.verifiers.python.guest.test_rewriter import fair_code
+from steelyard.verifiers.python.guest.test_rewriter import compiled_answer, fair_code, with_frames
 from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, MessageSocket, exception_text
 
 TYPE_CHECKING = False
@@ -96,7 +96,7 @@ def main(fds: list[int]) -> None:
     answer = None
     if job["code"] is not None:
         try:
-            answer = compile(job["code"], os.path.join(os.getcwd(), ANSWER_FILE), "exec", dont_inherit=True)
+            answer = compiled_answer(job["code"], os.path.join(os.getcwd(), ANSWER_FILE))
         except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
             engine.send(["not compiled", exception_text(error), getattr(error, "lineno", None)])
             os._exit(0)
@@ -324,7 +324,7 @@ class AnswerSession:
         for name in ANSWER_MODULE_NAMES:
             sys.modules[name] = module
         module.__dict__["__builtins__"] = vars(builtins)
-        exec(self._answer, module.__dict__)
+        exec(with_frames(self._answer, self._guard.frame_attribute), module.__dict__)
         if evidence := next(CHANCE.changes(), ""):
             self.tell("tampered", evidence[:MAX_EXCEPTION_CHARS])
             os._exit(0)

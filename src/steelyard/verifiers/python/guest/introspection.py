@@ -29,7 +29,7 @@ from steelyard.verifiers.python.guest.genuine_code import (
     is_forged_source,
     is_library_file,
 )
-from steelyard.verifiers.python.guest.test_rewriter import TESTS_FILE
+from steelyard.verifiers.python.guest.test_rewriter import FRAME_ATTRIBUTES, TESTS_FILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,13 @@ FORBIDDEN_EVENTS = {
 EVENT_NAMES = {"code.__new__": ("CodeType", "__code__"), "marshal.load": ("marshal",)}
 """The words in tests that need this, if they are not the name of the event."""
 BUILTIN_COMPILE_PATTERN = re.compile(r"(?<![\w.])compile\(")
-FRAME_ATTRIBUTES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
+FRAME_OWNERS = dict(
+    zip(
+        FRAME_ATTRIBUTES,
+        (types.TracebackType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType),
+        strict=True,
+    )
+)
 CODE_ATTRIBUTES = ("__code__", "__defaults__", "__kwdefaults__")
 MEMORY_MODULES = ("ctypes", "_ctypes", "_testcapi", "_testinternalcapi", "_xxsubinterpreters", "_interpreters", "cffi")
 """Modules that read memory as it is."""
@@ -132,6 +138,8 @@ class IntrospectionGuard:
         self._ours.add(id(IntrospectionGuard._rename.__code__))
         self._rename_code = vars(_imp)["_fix_co_filename"]
         self._compile_wrapper: types.CodeType | None = None
+        self.frame_attribute: Callable[[Any, str], Any] = getattr
+        """What reads the attributes of an answer's objects by which frames are known."""
 
     def begin(self) -> None:
         """From now on answers may run."""
@@ -151,6 +159,7 @@ class IntrospectionGuard:
         self._compile_wrapper = builtins.compile.__code__  # it is a function now
         # what it keeps of garbage has frames in it
         gc.set_debug = _handed_out(_ignored)
+        self.frame_attribute = _handed_out(_frame_attribute, see, dict(FRAME_OWNERS))
         if not self._allows_memory:
             for name in [name for name in sys.modules if name.partition(".")[0] in MEMORY_MODULES]:
                 del sys.modules[name]
@@ -306,14 +315,27 @@ def _frame_source(getframe: Callable[[int], Any]) -> Generator[Any, Any, None]:
         try:
             if type(asked) is int:
                 result = _view(getframe(asked + 2))
-            elif type(asked) is types.TracebackType:
-                result = _view(asked.tb_frame)
-            else:
+            elif type(asked) is types.FrameType:
                 result = _view(asked)
+            else:
+                result = _view(_frame_of(asked))
         except BaseException as error:
             result = error.with_traceback(None)
         asked = None
         asked = yield result
+
+
+def _frame_of(thing: Any) -> Any:
+    """The frame of a traceback, a generator or a coroutine, if it has one now."""
+    if type(thing) is types.TracebackType:
+        return thing.tb_frame
+    if type(thing) is types.GeneratorType:
+        return thing.gi_frame
+    if type(thing) is types.CoroutineType:
+        return thing.cr_frame
+    if type(thing) is types.AsyncGeneratorType:
+        return thing.ag_frame
+    raise TypeError("this has no frame")
 
 
 def _calls(function: Callable[..., Any]) -> Generator[Any, Any, None]:
@@ -331,25 +353,41 @@ _BLANK_CODE = compile("", "", "exec", dont_inherit=True)
 
 
 def _view(frame: Any) -> Any:
-    """A frame with those behind it, as far as the first one that is not the answer's; of that only the name is seen."""
+    """A frame with those behind it, as far as what runs the tests; of tests, and of all behind them, only names and lines are seen."""
+    if frame is None:
+        return None
     first = FrameView()
     view = first
+    is_past_tests = False
     while True:
-        code = frame.f_code
+        code, behind = frame.f_code, frame.f_back
         is_hidden = _is_hidden(code.co_filename)
+        is_past_tests |= _is_tests(code)
         view.__dict__.update(
             f_lineno=frame.f_lineno, f_lasti=frame.f_lasti, f_trace=None, f_back=None, f_builtins=vars(builtins)
         )
-        if is_hidden or frame.f_back is None:
-            if is_hidden:
-                code = _BLANK_CODE.replace(co_filename=code.co_filename, co_name=code.co_name)
-                view.__dict__.update(f_lasti=-1)
-            scope = {"__name__": "tests"} if is_hidden else frame.f_globals
-            view.__dict__.update(f_code=code, f_globals=scope, f_locals={} if is_hidden else frame.f_locals)
+        if is_hidden or is_past_tests:
+            code = _BLANK_CODE.replace(co_filename=code.co_filename, co_name=code.co_name)
+            view.__dict__.update(f_lasti=-1, f_code=code, f_globals={"__name__": _module_name(frame)}, f_locals={})
+        else:
+            view.__dict__.update(f_code=code, f_globals=frame.f_globals, f_locals=frame.f_locals)
+        if is_past_tests:
+            is_last = behind is None or (_is_hidden(behind.f_code.co_filename) and not _is_tests(behind.f_code))
+        else:
+            is_last = behind is None or is_hidden
+        if is_last:
             return first
-        behind = FrameView()
-        view.__dict__.update(f_code=code, f_globals=frame.f_globals, f_locals=frame.f_locals, f_back=behind)
-        view, frame = behind, frame.f_back
+        view.__dict__["f_back"] = further = FrameView()
+        view, frame = further, behind
+
+
+def _module_name(frame: Any) -> str:
+    name = frame.f_globals.get("__name__")
+    return name if type(name) is str and _is_tests(frame.f_code) else "tests"
+
+
+def _is_tests(code: types.CodeType) -> bool:
+    return code.co_filename == TESTS_FILE
 
 
 def _is_hidden(file: str) -> bool:
@@ -379,6 +417,18 @@ def _getframe(see: Any) -> Any:
         return found
 
     return _getframe
+
+
+def _frame_attribute(see: Any, owners: dict[str, type]) -> Any:
+    def frame_attribute(thing: Any, name: str) -> Any:
+        if type(thing) is not owners[name]:
+            return getattr(thing, name)
+        found = see(thing)
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    return frame_attribute
 
 
 def _walk_traceback(see: Any) -> Any:

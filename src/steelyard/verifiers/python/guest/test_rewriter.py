@@ -22,6 +22,9 @@ TESTS_FILE = "test_answer.py"
 """The file name in the code of tests; there is no such file."""
 COMPARED_FILE_PATTERN = re.compile(r"(?:[=!]=|,)\s*__file__\b|\b__file__\s*[=!]=")
 """Tests that compare the name of their file with that in a warning, a traceback or a frame."""
+FRAME_ATTRIBUTES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
+"""Attributes of tracebacks, generators and coroutines that are frames."""
+FRAME = "\0frame"
 COMPARE, ENTER, HOLDS, LEAVE, SAME, TRUTH = "\0compare", "\0enter", "\0holds", "\0leave", "\0same", "\0truth"
 CHAIN, LOOK_UP, MATCH, METHOD, SEEK = "\0chain", "\0look up", "\0match", "\0method", "\0seek"
 STAR_IMPORT, GENUINE = "\0star import", "\0genuine "
@@ -168,6 +171,16 @@ class _NameRewriter(ast.NodeTransformer):
         return node  # its class must be a name
 
 
+class _FrameRewriter(ast.NodeTransformer):
+    """Lets an answer get frames from our function."""
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if node.attr not in FRAME_ATTRIBUTES or not isinstance(node.ctx, ast.Load):
+            return node
+        return ast.copy_location(_call(FRAME, node.value, ast.Constant(node.attr)), node)
+
+
 def _call(function: str, *arguments: ast.expr) -> ast.expr:
     return ast.Call(ast.Constant(function), list(arguments), [])
 
@@ -182,6 +195,23 @@ def fair_code(source: str, functions: dict[str, Any], mode: str = "exec", genuin
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # a constant that is called will be a function
         return _with_functions(compile(tree, TESTS_FILE, mode, dont_inherit=True), functions)
+
+
+def compiled_answer(source: str, path: str) -> types.CodeType:
+    """The code of an answer that runs beside its tests; what it asks for frames is not known yet."""
+    if not any(name in source for name in FRAME_ATTRIBUTES):
+        return compile(source, path, "exec", dont_inherit=True)
+    tree = ast.fix_missing_locations(_FrameRewriter().visit(ast.parse(source, path)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
+        code: types.CodeType = compile(tree, path, "exec", dont_inherit=True)
+    return code
+
+
+def with_frames(code: types.CodeType, frame_attribute: Any) -> types.CodeType:
+    """The code of an answer that gets frames from this function."""
+    made: types.CodeType = _with_functions(code, {FRAME: frame_attribute})
+    return made
 
 
 def _with_functions(code: Any, functions: dict[str, Any]) -> Any:

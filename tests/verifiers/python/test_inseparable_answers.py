@@ -1,0 +1,149 @@
+"""Answers that look at their callers, at tracebacks or at their own module are judged beside their tests, and see no more of them than names."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from steelyard.analysis.scoring import is_correct
+from steelyard.records import Answer, Case, Finding, Verify
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.text import verbatim_reply
+from steelyard.verifiers.python.inseparable_answers import why_inseparable
+from steelyard.verifiers.python.verifier import PythonVerifier
+
+ROOM = ZygoteSandbox(strongest_isolation())
+LOOP = asyncio.Runner()
+VERIFIER = PythonVerifier(ROOM)
+
+
+# once: a worker that steals tests comes back to a module that it had left
+@pytest.fixture(scope="session", autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    LOOP.run(VERIFIER.close())
+    LOOP.run(ROOM.close())
+    LOOP.close()
+
+
+class Task(NamedTuple):
+    """A case with an answer that a plain run accepts, and one that it does not."""
+
+    style: str
+    tests: str
+    right: str
+    wrong: str
+
+
+TASKS = {
+    "the name of the caller": Task(
+        "asserts",
+        "def outer(): return caller()\nassert outer() == 'outer'\nassert caller() == '<module>'\n",
+        "import inspect\ndef caller(): return inspect.stack()[1].function\n",
+        "import inspect\ndef caller(): return inspect.stack()[0].function\n",
+    ),
+    "callers of the caller": Task(
+        "unittest",
+        (
+            "import unittest\nfrom answer import trail\ndef inner(): return trail(2)\n"
+            "class T(unittest.TestCase):\n    def test_trail(self): self.assertEqual(inner(), ['inner', 'test_trail'])\n"
+        ),
+        (
+            "import sys\ndef trail(depth):\n    names, frame = [], sys._getframe(1)\n"
+            "    for _ in range(depth):\n        names.append(frame.f_code.co_name)\n        frame = frame.f_back\n    return names\n"
+        ),
+        "import sys\ndef trail(depth): return [sys._getframe(1).f_code.co_name] * depth\n",
+    ),
+    "frames of a traceback": Task(
+        "asserts",
+        "def fails(): raise ValueError\ndef calls(): fails()\nassert steps(calls) == ['steps', 'calls', 'fails']\n",
+        (
+            "import sys\ndef steps(function):\n    try:\n        function()\n    except ValueError:\n"
+            "        trace, names = sys.exc_info()[2], []\n        while trace:\n"
+            "            names.append(trace.tb_frame.f_code.co_name)\n            trace = trace.tb_next\n        return names\n"
+        ),
+        "def steps(function): return ['steps', function.__name__]\n",
+    ),
+    "the frame of a generator, and an attribute of that name": Task(
+        "asserts",
+        "import os\nos.environ\nmade = numbers()\nnext(made)\nassert now(made) == 1\nlist(made)\nassert now(made) is None\nassert Own().gi_frame == 6\n",
+        (
+            "def numbers():\n    x = 1\n    yield x\ndef now(made): return made.gi_frame and made.gi_frame.f_locals['x']\n"
+            "class Own:\n    def __init__(self):\n        self.gi_frame = 5\n        self.gi_frame += 1\n"
+        ),
+        "def numbers(): yield 1\ndef now(made): return 1\nclass Own: gi_frame = 6\n",
+    ),
+    "attributes that a module makes": Task(
+        "pytest",
+        "import answer\ndef test_it():\n    assert answer.ten == 10\n    assert not hasattr(answer, 'other')\n",
+        "def __getattr__(name):\n    if name == 'ten':\n        return 10\n    raise AttributeError(name)\n",
+        "def __getattr__(name): return 10\n",
+    ),
+}
+
+
+def found(style: str, tests: str, code: str) -> tuple[bool, Finding]:
+    case = Case(id="inseparable", prompt="Write it.", language="python", verify=Verify(style=style, tests=tests))
+    VERIFIER.check(case)
+    finding = LOOP.run(VERIFIER.verify(case, Answer(text=verbatim_reply(code, "python"))))
+    return is_correct(case, finding), finding
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_a_right_answer_passes_beside_its_tests_and_a_wrong_one_fails(task: Task) -> None:
+    is_right, finding = found(task.style, task.tests, task.right)
+    assert is_right, finding.reason
+    assert finding.trust == "in-process"
+    assert not found(task.style, task.tests, task.wrong)[0]
+
+
+SECRETIVE_TESTS = """
+import functools
+def ask(expected):
+    return functools.reduce(lambda a, b: guess(), [1, 2])
+def outer():
+    hidden = 40 + 2
+    return ask(hidden) == hidden
+EXPECTED = 6 * 7
+assert outer()
+"""
+LOOKS = {
+    "locals of every frame behind it": "import sys\ndef guess():\n    frame = sys._getframe()\n    while frame := frame.f_back:\n{look}",
+    "locals of every frame of a traceback": (
+        "import sys\ndef guess():\n    try:\n        1 / 0\n    except ZeroDivisionError as error:\n"
+        "        frame = error.__traceback__.tb_frame\n    while frame := frame.f_back:\n{look}"
+    ),
+    "what gives it frames": (
+        "def reads(thing): return thing.tb_frame\ndef guess():\n    frames = []\n    for constant in reads.__code__.co_consts:\n"
+        "        for cell in getattr(constant, '__closure__', None) or ():\n            frames.append(cell.cell_contents)\n"
+        "    for frame in [getattr(one, '__self__', one) for one in frames]:\n        frame = getattr(frame, 'gi_frame', frame)\n{look}"
+    ),
+}
+LOOK = """
+        for scope in (getattr(frame, 'f_locals', {}), getattr(frame, 'f_globals', {})):
+            for name in ('hidden', 'EXPECTED', 'expected'):
+                if name in scope:
+                    return scope[name]
+"""
+
+
+@pytest.mark.parametrize("how", LOOKS)
+def test_an_answer_that_looks_for_values_of_its_tests_in_frames_finds_none(how: str) -> None:
+    assert not found("asserts", SECRETIVE_TESTS, LOOKS[how].format(look=LOOK))[0]
+    assert found("asserts", SECRETIVE_TESTS, "import sys\nsys._getframe()\ndef guess(): return 42\n")[0]
+
+
+def test_a_pass_that_may_read_the_defaults_of_a_function_of_the_tests_is_not_isolated() -> None:
+    tests = "def is_bad(n, limit=7): return n >= limit\nassert first(10, is_bad) == 7\n"
+    honest = "def first(n, is_bad): return next(i for i in range(1, n + 1) if is_bad(i))\n"
+    reads = "import inspect\ndef first(n, is_bad): return inspect.signature(is_bad).parameters['limit'].default\n"
+    assert found("asserts", tests, honest)[1].trust == "isolated"
+    assert found("asserts", tests, reads)[1].trust == "in-process"
+
+
+def test_a_stack_of_the_answers_own_is_no_reason_to_judge_it_beside_its_tests() -> None:
+    assert not why_inseparable("class Stack:\n    def __getattr__(self, name): ...\nstack = Stack()\n")
