@@ -76,7 +76,10 @@ def run_program(case: dict[str, Any]) -> None:
     for given, expected in case["pairs"]:
         Path("input").write_bytes(given.encode())
         with Path("input").open("rb") as file:
-            ran = subprocess.run([sys.executable, "answer.py"], stdin=file, stdout=subprocess.PIPE)
+            # not what C sees of it: from Python 3.13 on doctest loads readline, which sets the width of a terminal there
+            environment = dict(os.environ)
+            command = [sys.executable, "answer.py"]
+            ran = subprocess.run(command, stdin=file, stdout=subprocess.PIPE, env=environment)
         got = ran.stdout.decode()
         assert ran.returncode == 0, f"exit code {ran.returncode}"
         assert stripped_lines(got) == stripped_lines(expected), f"printed {got!r}, expected {expected!r}"

@@ -103,6 +103,16 @@ def test_no_honest_answer_is_failed(file: Path) -> None:
     none_failed(cases_of(file))
 
 
+@pytest.mark.slow
+def test_no_wrong_twin_of_an_honest_answer_passes() -> None:
+    cases = [case for case in evalsets.load(REVIEWED_FILES).cases if case.counterexample]
+    twins = [msgspec.structs.replace(case, reference=case.counterexample) for case in cases]
+    assert len(not_right(twins, Path(sys.executable))) == len(twins) > 60
+    failed = asyncio.run(judged(twins, LEVEL))
+    assert not {twin.id for twin in twins} - failed.keys()
+    assert not [reason for reason in failed.values() if reason.startswith("failure of ours")]
+
+
 def none_failed(cases: Sequence[Case]) -> None:
     failed = asyncio.run(judged(cases, LEVEL))
     unknown = {case: reason for case, reason in failed.items() if case not in KNOWN_FAILURES}
