@@ -677,6 +677,12 @@ def test_packages_come_from_the_environment_that_is_named(tmp_path: Path) -> Non
         VERIFIER.check(case(verify=Verify(python_env=str(tmp_path))))
 
 
+def test_an_environment_with_an_older_python_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "pyvenv.cfg").write_text("home = /opt/python3.10/bin\nversion = 3.10.13\n")
+    with pytest.raises(VerifierError, match=r"has Python 3\.10, and answers are run by 3\.11 or later"):
+        VERIFIER.check(case(verify=Verify(python_env=str(tmp_path))))
+
+
 PLUGIN = """
 import _pytest.fixtures, unittest
 class Ours: pass

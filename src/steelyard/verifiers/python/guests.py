@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from steelyard.records import Case
     from steelyard.verifiers.python.plan import PythonTestPlan
 
+OLDEST_MINOR_VERSION = 11
+"""The oldest Python 3 that can run answers: what runs them is written for it."""
 MAX_GUEST_MESSAGE_BYTES = 64 << 20
 """Bytes of one message of a guest."""
 GUEST_PARTS = {
@@ -108,7 +110,7 @@ def installed_packages(environment: Path) -> tuple[str, ...]:
 
 
 def venv_base_folders(environment: Path) -> tuple[str, ...]:
-    """The folder of the Python that a virtual environment was made from; VerifierError when it is not a virtual environment."""
+    """The folder of the Python that a virtual environment was made from; MissingToolError when it is none, or too old."""
     try:
         settings = (environment / "pyvenv.cfg").read_text("utf-8")
     except OSError:
@@ -117,7 +119,15 @@ def venv_base_folders(environment: Path) -> tuple[str, ...]:
         raise MissingToolError(
             f"{environment} is not a virtual environment; make one with: python3 -m venv {environment}"
         ) from None
-    home = next((line.partition("=")[2].strip() for line in settings.splitlines() if line.startswith("home")), "")
+    lines = [[part.strip() for part in line.partition("=")[::2]] for line in settings.splitlines()]
+    said = dict(reversed(lines))
+    version = re.match(r"3\.(\d+)", said.get("version", said.get("version_info", "")))
+    if version and int(version[1]) < OLDEST_MINOR_VERSION:
+        raise MissingToolError(
+            f"{environment} has Python {version[0]}, and answers are run by 3.{OLDEST_MINOR_VERSION} or later; "
+            f"make it with a newer one: python3 -m venv --clear {environment}"
+        )
+    home = said.get("home", "")
     folder = Path(home).resolve().parent
     return () if not home or folder == Path("/usr") else (str(folder),)
 

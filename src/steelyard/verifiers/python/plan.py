@@ -6,6 +6,7 @@ import ast
 import builtins
 import doctest
 import math
+import platform
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from steelyard.errors import VerifierError, did_you_mean
@@ -207,7 +208,7 @@ def _source(style: str, case: Case) -> PythonTestPlan:
         body = ast.parse(case.tests).body
     except (SyntaxError, ValueError) as error:
         where = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
-        raise VerifierError(f"its tests are not Python: {where}") from None
+        raise VerifierError(f"its tests are not Python {platform.python_version()}: {where}") from None
     if style in FILE_STYLES:
         # what is not written as a function may be made while the file is loaded; its runner finds it
         is_dynamic = any(isinstance(node, ast.ClassDef) or getattr(node, "name", "") == "load_tests" for node in body)
