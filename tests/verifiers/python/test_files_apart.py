@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 import pytest
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.errors import VerifierError
+from steelyard.protocols import GuestModules
 from steelyard.records import Answer, Case, Finding, Verify
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.sandbox.worker import SandboxWorker
 from steelyard.verifiers.python.verifier import PythonVerifier
 from support.studies import with_slow
 
@@ -211,3 +214,33 @@ def test_what_fails_outside_of_its_tests_fails() -> None:
     tests = "import unittest\nfrom answer import f\ndef setUpModule():\n    raise unittest.SkipTest('no')\n"
     with pytest.raises(VerifierError, match="every test of the case skips itself"):
         judged("unittest", tests + in_unittest("self.assertEqual(f(2), 4)"), DOUBLE)
+
+
+class CountingSandbox(ZygoteSandbox):
+    """Counts the guests that it lends workers to."""
+
+    lent = 0
+
+    @asynccontextmanager
+    async def host(self, guest: GuestModules) -> AsyncIterator[SandboxWorker]:
+        self.lent += 1
+        async with super().host(guest) as worker:
+            yield worker
+
+
+def test_answers_to_one_case_that_come_together_wait_for_one_rehearsal() -> None:
+    tests = "import os\nos.environ\n" + in_unittest("self.assertEqual(f(2), 4)")
+    case = Case(id="c", prompt="Write it.", language="python", verify=Verify(tests=tests, style="unittest"))
+
+    async def both() -> int:
+        room = CountingSandbox(strongest_isolation())
+        verifier = PythonVerifier(room)
+        found = await asyncio.gather(
+            *(verifier.verify(case, Answer(text=f"```python\n{DOUBLE}# {number}\n```")) for number in (1, 2))
+        )
+        assert all(is_correct(case, finding) for finding in found)
+        await verifier.close()
+        await room.close()
+        return room.lent
+
+    assert LOOP.run(both()) == 3

@@ -88,6 +88,8 @@ class InProcessJudge:
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self._rehearsals: dict[str, Rehearsal] = {}
+        self._rehearsing: dict[str, asyncio.Lock] = {}
+        """Answers to one case that come together wait for one rehearsal."""
         self._allowing: dict[str, bool] = {}
 
     async def judge(self, case: Case, tests: PythonTestPlan, code: str, *, seconds: float = 0) -> Finding:
@@ -120,24 +122,30 @@ class InProcessJudge:
         if tests.style not in FILE_STYLES or not tests.names:
             return Rehearsal(tests.names, frozenset(), is_whole=True)
         key = f"{case.tests_digest} {PythonSettings.of(case).python_env} {hash(case.reference)}"
-        if key not in self._rehearsals:
-            if len(self._rehearsals) >= MAX_CACHED_REHEARSALS:
-                self._rehearsals.pop(next(iter(self._rehearsals)))
-            reference = _reference_code(case)
-            report = await self._run(case, tests, reference, allows_own_word=True)
-            if report.raised and not report.tests and reference is not None:
-                report = await self._run(case, tests, None, allows_own_word=True)
-            skipped = {
-                (name, "expected" if fact.outcome == "expected" else "skipped")
-                for name, fact in report.tests.items()
-                if fact.outcome not in ("passed", "failed")
-            }
-            if report.tests and len(skipped) == len(report.tests):
-                raise VerifierError("every test of the case skips itself here, so no answer can be judged")
-            is_whole = bool(report.tests) and not report.raised and report.is_finished
-            names = tuple(report.tests) if is_whole else tests.names
-            self._rehearsals[key] = Rehearsal(names, frozenset(skipped), is_whole)
-        return self._rehearsals[key]
+        async with self._rehearsing.setdefault(key, asyncio.Lock()):
+            known = self._rehearsals.get(key)
+            if known is None:
+                if len(self._rehearsals) >= MAX_CACHED_REHEARSALS:
+                    forgotten = next(iter(self._rehearsals))
+                    self._rehearsals.pop(forgotten)
+                    self._rehearsing.pop(forgotten, None)
+                known = self._rehearsals[key] = await self._rehearsed(case, tests)
+        return known
+
+    async def _rehearsed(self, case: Case, tests: PythonTestPlan) -> Rehearsal:
+        reference = _reference_code(case)
+        report = await self._run(case, tests, reference, allows_own_word=True)
+        if report.raised and not report.tests and reference is not None:
+            report = await self._run(case, tests, None, allows_own_word=True)
+        skipped = {
+            (name, "expected" if fact.outcome == "expected" else "skipped")
+            for name, fact in report.tests.items()
+            if fact.outcome not in ("passed", "failed")
+        }
+        if report.tests and len(skipped) == len(report.tests):
+            raise VerifierError("every test of the case skips itself here, so no answer can be judged")
+        is_whole = bool(report.tests) and not report.raised and report.is_finished
+        return Rehearsal(tuple(report.tests) if is_whole else tests.names, frozenset(skipped), is_whole)
 
     async def _reference_has_own_equality(self, case: Case, tests: PythonTestPlan) -> bool:
         """Whether the reference, too, has an object that says that it equals plain data."""
