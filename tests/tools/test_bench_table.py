@@ -6,7 +6,7 @@ import json
 import platform
 from pathlib import Path
 
-from benchmarks.table import Row, record, text_of
+from benchmarks.table import Row, line_of, record
 
 ROWS = [
     Row("answer verified", "ms", 5.0, 20.0, 4.0, ("another tool", "a fork")),
@@ -15,7 +15,7 @@ ROWS = [
 
 
 def test_each_figure_of_others_is_followed_by_our_ratio_to_it() -> None:
-    _, verified, stored = text_of(ROWS).splitlines()
+    verified, stored = map(line_of, ROWS)
     assert verified.split("  another")[0].split()[-5:] == ["5", "20", "0.25", "4", "1.25"]
     assert stored.split("  a tool")[0].split()[-5:] == ["0.3", "-", "-", "0.1", "3"]
 
