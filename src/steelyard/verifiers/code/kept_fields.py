@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from itertools import islice
 from typing import NamedTuple
 
 _TEXT_OR_COMMENT_PATTERN = re.compile(
@@ -25,6 +26,10 @@ _PLAIN_BEFORE_EQUALITY_PATTERN = re.compile(
     r"|if\s*\(\s*\w+\s*={2,3}\s*null(?:\s*\|\|\s*getClass\(\)\s*!=\s*\w+\.getClass\(\))?\s*\)\s*\{?\s*return false;\s*\}?|\b(?:final\s+)?(\w+)(?:<\?>)?\s+\w+\s*=\s*\(\1(?:<\?>)?\)\s*\w+;"
 )
 """What stands before the comparison of the fields in an equality that does nothing else."""
+
+
+MAX_FUNCTIONS = 64
+"""So many places are looked at for a function; a name that stands in more is not plainly read."""
 
 
 class _Function(NamedTuple):
@@ -54,6 +59,8 @@ def keeps_what_it_is_given(code: str, language: str, maker: Maker) -> bool:
     if language == "perl":
         return maker.method == "new" and _in_perl(code, maker.name)
     plain = _TEXT_OR_COMMENT_PATTERN.sub('""', code)
+    if len(re.findall(rf"\b{maker.name}\s*\(", plain)) >= MAX_FUNCTIONS:
+        return False
     match language:
         case "rust":
             return _in_rust(plain, maker)
@@ -113,16 +120,25 @@ def _in_cpp(code: str, name: str) -> bool:
         for each in _functions(rf"(?<![\w~.>]){name}", code)
         if not (len(each.parameters) == 1 and re.search(rf"\b{name}\b", each.written))
     ]
+    compared: dict[str, str] = {}
     for each in made:
         rest = _GUARD_PATTERN.sub("", each.body)
         kept = _kept_by(each.between, rest, each.parameters, owner=r"(?:this\s*->\s*)?")
         is_open = bool(each.written.strip()) != bool(each.parameters) or "..." in each.written
         if kept is None or not set(kept) <= set(fields) or is_open or re.search(r"\bbool\b", each.written):
             return False
+        compared |= dict.fromkeys(kept, "")
     is_made_plainly = bool(made) or not re.search(rf"(?<![\w~]){name}\s*\(\s*[^)\s]", body)
     own = {name for names in _OWN_TYPE_PATTERN.findall(code) for name in names}
     has_own = bool(own & {word for type_name in fields.values() for word in re.findall(r"\w+", type_name)})
-    return bool(fields) and is_made_plainly and not has_own and _compares_all(code, r"operator\s*==", fields)
+    return (
+        bool(fields)
+        and is_made_plainly
+        and not has_own
+        and _compares_all(code, r"operator\s*==", compared or fields)
+        and bool(re.search(r"\boperator\s*(?:==|<=>)", code))
+        and not re.search(r"\boperator\s+(?!bool\b)\w", body)
+    )
 
 
 def _cpp_fields(body: str) -> dict[str, str]:
@@ -156,14 +172,12 @@ def _in_java(code: str, name: str) -> bool:
         return False
     body = code[found.end() : _closing(code, found.end() - 1)]
     flat = _without_blocks(body)
-    declared = {
-        field: type_name
-        for modifiers, type_name, field in re.findall(
-            r"((?:private|protected|public|final|static|transient)?\s*(?:final|static)?\s+)([\w<>\[\], .]+?)\s+(\w+)\s*(?==|;)",
-            f" {flat}",
-        )
-        if "static" not in f"{modifiers} {type_name}"
-    }
+    declared = set()
+    for statement in re.split(r"[;}]", flat):
+        words = re.findall(r"[\w.]+", re.sub(r"<[^<>]*>", "", statement.partition("=")[0]))
+        if len(words) > 1 and "(" not in statement and "static" not in words:
+            # `int a, b` declares both
+            declared |= {words[-1], *re.findall(r"(\w+)\s*,", statement.partition("=")[0])}
     if re.search(r"[;{}]\s*(?:static\s*)?\{", body):
         return False
     made = _functions(rf"(?<![\w.]){name}", re.sub(rf"\bnew\s+{name}\b", "new", body))
@@ -173,7 +187,7 @@ def _in_java(code: str, name: str) -> bool:
         if found_kept is None or not set(found_kept) <= set(declared):
             return False
         kept |= set(found_kept)
-    return bool(kept) and _compares_all(code, r"\bequals", dict.fromkeys(kept, ""))
+    return bool(kept) and _compares_all(code, r"\b(?:equals|compareTo)", dict.fromkeys(kept, ""))
 
 
 def _in_go(code: str, name: str) -> bool:
@@ -207,13 +221,14 @@ def _in_rust(code: str, maker: Maker) -> bool:
     name = maker.name
     if re.search(rf"\benum\s+{name}\b", code):
         return not maker.method
+    blocks = list(re.finditer(rf"\bimpl\b(?:[^{{}}]*\bfor)?\s*(?:<[^{{}}]*>\s*)?{name}\b[^{{}};]*\{{", code))
+    if len(blocks) >= MAX_FUNCTIONS:
+        return False
+    head = rf"\bfn\s+{maker.method}(?:\s*<[^()]*>)?"
     made = [
         each
-        for block in re.finditer(rf"\bimpl\b(?:[^{{}};]*\bfor)?\s*(?:<[^{{}};]*>\s*)?{name}\b[^{{}};]*\{{", code)
-        for each in _functions(
-            rf"\bfn\s+{maker.method}(?:\s*<[^()]*>)?", code[block.end() : _closing(code, block.end() - 1)]
-        )
-        if maker.method.isidentifier()
+        for block in (blocks if maker.method.isidentifier() else ())
+        for each in _functions(head, code[block.end() : _closing(code, block.end() - 1)])
     ]
     if maker.method.isidentifier() and not made:
         return False
@@ -319,7 +334,8 @@ def _same_field(term: str) -> str:
             r"(?:Objects|Arrays|Double|Integer|Long)\s*\.\s*(?:equals|compare)\s*\(\s*([\w.]+)\s*,\s*([\w.]+)\s*\)?(?:\s*==\s*0)?",
             plain,
         )
-        or re.fullmatch(r"([\w.]+?)\.equals\(\s*([\w.]+)\s*\)?", plain)
+        or re.fullmatch(r"([\w.]+?)\.(?:equals|compareTo|cmp)\(\s*&?([\w.]+)\s*\)?", plain)
+        or re.fullmatch(r"([\w.]+)\s+-\s+([\w.]+)", plain)
     )
     if not sides:
         return ""
@@ -329,9 +345,9 @@ def _same_field(term: str) -> str:
 
 
 def _functions(head: str, code: str) -> list[_Function]:
-    """The functions with a body whose names match a pattern."""
+    """The first functions with a body whose names match a pattern."""
     found = []
-    for each in re.finditer(rf"{head}\s*\(", code, re.MULTILINE):
+    for each in islice(re.finditer(rf"{head}\s*\(", code, re.MULTILINE), MAX_FUNCTIONS):
         end = _closing(code, each.end() - 1)
         opening = re.match(r"(?=\s*[\w:>(*\[{-])[^;{}]*\{", code[end + 1 :])
         if not opening:
@@ -356,7 +372,9 @@ def _parameters(written: str) -> tuple[str, ...]:
     for part in _parts(written[1:-1]):
         text = part.partition("=")[0].strip()
         if ":" in text and "::" not in text.partition(":")[0] + ":" + text.partition(":")[2][:1]:
-            names.append(re.findall(r"\w+", text.partition(":")[0])[-1:])
+            pattern = text.partition(":")[0]
+            words = re.findall(r"\w+", pattern)
+            names.append(words if pattern.startswith(("[", "(")) else words[-1:])
         elif text:
             names.append(re.findall(r"\w+", re.sub(r"\[\s*\]", "", text))[-1:])
     return tuple(name for each in names for name in each)

@@ -34,7 +34,7 @@ _FRACTION = r"(?<![\w.])(?:\d*\.\d+|\d+\.?\d*[eE]-?\d+)"
 _OVER_PATTERN = re.compile(rf"(?<![-=>])>=?\s*-?{_FRACTION}|{_FRACTION}\s*<=?(?![<=])")
 """A number that is found larger than a fraction."""
 _NUMBER_ROUNDED_PATTERN = re.compile(
-    r"(?:\((?:int|long)\)|\b(?:Math\.)?l?l?r(?:ound|int)l?\s*\(|\bint(?:32|64)?\s*\(|~~|\bas\s+[iu](?:8|16|32|64|128|size)\b)[^;\n]*(?:[!=]==?\s*0\b(?!\.)|,\s*0\s*[,)])|\|\s*0\s*\)?\s*[!=]=|\(\s*0\s*,\s*(?:\(\s*(?:int|long)\s*\)|Math\.round)"
+    r"(?:\((?:int|long)\)|\b(?:Math\.)?l?l?r(?:ound|int)l?\s*\(|\bint(?:32|64)?\s*\(|~~|\bas\s+[iu](?:8|16|32|64|128|size)\b)[^;\n]*(?:[!=]==?\s*0\b(?!\.)|,\s*0\s*[,)])|\|\|?\s*0\s*\)?\s*(?:[!=]=|,\s*0\b)|\bf(?:32|64)::(?:max|min)\b|\(\s*0\s*,\s*(?:\(\s*(?:int|long)\s*\)|Math\.round)"
 )
 """A number that is made a whole one and compared with 0: some languages make 0 of NaN."""
 _CLAIMING_PATTERN = re.compile(
