@@ -86,8 +86,8 @@ TASKS = {
 }
 
 
-def found(style: str, tests: str, code: str) -> tuple[bool, Finding]:
-    case = Case(id="inseparable", prompt="Write it.", language="python", verify=Verify(style=style, tests=tests))
+def found(style: str, tests: str, code: str, prompt: str = "Write it.") -> tuple[bool, Finding]:
+    case = Case(id="inseparable", prompt=prompt, language="python", verify=Verify(style=style, tests=tests))
     VERIFIER.check(case)
     finding = LOOP.run(VERIFIER.verify(case, Answer(text=verbatim_reply(code, "python"))))
     return is_correct(case, finding), finding
@@ -135,6 +135,28 @@ LOOK = """
 def test_an_answer_that_looks_for_values_of_its_tests_in_frames_finds_none(how: str) -> None:
     assert not found("asserts", SECRETIVE_TESTS, LOOKS[how].format(look=LOOK))[0]
     assert found("asserts", SECRETIVE_TESTS, "import sys\nsys._getframe()\ndef guess(): return 42\n")[0]
+
+
+FILL = "import inspect\ndef fill(text): return text.format(**inspect.currentframe().f_back.f_locals)\n"
+
+
+@pytest.mark.parametrize(
+    ("style", "tests"),
+    [
+        ("asserts", "def go():\n    x, y = 3, 'z'\n    return fill('{x}-{y}')\nassert go() == '3-z'\n"),
+        ("pytest", "from answer import fill\ndef test_it():\n    x, y = 3, 'z'\n    assert fill('{x}-{y}') == '3-z'\n"),
+    ],
+)
+def test_an_answer_that_is_asked_for_the_variables_of_its_caller_passes_unproved(style: str, tests: str) -> None:
+    asked = "Write fill(text), which fills a template with the local variables of its caller."
+    is_right, finding = found(style, tests, FILL, asked)
+    assert is_right, finding.reason
+    assert (finding.trust, finding.note) == (
+        "unproved",
+        "passes only where it can read variables of its tests in their frames",
+    )
+    assert not found(style, tests, FILL.replace("f_back.f_locals", "f_back.f_globals"), asked)[0]
+    assert not found(style, tests, FILL, "Write fill(text).")[0]
 
 
 def test_a_pass_that_may_read_the_defaults_of_a_function_of_the_tests_is_not_isolated() -> None:

@@ -92,6 +92,13 @@ class InProcessJudge:
         """Answers to one case that come together wait for one rehearsal."""
         self._allowing: dict[str, bool] = {}
 
+    async def judge_with_variables(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
+        """The verdict of tests whose variables the answer can read in their frames."""
+        rehearsal = await self.rehearsal(case, tests)
+        allows = asks_for_own_equality(case)
+        report = await self._run(case, tests, code, allows_own_word=allows, shows_variables=True)
+        return _finding(report, tests, rehearsal)
+
     async def judge(self, case: Case, tests: PythonTestPlan, code: str, *, seconds: float = 0) -> Finding:
         """The verdict of tests that run beside the answer; one that is to be confirmed there has these CPU seconds."""
         rehearsal = None if seconds else await self.rehearsal(case, tests)
@@ -167,6 +174,7 @@ class InProcessJudge:
         allows_own_word: bool,
         seconds: float = 0,
         shares: TestNames | None = None,
+        shows_variables: bool = False,
     ) -> InProcessReport:
         ours, theirs = socket.socketpair()
         facts: list[list[Any]] = []
@@ -184,6 +192,7 @@ class InProcessJudge:
             "confirms": is_confirmed,
             "shares": sorted(shares.every) if shares else [],
             "imports": sorted(shares.imports) if shares else [],
+            "shows_variables": shows_variables,
             "seconds": limits.cpu_seconds,
         }
         with ours:

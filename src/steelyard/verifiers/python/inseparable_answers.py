@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from steelyard.records import Case
 
 CALLER_PATTERN = re.compile(
     r"\b(?:_getframe\w*|_current_frames|currentframe|getouterframes|f_back"
@@ -14,6 +18,14 @@ CALLER_WORDS = (("inspect", "stack"), ("logging", "stacklevel"))
 MODULE_ATTRIBUTES_PATTERN = re.compile(r"^def (?:__getattr__|__dir__)\(", re.MULTILINE)
 """Functions by which a module makes its attributes when it is asked for them."""
 
+VARIABLES_PATTERN = re.compile(r"\b(?:f_locals|f_globals|getargvalues)\b")
+"""Names by which a function reads the variables of its caller."""
+CALLER_PHRASE_PATTERN = re.compile(
+    r"\bcaller|\bcalling (?:code|context|frame|function|scope)|\bframes?\b|\blocal variables?\b|\b(?:f_)?locals\b",
+    re.IGNORECASE,
+)
+"""Words of a case that asks for such a function."""
+
 
 def why_inseparable(code: str) -> str:
     """Why an answer can only be judged beside its tests; empty where nothing says so."""
@@ -23,3 +35,11 @@ def why_inseparable(code: str) -> str:
     if is_about_callers:
         return "it looks at the functions that call it"
     return "its module makes attributes of its own" if MODULE_ATTRIBUTES_PATTERN.search(code) else ""
+
+
+def is_asked_for_variables(case: Case, code: str) -> bool:
+    """Whether an answer may read variables in the frames of its callers because the case speaks of them."""
+    if not VARIABLES_PATTERN.search(code):
+        return False
+    asked = "\n".join((*(message.text for message in case.messages), case.verify.stub or "", case.reference or ""))
+    return CALLER_PHRASE_PATTERN.search(asked) is not None

@@ -43,7 +43,7 @@ from steelyard.verifiers.python.in_process import (
     after_last_test,
     judged_test,
 )
-from steelyard.verifiers.python.inseparable_answers import why_inseparable
+from steelyard.verifiers.python.inseparable_answers import is_asked_for_variables, why_inseparable
 from steelyard.verifiers.python.one_program import as_one_program, changes_tests, doubt, test_names, twice_bound_names
 from steelyard.verifiers.python.plain_answers import defines_itself, is_plain_answer
 from steelyard.verifiers.python.plain_calls import answered_calls, plain_report
@@ -181,6 +181,8 @@ class PythonVerifier:
                 finding = msgspec.structs.replace(finding, trust="in-process", note=note)
         if finding.label in FAILURES_BY_NAMES and not tests.is_program:
             finding = await self._as_one_program(case, tests, extracted.code, finding)
+        if finding.label in FAILURES_BY_NAMES and not tests.is_program and is_asked_for_variables(case, extracted.code):
+            finding = await self._with_variables(case, tests, extracted.code, finding)
         elif not finding.label and not finding.trust and not tests.is_program:
             finding = await self._with_names_of_tests(case, tests, extracted.code, finding)
         return msgspec.structs.replace(
@@ -262,6 +264,12 @@ class PythonVerifier:
             return passed
         note = f"fails as one program with its tests, which bind {min(twice_bound)} to something else"
         return msgspec.structs.replace(passed, trust="in-process", note=note)
+
+    async def _with_variables(self, case: Case, tests: PythonTestPlan, code: str, failed: Finding) -> Finding:
+        """A failure, unless the answer passes where it can read variables of its tests in their frames, as in a plain run."""
+        passed = await self._in_process.judge_with_variables(case, self._examined(case, tests), code)
+        note = "passes only where it can read variables of its tests in their frames"
+        return failed if passed.label else msgspec.structs.replace(passed, trust="unproved", note=note)
 
     async def close(self) -> None:
         while self._referees:

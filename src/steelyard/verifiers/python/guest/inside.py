@@ -288,7 +288,7 @@ class AnswerSession:
         made = OneProgramRunner if job["shares"] else StepRunner
         steps = made(job["steps"], job["entry_point"], self._judge) if job["steps"] else None
         tests = fair_code(source, self._judge.functions()) if not steps else None
-        self._guard = IntrospectionGuard(source)
+        self._guard = IntrospectionGuard(source, shows_variables=job["shows_variables"])
         sys.modules["__main__"] = types.ModuleType("__main__")
         self._guard.begin()
         try:

@@ -125,7 +125,8 @@ class FrameView:
 class IntrospectionGuard:
     """Refuses what leads from an answer to its tests, and remembers what it refused."""
 
-    def __init__(self, tests: str) -> None:
+    def __init__(self, tests: str, *, shows_variables: bool) -> None:
+        self._shows_variables = shows_variables
         self.refused: list[str] = []
         """What the answer tried that has no honest use."""
         self._getframe = sys._getframe
@@ -143,7 +144,7 @@ class IntrospectionGuard:
 
     def begin(self) -> None:
         """From now on answers may run."""
-        see = _started(_frame_source(self._getframe))
+        see = _started(_frame_source(self._getframe, shows_variables=self._shows_variables))
         sys._getframe = _handed_out(_getframe, see)
         at = _handed_out(_walk_traceback, see)
         traceback.walk_tb = at
@@ -308,17 +309,17 @@ def _started(generator: Generator[Any, Any, None]) -> Callable[[Any], Any]:
     return generator.send
 
 
-def _frame_source(getframe: Callable[[int], Any]) -> Generator[Any, Any, None]:
+def _frame_source(getframe: Callable[[int], Any], *, shows_variables: bool) -> Generator[Any, Any, None]:
     """Views of frames: by depth below the caller, or of a frame or traceback."""
     asked = yield
     while True:
         try:
             if type(asked) is int:
-                result = _view(getframe(asked + 2))
+                result = _view(getframe(asked + 2), shows_variables=shows_variables)
             elif type(asked) is types.FrameType:
-                result = _view(asked)
+                result = _view(asked, shows_variables=shows_variables)
             else:
-                result = _view(_frame_of(asked))
+                result = _view(_frame_of(asked), shows_variables=shows_variables)
         except BaseException as error:
             result = error.with_traceback(None)
         asked = None
@@ -352,7 +353,7 @@ def _calls(function: Callable[..., Any]) -> Generator[Any, Any, None]:
 _BLANK_CODE = compile("", "", "exec", dont_inherit=True)
 
 
-def _view(frame: Any) -> Any:
+def _view(frame: Any, *, shows_variables: bool) -> Any:
     """A frame with those behind it, as far as what runs the tests; of tests, and of all behind them, only names and lines are seen."""
     if frame is None:
         return None
@@ -369,6 +370,8 @@ def _view(frame: Any) -> Any:
         if is_hidden or is_past_tests:
             code = _BLANK_CODE.replace(co_filename=code.co_filename, co_name=code.co_name)
             view.__dict__.update(f_lasti=-1, f_code=code, f_globals={"__name__": _module_name(frame)}, f_locals={})
+            if shows_variables and _is_tests(code):
+                view.__dict__.update(f_globals=_variables(frame.f_globals), f_locals=_variables(frame.f_locals))
         else:
             view.__dict__.update(f_code=code, f_globals=frame.f_globals, f_locals=frame.f_locals)
         if is_past_tests:
@@ -379,6 +382,12 @@ def _view(frame: Any) -> Any:
             return first
         view.__dict__["f_back"] = further = FrameView()
         view, frame = further, behind
+
+
+def _variables(scope: Any) -> dict[str, Any]:
+    """A copy of what tests have given a name to; what the interpreter keeps there may be ours."""
+    kept = {name: value for name, value in scope.items() if not name.startswith("__")}
+    return {**kept, "__name__": "tests"} if "__name__" in scope else kept
 
 
 def _module_name(frame: Any) -> str:
