@@ -77,6 +77,17 @@ TASKS = {
         ),
         "def numbers(): yield 1\ndef now(made): return 1\nclass Own: gi_frame = 6\n",
     ),
+    "the states of generators and coroutines": Task(
+        "asserts",
+        "import os\nos.environ\nassert states() == ['CREATED', 'CREATED', 'CREATED']\n",
+        (
+            "import inspect\ndef made(): yield 1\nasync def waited(): pass\nasync def both(): yield 1\n"
+            "def states():\n    coroutine = waited()\n    found = [inspect.getgeneratorstate(made()), inspect.getcoroutinestate(coroutine)]\n"
+            "    coroutine.close()\n    found.append(getattr(inspect, 'getasyncgenstate', lambda _: 'AGEN_CREATED')(both()))\n"
+            "    return [state.partition('_')[2] for state in found]\n"
+        ),
+        "def states(): return ['CREATED']\n",
+    ),
     "attributes that a module makes": Task(
         "pytest",
         "import answer\ndef test_it():\n    assert answer.ten == 10\n    assert not hasattr(answer, 'other')\n",

@@ -65,6 +65,7 @@ _LEAVES = (
     getattr(traceback, "_compute_suggestion_error", inspect.getgeneratorstate),
     inspect.getgeneratorstate,
     inspect.getcoroutinestate,
+    getattr(inspect, "getasyncgenstate", inspect.getcoroutinestate),  # from Python 3.12 on
     asyncio.coroutines.__dict__["_format_coroutine"],
     types.coroutine,
     traceback.clear_frames,
