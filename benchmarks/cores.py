@@ -413,8 +413,8 @@ def turns_table(counts: list[int], attempts: int, turns: int, *, in_all: bool, b
         )
 
 
-def main() -> None:
-    """Measure from one processor to all, and say what that predicts for more."""
+def arguments() -> argparse.Namespace:
+    """What was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cores", help="processors, such as 1,2,4 (default: powers of two up to all)")
     parser.add_argument("--attempts", type=int, default=1640, help="for each processor (default: 1640)")
@@ -430,7 +430,12 @@ def main() -> None:
     parser.add_argument("--set", type=Path, help="an eval set with references, to be judged instead of HumanEval")
     parser.add_argument("--child", choices=["code", "trivial", "handed", "fed", "floor"], help=argparse.SUPPRESS)
     parser.add_argument("--on", help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure from one processor to all, and say what that predicts for more."""
+    given = arguments()
     if given.child == "handed":
         handed_over(given.attempts)
         return
