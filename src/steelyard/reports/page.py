@@ -87,7 +87,7 @@ def environment(*further: jinja2.BaseLoader) -> jinja2.Environment:
     import jinja2
 
     made = jinja2.Environment(
-        loader=jinja2.ChoiceLoader([*further, jinja2.PackageLoader("steelyard.reports", "templates")]),
+        loader=jinja2.ChoiceLoader([*further, jinja2.PackageLoader("steelyard", "reports")]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

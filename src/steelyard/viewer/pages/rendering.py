@@ -163,7 +163,7 @@ def login_page() -> str:
 @cache
 def static_files() -> dict[str, tuple[bytes, str]]:
     """The files that pages refer to, by name, each with its type."""
-    viewer, shared = files("steelyard.viewer") / "static", files("steelyard.reports") / "templates"
+    viewer, shared = files("steelyard.viewer") / "static", files("steelyard.reports")
     return {
         "page.css": ((shared / "page.css").read_bytes(), "text/css; charset=utf-8"),
         "viewer.css": ((viewer / "viewer.css").read_bytes(), "text/css; charset=utf-8"),
