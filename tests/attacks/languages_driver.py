@@ -128,6 +128,9 @@ async def told(level: str, names: list[str]) -> dict[str, Any]:
             language = "hcl" if attack.case.language == "terraform" else attack.case.language
             try:
                 finding = await verify(attack.case, Answer(text=verbatim_reply(attack.code, language)))
+                if attack.is_honest and finding.trouble:
+                    # as a run does: eight Java machines at once may get no thread
+                    finding = await verify(attack.case, Answer(text=verbatim_reply(attack.code, language)))
             except Exception as error:
                 found["failures"].append(f"{name}: {attack.name}: {error}")
                 return
