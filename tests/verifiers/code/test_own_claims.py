@@ -50,6 +50,7 @@ MONEY = "class Money { int a; public: Money(int) : a(0) {} int amount() { return
         "Money s = of(1), w = of(2);\nassert(memcmp(&s, &w, sizeof s) == 0);",
         "std::vector<Money> v{Money(1)};\nassert(v == std::vector<Money>{of(1)});",
         "assert(std::find(v.begin(), v.end(), Money(1)) != v.end());",
+        "std::vector<Money> v{Money(1)};\nassert(std::find(v.begin(), v.end(), Money(1)) != v.end());",
         "assert {Money(1), Money(2)} == {Money(1)}",
         "assert Money(1) in [Money(2)]",
         "let a: Money = 1.into();\nlet b: Money = 2.into();\nassert_eq!(a, b);",

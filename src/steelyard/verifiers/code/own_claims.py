@@ -414,6 +414,8 @@ def _comparisons(statement: _Statement) -> Iterator[tuple[str, str, bool]]:
     is_asserting = bool(_ASSERTING_PATTERN.search(text)) and not is_condition
     for found in _EQUALITY_PATTERN.finditer(text):
         left, right = _side_before(text, found.start()), _side_after(text, found.end())
+        if re.search(r"\bc?end\s*(?:\(\s*\)|\([\w\s]+\))\s*$", right):
+            continue  # whether something was found is read elsewhere
         if re.search(r"(?:cmp|[cC]ompare(?:To)?)\s*\(", left) and re.fullmatch(r"\s*(?:0|(?:\w+::)*Equal)\s*", right):
             continue
         is_different = found[0].startswith("!") or found[0] == "ne" or "not" in found[0]
