@@ -213,6 +213,8 @@ MAX_SMALL_ARCHIVE_BYTES = 1 << 30
 """Bytes of all copies up to which a question is tried with little memory: some ten million attempts with short replies."""
 ARCHIVE_MEMORY_LIMITS = ("32MB", "100MB", "160MB", "1GB")
 """What the database may use before it spills to disk; a question for which one does not suffice is asked with the next."""
+ATTEMPTS_MEMORY_LIMITS = ("64MB", *ARCHIVE_MEMORY_LIMITS[1:])
+"""The same where all attempts are written as Parquet, for which 32 MB do not suffice where there are many."""
 
 
 @contextmanager
@@ -243,8 +245,9 @@ def open_run_database(
             raise InputError("; ".join(warnings) or no_runs_message(root))
         size = sum(size for run in copied for _, size, _ in run.copy.files())
         memory = memory if size <= MAX_SMALL_ARCHIVE_BYTES else largest
-        # each thread has buffers of its own
-        threads = min(8 if memory == largest else 2, processor_count())
+        # each thread has buffers of its own, and the most where all texts go through them
+        few = 1 if writing and question == ALL_ATTEMPTS else 2
+        threads = min(8 if memory == largest else few, processor_count())
         database.execute(f"SET threads = {threads}; CREATE SCHEMA stored")
         if scope.needs_runs:
             _create_runs_table(database, found, scratch)

@@ -618,6 +618,26 @@ def test_attempts_that_are_grouped_in_parts_are_the_same_attempts(
     assert sorted(asked(archive.ALL_ATTEMPTS, tmp_path / "runs")) == expected
 
 
+def test_all_attempts_are_copied_by_one_thread_because_each_has_buffers_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(tmp_path / "runs" / "one", [reply(), verdict(RIGHT)])
+    monkeypatch.setattr(archive, "processor_count", lambda: 8)
+    out = tmp_path / "out.parquet"
+    threads = "SELECT current_setting('threads')"
+    for memory, question, writing, expected in (
+        ("64MB", archive.ALL_ATTEMPTS, out, 1),
+        ("64MB", archive.ALL_ATTEMPTS, None, 2),
+        ("64MB", "FROM runs", out, 2),
+        (ARCHIVE_MEMORY_LIMITS[-1], archive.ALL_ATTEMPTS, out, 8),
+    ):
+        opened = open_run_database(
+            tmp_path / "runs", query.fact_scores, question=question, writing=writing, memory=memory
+        )
+        with opened as database:
+            assert list(database.ask(threads).rows) == [(expected,)]
+
+
 def test_every_column_of_every_table_is_on_the_page(tmp_path: Path) -> None:
     run(tmp_path / "one")
     page = (ROOT / "docs" / "query.md").read_text("utf-8")

@@ -66,9 +66,9 @@ def _with_parsed_json(row: tuple[Any, ...], places: Sequence[int]) -> tuple[Any,
     return tuple(values)
 
 
-def with_enough_memory(ask: Callable[[str], Answered]) -> Answered:
+def with_enough_memory(ask: Callable[[str], Answered], limits: Sequence[str] = ()) -> Answered:
     """What is asked in little memory, and again in more where that does not suffice."""
-    *little, most = ARCHIVE_MEMORY_LIMITS
+    *little, most = limits or ARCHIVE_MEMORY_LIMITS
     for memory in little:
         with suppress(QueryMemoryError):
             return ask(memory)

@@ -28,7 +28,7 @@ from steelyard.engine.results.attempt_tables import SpilledTableBuilder
 from steelyard.errors import DiskFullError, InputError, StoreError
 from steelyard.records import Case, Fact, RunInfo
 from steelyard.reports.tables import cell
-from steelyard.store.archive import ALL_ATTEMPTS, open_run_database
+from steelyard.store.archive import ALL_ATTEMPTS, ATTEMPTS_MEMORY_LIMITS, open_run_database
 from steelyard.store.fact_rows import FactScore
 from steelyard.store.files import DISK_FULL_ERRNOS
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
@@ -140,7 +140,8 @@ def _folder(copies: str | Path | None) -> Path | None:
 
 
 def _write_result(sql: str, path: Path, kind: str, root: Path, copies: Path | None) -> tuple[str, ...]:
-    return with_enough_memory(lambda memory: _write_result_within(memory, sql, path, kind, root, copies))
+    limits = ATTEMPTS_MEMORY_LIMITS if sql == ALL_ATTEMPTS and kind == "parquet" else ()
+    return with_enough_memory(lambda memory: _write_result_within(memory, sql, path, kind, root, copies), limits)
 
 
 def _write_result_within(
