@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,9 @@ from steelyard.engine.progress import SessionProgress
 from steelyard.engine.resume import judge
 from steelyard.engine.tiers.tier_runs import analysis, tier_experiment
 from steelyard.errors import InputError
-from steelyard.records import Failure, Judgment, Panel, Price, Reply, Verdict
+from steelyard.records import Answer, Failure, Judgment, Panel, Price, Reply, RunInfo, Verdict, digest
 from steelyard.reports import tiers as tables
-from steelyard.store.journal import StoredRun
+from steelyard.store.journal import StoredRun, create_run
 from steelyard.tiers.rubrics import Rubric, RubricCategory
 from support.fault_server import Behaviour, FaultServer, Request, in_turn, refuses, says, sends
 
@@ -161,3 +162,36 @@ def test_a_model_does_not_judge_itself_unless_asked_to(server: FaultServer, answ
     found = analysis(tier_experiment(StoredRun(answered)))
     assert "openai/model is a judge of its own runs" in found.warnings
     assert len(kept(answered, Reply)) == 2
+
+
+def test_judgments_are_analysed_without_holding_the_texts_of_answers_or_judges(tmp_path: Path) -> None:
+    info = RunInfo(
+        id="run", started_at="2026-01-02T03:04:05Z", models=("p/m",), names=("p/m",), samples=40, k=(1,), panel=PANEL
+    )
+    words = "x" * 200_000
+    with create_run(tmp_path / "run", info, CASES[1:]) as journal:
+        for number in range(1, 41):
+            where: dict[str, Any] = {"at": "2026-01-02T03:04:05Z", "case": "b", "model": "p/m", "number": number}
+            journal.append(Reply(key=f"k{number}", asked="", answer=Answer(text=words), **where))
+            said = Answer(text=f"{words}\n{GOOD}")
+            judged: dict[str, Any] = {
+                "ask": f"k{number}",
+                "judge": "openai/judge",
+                "rubric": RUBRIC.digest,
+                "answer": said,
+            }
+            journal.append(Judgment(key=f"j{number}", **judged, **where))
+    stored = StoredRun(tmp_path / "run")
+    tier_experiment(stored)
+    tracemalloc.start()
+    found = tier_experiment(stored)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (len(found.runs), [rating.passed for rating in found.ratings]) == (40, [True] * 40)
+    assert most < 5_000_000, "of 16 MB of texts"
+
+
+def test_the_digest_of_an_experiment_is_that_of_its_records(answered: Path) -> None:
+    found = tier_experiment(StoredRun(answered))
+    (source,) = found.sources
+    assert source.digest == digest(tuple(found.runs), found.ratings, found.criteria)

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from steelyard.analysis.attempt_texts import AttemptText, attempt_texts
+from steelyard.analysis.attempt_texts import AttemptText
 from steelyard.analysis.attempts import Column
 from steelyard.analysis.warnings import uncontained_warnings
+from steelyard.engine.results.attempt_tables import stored_attempt_table
 from steelyard.engine.results.conclusion import Conclusion
 from steelyard.engine.results.recordings import explain_file_errors
+from steelyard.engine.results.stored_results import stored_attempts
 from steelyard.engine.tiers.escalation import JudgingPlan
 from steelyard.errors import ExitCode, InputError, Problem
 from steelyard.evalsets.experiments import is_same_model
 from steelyard.outcomes.experiments import experiment
 from steelyard.outcomes.readers.scylla import is_scylla, scylla_experiment
-from steelyard.records import Case, Judgment, Panel, RunInfo, digest
+from steelyard.records import Case, Judgment, Panel, RunInfo
 from steelyard.store.journal import StoredRun
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER, find_run
 from steelyard.text import line, short_quote
@@ -39,7 +43,7 @@ from steelyard.tiers.results import (
     TierRun,
 )
 from steelyard.tiers.rubrics import CategoryScore, Rubric, RubricCategory, panel_rubric
-from steelyard.tiers.run_tables import tier_names
+from steelyard.tiers.run_tables import RunTable, tier_names
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment
 
 SEVERAL_MODELS = "several models"
@@ -160,30 +164,32 @@ def from_scylla(path: Path) -> tuple[TierExperiment, tuple[Problem, ...]]:
 def tier_experiment(stored: StoredRun) -> TierExperiment:
     """The attempts of a run by tier; where a run has no tiers, its models are taken for them."""
     info, cases = stored.info, stored.cases
-    tried = attempt_texts(info, cases, stored.facts())
-    # what should have been verified and was not is missing, whatever judges say of it
-    attempts = [one for one in tried if one.reply and (one.correct is not None or one.case.by_judges)]
-    runs = tuple(_tier_run(info, one) for one in attempts)
-    current = {one.reply.key: run.identity for one, run in zip(attempts, runs, strict=True) if one.reply}
-    judgments = [fact for fact in stored.facts() if isinstance(fact, Judgment)]
+    tried: list[_TierAttempt] = []
+
+    def found() -> Iterator[TierRun]:
+        # the texts of all attempts may not fit into memory
+        for one in stored_attempts(stored, cases, stored_attempt_table(stored, info, cases)):
+            tried.append(attempt := _tier_attempt(info, one))
+            if attempt.is_run:
+                yield _tier_run(info, one)
+
+    runs = RunTable.of(found())
+    attempts = [one for one in tried if one.is_run]
+    current = dict(zip((one.reply for one in attempts), runs.identities(), strict=True))
+    said = _PanelJudgments(stored, info.panel, current)
     ratings: list[RunRating] = []
     criteria: list[CriterionRating] = []
     notes, conclusive = _missing_runs(info, cases, tried, runs)
     escalated: EscalatedPanel | None = None
     if info.panel is not None:
-        rubric = panel_rubric(info.panel)
-        # what was judged by another rubric is not comparable, and of one asking the last answer counts
-        of_panel = [fact for fact in judgments if fact.rubric == info.panel.digest and fact.ask in current]
-        kept = {(fact.ask, fact.judge, fact.repeat): fact for fact in of_panel}
-        for fact in kept.values():
-            rating, points = _rating_and_criteria(fact, rubric, current[fact.ask])
-            ratings.append(rating)
-            criteria += points
-        plan = JudgingPlan(info.panel, kept.values())
+        plan = said.plan(info.panel)
+        for each in said.kept.values():
+            ratings.append(each.rating)
+            criteria += each.criteria
         judged = Counter(
-            fact.judge
-            for fact in kept.values()
-            if not fact.unusable and fact.repeat <= info.panel.repeats and plan.is_wanted(fact.ask, fact.judge)
+            judge
+            for (ask, judge, repeat), each in said.kept.items()
+            if not each.unusable and repeat <= info.panel.repeats and plan.is_wanted(ask, judge)
         )
         wanted = {
             judge: sum(plan.is_wanted(ask, judge) for ask in current) * info.panel.repeats
@@ -194,23 +200,110 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
             wanted[judge] - judged[judge] <= MAX_UNSCORED_TIER_CASE_SHARE * wanted[judge] + 1e-9 for judge in wanted
         )
         if info.panel.escalation is not None:
-            escalated = _escalated_panel(info.panel, plan, attempts, runs, kept.values())
-    costs = [fact.answer.cost for fact in judgments]
+            escalated = _escalated_panel(info.panel, plan, attempts, said)
     return TierExperiment(
         runs=runs,
         ratings=tuple(ratings),
         criteria=tuple(criteria),
-        sources=(RunSource(name=str(stored.folder), digest=digest(runs, ratings, criteria)),),
+        sources=(RunSource(name=str(stored.folder), digest=_digest(runs, ratings, criteria)),),
         order=tuple(tier for _, tier in _compared_tiers(info, tried)),
         weights=(info.experiment.pass_weight, info.experiment.impl_weight) if info.experiment else (0.5, 0.5),
         # a judge's own total is a claim
         impl_rate="points" if criteria else None,
-        judges_usd=math.fsum(cost.usd for cost in costs if cost) if any(costs) else None,
-        judges_unpriced=costs.count(None),
+        judges_usd=math.fsum(said.costs) if said.costs else None,
+        judges_unpriced=said.unpriced,
         notes=(*notes, *_winner_notes(info), *uncontained_warnings(info)),
         conclusive=conclusive,
         escalated=escalated,
     )
+
+
+class _TierAttempt(NamedTuple):
+    """An attempt without its texts."""
+
+    model: str
+    tier: str
+    name: str
+    """What it is compared by."""
+    case: str
+    is_judged_alone: bool
+    """Whether judges alone decide about it."""
+    reply: str
+    """The key of its reply; empty without one."""
+    failure: str
+    """Why it has no verdict."""
+    is_run: bool
+    """Whether it has a reply, and the verdict that its case asks for."""
+
+
+def _tier_attempt(info: RunInfo, tried: AttemptText) -> _TierAttempt:
+    # what should have been verified and was not is missing, whatever judges say of it
+    is_there = tried.reply is not None and (tried.correct is not None or tried.case.by_judges)
+    return _TierAttempt(
+        tried.model,
+        tried.tier,
+        _tier_name(info, tried),
+        sys.intern(tried.case.id),
+        tried.correct is None,
+        tried.reply.key if tried.reply else "",
+        line(tried.failure.message, 200) if tried.failure else "",
+        is_there,
+    )
+
+
+class _KeptJudgment(NamedTuple):
+    """What is kept of a judgment."""
+
+    rating: RunRating
+    criteria: list[CriterionRating]
+    unusable: str
+    usd: float | None
+
+
+class _PanelJudgments:
+    """The judgments of a run, read one by one; none of their texts is kept."""
+
+    def __init__(self, stored: StoredRun, panel: Panel | None, current: Mapping[str, RunIdentity]) -> None:
+        """`current` are the runs that are judged, by the keys of their replies."""
+        self.costs: list[float] = []
+        """Of all judgments whose cost is known."""
+        self.unpriced = 0
+        self.kept: dict[tuple[str, str, int], _KeptJudgment] = {}
+        """By the key of the reply, the judge, and which of its askings it is."""
+        self._opinions: dict[tuple[str, str, int], Judgment] = {}
+        rubric = panel_rubric(panel) if panel is not None else None
+        for fact in stored.facts():
+            if not isinstance(fact, Judgment):
+                continue
+            usd = fact.answer.cost.usd if fact.answer.cost else None
+            if usd is None:
+                self.unpriced += 1
+            else:
+                self.costs.append(usd)
+            # what was judged by another rubric is not comparable, and of one asking the last answer counts
+            if panel is not None and rubric is not None and fact.rubric == panel.digest and fact.ask in current:
+                key = sys.intern(fact.ask), sys.intern(fact.judge), fact.repeat
+                self.kept[key] = _KeptJudgment(
+                    *_rating_and_criteria(fact, rubric, current[fact.ask]), fact.unusable, usd
+                )
+                if panel.escalation is not None:
+                    self._opinions[key] = fact
+
+    def plan(self, panel: Panel) -> JudgingPlan:
+        """Who is asked about which answers."""
+        return JudgingPlan(panel, self._opinions.values())
+
+
+def _digest(*lists: Sequence[msgspec.Struct]) -> str:
+    """The digest of lists of records, of which one record at a time is encoded."""
+    found = hashlib.blake2b(b"[", digest_size=16)
+    for number, records in enumerate(lists):
+        found.update(b",[" if number else b"[")
+        for place, each in enumerate(records):
+            found.update((b"," if place else b"") + msgspec.json.encode(each, order="sorted"))
+        found.update(b"]")
+    found.update(b"]")
+    return found.hexdigest()
 
 
 def _tier_name(info: RunInfo, tried: AttemptText) -> str:
@@ -220,24 +313,24 @@ def _tier_name(info: RunInfo, tried: AttemptText) -> str:
     return tried.tier or tried.model
 
 
-def _compared_tiers(info: RunInfo, tried: Sequence[AttemptText]) -> list[tuple[str, str]]:
+def _compared_tiers(info: RunInfo, tried: Sequence[_TierAttempt]) -> list[tuple[str, str]]:
     """The models and names of what is compared, the baseline first."""
     if info.experiment:
         return [(tier.model, tier.name) for tier in info.experiment.tiers]
     if not info.recordings:
         return [(name, name) for name in info.names]
     names, tiers = list(info.names), list(info.tiers or ("",))
-    there = sorted({(names.index(one.model), tiers.index(one.tier), _tier_name(info, one)) for one in tried})
+    there = sorted({(names.index(one.model), tiers.index(one.tier), one.name) for one in tried})
     return [(names[model], name) for model, _, name in there]
 
 
 def _missing_runs(
-    info: RunInfo, cases: Sequence[Case], tried: Sequence[AttemptText], runs: Sequence[TierRun]
+    info: RunInfo, cases: Sequence[Case], tried: Sequence[_TierAttempt], runs: Sequence[TierRun]
 ) -> tuple[tuple[str, ...], bool]:
     """What each tier is missing, and whether its figures are conclusive all the same."""
     missing, conclusive = [], True
     done = Counter((run.tier, run.case) for run in runs)
-    begun = Counter((_tier_name(info, one), one.case.id) for one in tried)
+    begun = Counter((one.name, one.case) for one in tried)
     for model, tier in _compared_tiers(info, tried):
         planned = {case.id: max(info.samples or 0, begun[tier, case.id]) for case in cases}
         if info.unrecorded.get(model):
@@ -245,9 +338,7 @@ def _missing_runs(
         owed = sum(planned.values()) - sum(done[tier, case] for case in planned)
         if not owed:
             continue
-        failures = Counter(
-            line(one.failure.message, 200) for one in tried if _tier_name(info, one) == tier and one.failure
-        )
+        failures = Counter(one.failure for one in tried if one.name == tier and one.failure)
         most = failures.most_common(1)
         why = f", most often: {most[0][0]}" if most else ""
         missing.append(f"{line(tier, 80)}: {owed:,} of {sum(planned.values()):,} runs are missing{why}")
@@ -267,26 +358,21 @@ def _missing_judgments(wanted: Mapping[str, int], judgments: Mapping[str, int]) 
 def _escalated_panel(
     panel: Panel,
     plan: JudgingPlan,
-    attempts: Sequence[AttemptText],
-    runs: Sequence[TierRun],
-    judgments: Collection[Judgment],
+    attempts: Sequence[_TierAttempt],
+    said: _PanelJudgments,
 ) -> EscalatedPanel:
     """What asking only some judges about most answers changes and saves."""
     answers = [
         EscalatedAnswer(
-            tier=run.tier,
-            is_decided_by_judges=one.correct is None,
-            first=plan.first(one.reply.key),
-            whole=plan.whole(one.reply.key),
-            is_checked=plan.is_checked(one.reply.key) and plan.whole(one.reply.key) is not None,
+            tier=one.name,
+            is_decided_by_judges=one.is_judged_alone,
+            first=plan.first(one.reply),
+            whole=plan.whole(one.reply),
+            is_checked=plan.is_checked(one.reply) and plan.whole(one.reply) is not None,
         )
-        for one, run in zip(attempts, runs, strict=True)
-        if one.reply
+        for one in attempts
     ]
-    costs = {
-        judge: [fact.answer.cost.usd if fact.answer.cost else None for fact in judgments if fact.judge == judge]
-        for judge in panel.other_judges
-    }
+    costs = {judge: [each.usd for (_, by, _), each in said.kept.items() if by == judge] for judge in panel.other_judges}
     return escalated_panel(panel, answers, costs)
 
 
