@@ -3,10 +3,12 @@
     python benchmarks/large_run.py [--attempts 100000] [--cases 1000] [--folder DIR] [--only NAME...]
 
 The run has two models and replies of 1 KB with code in them, two thirds of them correct. Every command is a process of its own,
-start-up included; CPU time is that of all threads, memory is the peak of the whole process. `verify` verifies all
+start-up included; CPU time is that of all threads, memory is the peak of the largest process. Where a command starts others, the peak of
+all of them together stands beside it, shared pages counted once and looked at twice a second. `verify` verifies all
 replies again, each by a search for a word; `run` takes recorded replies, half of the attempts in
 each of two shards, and `merge` puts them together; `judge` and `pairs` ask a function that always says the same; `view` and `label` are
-measured from their start to a page of the run. `import` reads what `report` wrote. Beside it stands the size of what a command wrote.
+measured from their start to a page of the run. `import` reads what `report` wrote. The lines that end in "many cases" are about an
+eval set with as many cases as the other run has attempts, and one attempt at each. Beside it stands the size of what a command wrote.
 `tests/tools/test_large_run.py` fails if a command or a report format is missing here.
 """
 
@@ -22,9 +24,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,7 +63,7 @@ RUN = ("run", "cases.jsonl", "--models", "replay:replies.jsonl")
 MADE_FIXES = ("made/strong_synthetic_fixes.csv", "made/weak_synthetic_fixes.csv")
 JUDGES = """\
 async def judge(prompt):
-    return '{"reason": "It returns.", "requirements": {"returns": {"reason": "It returns.", "met": true}}}'
+    return '{"reason": "It returns.", "requirements": {"returns": {"reason": "It returns.", "score": 1.0}}}'
 
 
 async def pair(prompt):
@@ -72,6 +76,9 @@ class Cost(NamedTuple):
     seconds: float
     wall: float
     megabytes: float
+    """Of the largest process."""
+    together: float = 0.0
+    """Of all processes that the command had at the same time; 0 if it had only one."""
 
 
 def prepare(folder: Path, cases: int, numbers: Sequence[int], seed: int) -> Path:
@@ -132,11 +139,64 @@ def record(place: Path, cases: int, samples: int) -> None:
                 file.write(f"large,model-a,{tier},{name},{number // 2 + 1},{passed},{float(passed)},0.01\n")
 
 
+def record_many(place: Path, cases: int) -> None:
+    """An eval set of many different cases, and a reply to each."""
+    with (place / "many.jsonl").open("w") as file, (place / "many-replies.jsonl").open("w") as replies:
+        for number in range(cases):
+            name, target = f"case-{number:06}", f"return {number}"
+            prompt = f"Write a function f that returns {number}, with a docstring."
+            file.write(json.dumps({"id": name, "prompt": prompt, "target": target}) + "\n")
+            replies.write(json.dumps({"task_id": name, "solution": f"def f():\n    {target}\n"}) + "\n")
+
+
 def measured(command: Sequence[str], place: Path) -> Cost:
     """What a command takes, by the process and its children."""
     began = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=place)
-    return _cost(process, began, command)
+    with TreeMemory(process.pid) as tree:
+        cost = _cost(process, began, command)
+    return cost._replace(together=tree.most)
+
+
+class TreeMemory:
+    """Looks at the memory of a process and of those that it started, until it is closed."""
+
+    def __init__(self, process: int) -> None:
+        self.most = 0.0
+        """The most megabytes that several processes had together."""
+        self._process = process
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> TreeMemory:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(0.5):
+            tree = list(_process_tree(self._process))
+            if len(tree) > 1:
+                self.most = max(self.most, sum(map(_own_megabytes, tree)))
+
+
+def _process_tree(process: int) -> Iterator[int]:
+    yield process
+    for path in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):
+            for child in path.read_text().split():
+                yield from _process_tree(int(child))
+
+
+def _own_megabytes(process: int) -> float:
+    """The memory of a process, with its part of the pages that it shares."""
+    with suppress(OSError):
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+        return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024 / 1e6
+    return 0.0
 
 
 def _cost(process: subprocess.Popen[Any], began: float, command: Sequence[str]) -> Cost:
@@ -217,6 +277,11 @@ def commands(steelyard: list[str]) -> dict[str, list[str]]:
         "passk --fixes-csv": ["passk", "--problems-csv", "made/problems.csv", "--fixes-csv", *MADE_FIXES],
         "repairs": ["repairs", "--config", "evaluation_config.json"],
         "suites --results": ["suites", "--results", "report.jsonl"],
+        "run, many cases": ["run", "many.jsonl", "-m", "replay:many-replies.jsonl", "--output", "steelyard-runs/many"],
+        "show RUN, many cases": ["show", "many"],
+        "report -o x.html, many cases": ["report", "many", "-o", "many.html"],
+        "resume, many cases": ["resume", "many"],
+        "verify, many cases": ["verify", "many"],
     }
     return {name: [*steelyard, *command] for name, command in table.items()}
 
@@ -239,12 +304,13 @@ def main() -> None:
             (prepare, root / "large", given.cases, range(1, samples + 1), 1),
             (prepare, root / "other", given.cases, range(1, samples + 1), 2),
             (record, place, given.cases, len(MODELS) * samples),
+            (record_many, place, given.attempts),
         ):
             preparation = multiprocessing.get_context("spawn").Process(target=target, args=arguments)
             preparation.start()
             preparation.join()
         title = f"{given.cases * len(MODELS) * samples:,} attempts at {given.cases:,} cases"
-        print(f"\n{title:<42}{'CPU s':>8}{'wall s':>9}{'MB':>7}{'wrote MB':>10}")
+        print(f"\n{title:<42}{'CPU s':>8}{'wall s':>9}{'MB':>7}{'tree MB':>9}{'wrote MB':>10}")
         for name, command in commands([sys.executable, "-m", "steelyard.cli"]).items():
             if given.only and not any(part in name for part in given.only):
                 continue
@@ -252,7 +318,10 @@ def main() -> None:
             largest = max(largest, cost.megabytes)
             written = place / command[-1]
             size = f"{written.stat().st_size / 1e6:>10.1f}" if written.is_file() else ""
-            print(f"  {name:<40}{cost.seconds:>8.2f}{cost.wall:>9.1f}{cost.megabytes:>7.0f}{size}", flush=True)
+            together = f"{cost.together:>9.0f}" if cost.together else " " * 9
+            print(
+                f"  {name:<40}{cost.seconds:>8.2f}{cost.wall:>9.1f}{cost.megabytes:>7.0f}{together}{size}", flush=True
+            )
         shutil.rmtree(root)
     print(f"\nbar: every command under {BAR_MEGABYTES} MB: {'met' if largest < BAR_MEGABYTES else 'missed'}")
 
