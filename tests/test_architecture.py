@@ -43,6 +43,7 @@ KNOWS_REPORTS = {"engine", "fronts"}
 SHARED = {
     "steelyard.store.database": "readers of outcomes and the store open DuckDB with the same limits",
     "steelyard.store.own_folders": "whoever keeps files in a folder of a known name asks first whose it is",
+    "steelyard.store.stored_cases": "an eval set may have as many cases as a run, and keeps them in the same way",
     "steelyard.sandbox.processors": "every part does as much at once as this process has processors for",
     "steelyard.providers.agent.containment": "the sandbox makes the place that the provider of an agent asks for",
     "steelyard.providers.agent.workspaces": "an agent changes a workspace, and verifiers and eval sets read it",

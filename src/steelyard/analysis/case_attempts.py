@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,6 +23,7 @@ from steelyard.analysis.attempts import (
 )
 from steelyard.analysis.estimates import Estimate, mean
 from steelyard.records import Case, RunInfo
+from steelyard.records.cases import ExpectedClassification
 
 MAX_FLAGGED_ATTEMPTS = 20
 """Attempts to look at that are named; the others are only counted."""
@@ -54,11 +56,25 @@ class ReplyTotals(NamedTuple):
 NO_REPLIES = ReplyTotals()
 
 
+class CaseLabels(NamedTuple):
+    """What figures need of a case: its texts and tests may be in a file, and are not held."""
+
+    id: str
+    suite: str
+    group: str
+    expected_classification: ExpectedClassification
+
+    @classmethod
+    def of(cls, case: Case) -> CaseLabels:
+        # a hundred thousand cases have few suites
+        return cls(case.id, sys.intern(case.suite), sys.intern(case.group), case.expected_classification)
+
+
 @dataclass(slots=True)
 class CaseAttempts:
     """What the attempts of one model, under one tier, at one case add up to: as large for a million attempts as for ten."""
 
-    case: Case
+    case: CaseLabels
     is_asked: bool = False
     """Whether any fact is about it."""
     judged: int = 0
@@ -128,7 +144,7 @@ def attempts_by_case(
         for order, case in enumerate(cases):
             if order in by_judges or (order not in by_case and info.unrecorded.get(column.model, 0)):
                 continue
-            attempts = by_case.setdefault(order, CaseAttempts(case))
+            attempts = by_case.setdefault(order, CaseAttempts(CaseLabels.of(case)))
             if (unasked := (info.fair_samples(column.model, case.id) or 0) - attempts.planned) > 0:
                 missing = Counter(dict(attempts.missing)) + Counter({"not asked yet": unasked})
                 attempts.missing = tuple(missing.items())
@@ -152,7 +168,7 @@ class _CaseTotals:
         prices = [row.cost_usd for row in judged if row.cost_usd is not None]
         scores = _counted(row.score for row in judged if row.score is not None)
         return CaseAttempts(
-            case,
+            CaseLabels.of(case),
             is_asked=True,
             judged=len(judged),
             correct=correct,
@@ -223,7 +239,7 @@ def _counted(things: Iterable[Counted]) -> dict[Counted, int]:
     return found
 
 
-def case_group(case: Case) -> str:
+def case_group(case: Case | CaseLabels) -> str:
     """The group of a case; a case without one is a group of its own."""
     return f"group {case.group}" if case.group else f"case {case.id}"
 

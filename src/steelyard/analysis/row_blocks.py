@@ -46,6 +46,8 @@ class TableSizes(NamedTuple):
     digests: int
 
 
+_ARRAY_OF_4, _BYTES_HEADER = b"\x94", b"\xc6"
+"""What begins four fields, and bytes before their length, in msgpack."""
 _rows = msgspec.msgpack.Decoder(tuple[AttemptRow, ...])
 _footer = msgspec.msgpack.Decoder(IndexFooter)
 
@@ -77,10 +79,14 @@ def check_rows(rows: Sequence[AttemptRow], sizes: TableSizes) -> None:
             raise ValueError("a row of a case, column or digest that does not exist")
 
 
-def packed_footer(footer: IndexFooter) -> bytes:
-    """The end of an index."""
-    content = msgspec.msgpack.encode(footer)
-    return content + len(content).to_bytes(_SIZE_BYTES, "little") + INDEX_END
+def footer_pieces(footer: IndexFooter) -> Iterator[bytes]:
+    """The end of an index; the summary of many cases is large, and is in no other piece."""
+    fingerprint, table, _, blocks = map(msgspec.msgpack.encode, (footer.fingerprint, footer.table, b"", footer.blocks))
+    before = _ARRAY_OF_4 + fingerprint + table + _BYTES_HEADER + len(footer.summary).to_bytes(4, "big")
+    size = len(before) + len(footer.summary) + len(blocks)
+    yield before
+    yield footer.summary
+    yield blocks + size.to_bytes(_SIZE_BYTES, "little") + INDEX_END
 
 
 def unpacked_footer(read: Callable[[int, int], bytes], size: int) -> IndexFooter | None:

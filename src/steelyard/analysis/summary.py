@@ -127,10 +127,11 @@ def summarise_attempts(
         ((order, column, attempts) for column, asked in by_column.items() for order, attempts in asked.items()),
         key=lambda entry: entry[:2],
     )
+    rates = _Rates(sizes)
     is_judged = any(model.attempts for model in models) or _needs_no_verdict(info, cases)
     return Summary(
         models=models,
-        cases=tuple(_case_summary(column, attempts, scores, sizes) for _, column, attempts in every),
+        cases=tuple(_case_summary(column, attempts, scores, rates) for _, column, attempts in every),
         rule=weights.name,
         witnesses=info.witnesses,
         spending=info.spending,
@@ -148,10 +149,24 @@ def _needs_no_verdict(info: RunInfo, cases: Sequence[Case]) -> bool:
     return all(case.by_judges for case in cases) if cases else info.shard is not None
 
 
-def _case_summary(
-    column: Column, attempts: CaseAttempts, scores: Sequence[float | None], sizes: Sequence[int]
-) -> CaseSummary:
+class _Rates:
+    """The rates of a case by its attempts and those that are correct; many cases have the same."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self._sizes = sizes
+        self._known: dict[tuple[int, int], tuple[Estimate, dict[int, float | None], float | None]] = {}
+
+    def of(self, tried: int, correct: int) -> tuple[Estimate, dict[int, float | None], float | None]:
+        """The share of correct attempts, pass@k, and how often two attempts disagree."""
+        if (known := self._known.get((tried, correct))) is None:
+            passes = {size: pass_at_k(tried, correct, size) for size in self._sizes}
+            known = self._known[tried, correct] = share(correct, tried), passes, flip_rate(tried, correct)
+        return known
+
+
+def _case_summary(column: Column, attempts: CaseAttempts, scores: Sequence[float | None], rates: _Rates) -> CaseSummary:
     tried, known = attempts.judged, attempts.values(scores)
+    rate, passes, flake_rate = rates.of(tried, attempts.correct)
     return CaseSummary(
         case=attempts.case.id,
         model=column.model,
@@ -159,10 +174,10 @@ def _case_summary(
         attempts=tried,
         correct=attempts.correct,
         missing=attempts.unjudged,
-        rate=share(attempts.correct, tried),
+        rate=rate,
         score=math.fsum(known) / len(known) if known else None,
-        pass_at={size: pass_at_k(tried, attempts.correct, size) for size in sizes},
-        flake_rate=flip_rate(tried, attempts.correct),
+        pass_at=passes,
+        flake_rate=flake_rate,
         cost_usd=attempts.cost,
         why=attempts.why if tried else most_frequent(Counter(dict(attempts.missing))),
         first_wrong=attempts.first_wrong,

@@ -113,6 +113,7 @@ def run_side(name: str, rule: str, info: RunInfo, cases: Sequence[Case], table: 
     for column, asked in attempts_by_case(info, cases, table, rows=fair_rows(), with_replies=False).items():
         models[column.label] = tuple(
             _trials(
+                cases[order],
                 attempts,
                 further.get((indexes[column], order), []),
                 judged_by=tuple(sorted({table.digests[digest].rules for digest, _ in attempts.digests})),
@@ -126,9 +127,9 @@ def run_side(name: str, rule: str, info: RunInfo, cases: Sequence[Case], table: 
 
 
 def _trials(
-    attempts: CaseAttempts, further: Sequence[AttemptRow], *, judged_by: tuple[str, ...], is_planned: bool
+    case: Case, attempts: CaseAttempts, further: Sequence[AttemptRow], *, judged_by: tuple[str, ...], is_planned: bool
 ) -> Trials:
-    case, cached = attempts.case, [sources for sources, _, _ in attempts.replies.cached]
+    cached = [sources for sources, _, _ in attempts.replies.cached]
     return Trials(
         case=case.id,
         tests=case.tests_digest,

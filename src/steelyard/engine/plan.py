@@ -14,6 +14,7 @@ from steelyard.analysis.summary import summarise
 from steelyard.errors import InputError
 from steelyard.evalsets.experiments import case_under_tier
 from steelyard.records import Attempt, Case, Expectations, RunInfo, Shard, Verify, digest
+from steelyard.store.stored_cases import chosen_cases
 from steelyard.text import counted
 
 if TYPE_CHECKING:
@@ -299,19 +300,20 @@ def select_cases(
     exclude: Sequence[str] = (),
     failed_in: StoredRun | None = None,
     limit: int | None = None,
-) -> list[Case]:
+) -> Sequence[Case]:
     """The cases with one of the tags (`easy,strings`), an id like `glob` and unlike `exclude`, and a failed attempt in that run."""
-    chosen = list(cases)
+    chosen = cases
     if tags:
         wanted = {tag.strip() for tag in tags.split(",")}
-        chosen = [case for case in chosen if wanted & set(case.tags)]
+        chosen = chosen_cases(chosen, lambda case: bool(wanted & set(case.tags)))
     if glob:
-        chosen = [case for case in chosen if fnmatchcase(case.id, glob)]
-    chosen = [case for case in chosen if not any(fnmatchcase(case.id, each) for each in exclude)]
+        chosen = chosen_cases(chosen, lambda case: fnmatchcase(case.id, glob))
+    if exclude:
+        chosen = chosen_cases(chosen, lambda case: not any(fnmatchcase(case.id, each) for each in exclude))
     if failed_in is not None:
         rows = summarise(failed_in.info, failed_in.cases, failed_in.facts()).cases
         failed = {row.case for row in rows if row.correct < row.attempts or not row.attempts}
-        chosen = [case for case in chosen if case.id in failed]
+        chosen = chosen_cases(chosen, lambda case: case.id in failed)
     if not chosen:
         known = ", ".join(sorted({tag for case in cases for tag in case.tags}))
         raise InputError(

@@ -43,6 +43,7 @@ from steelyard.evalsets.experiments import is_same_model
 from steelyard.records import RECORDED_KIND, Case, EvalSetFile, Message, Panel, RunInfo
 from steelyard.settings import DEFAULT_SETTINGS_PATH
 from steelyard.store.journal import Journal, StoredRun
+from steelyard.store.stored_cases import cases_by_id, collected_cases
 
 
 def resume(
@@ -181,13 +182,13 @@ def _case_files(info: RunInfo) -> tuple[EvalSetFile, ...]:
 
 def _unchanged_cases(
     asked: Sequence[Case], files: Sequence[EvalSetFile], paths: Sequence[str | Path] | None = None
-) -> list[Case]:
+) -> Sequence[Case]:
     """The cases that were asked with the tests they have now; refuses if the eval set now asks something else."""
     if paths is None:
         paths = [file.path for file in files if evalsets.is_eval_set_available(file.path)]
         if not paths:
-            return list(asked)
-    current = {case.id: case for case in evalsets.load(paths).cases}
+            return asked
+    current = cases_by_id(evalsets.load(paths).cases)
     if current.keys().isdisjoint(case.id for case in asked):
         raise InputError(f"{', '.join(map(str, paths))}: contains none of the cases of this run")
     changed = [
@@ -203,7 +204,7 @@ def _unchanged_cases(
             f"the prompt{' or the tools' if has_tools else ''} changed since this run asked: {listed}; a changed prompt is a "
             "new question: start a new run, or put the old prompt back"
         )
-    return [_as_asked(current.get(case.id, case), case) for case in asked]
+    return collected_cases(_as_asked(current.get(case.id, case), case) for case in asked)
 
 
 def _has_changed(asked: Case, current: Case) -> bool:

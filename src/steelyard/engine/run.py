@@ -53,7 +53,7 @@ from steelyard.reports.tables import html_table
 from steelyard.store.files import now
 from steelyard.store.journal import Journal, create_run, make_run_folder
 from steelyard.store.side_files import witness_counts, witness_results
-from steelyard.store.stored_cases import StoredCases
+from steelyard.store.stored_cases import StoredCases, chosen_cases
 from steelyard.text import counted
 
 
@@ -184,7 +184,7 @@ def run(
     with own_code(code, means, *(file.path for file in plan.eval_sets or sets.files)):
         skipped = unavailable_cases(sets.cases, means) if plan.skip_unavailable else {}
         if skipped:
-            sets = sets._replace(cases=tuple(case for case in sets.cases if case.id not in skipped))
+            sets = sets._replace(cases=chosen_cases(sets.cases, lambda case: case.id not in skipped))
             if not sets.cases:
                 why = next(iter(skipped.values()))
                 raise InputError(f"none of {counted(len(skipped), 'case')} can be verified here: {why}")
@@ -266,7 +266,7 @@ def _cases(given: Sequence[Case] | Sequence[str | Path] | str | Path) -> evalset
     if len(cases) == len(given) and cases:
         return evalsets.EvalSets(cases, (), ())
     loaded = evalsets.load([path for path in given if not isinstance(path, Case)])
-    return loaded._replace(cases=(*cases, *loaded.cases))
+    return loaded._replace(cases=(*cases, *loaded.cases)) if cases else loaded
 
 
 def _unrecorded(cases: Sequence[Case], providers: Mapping[str, Provider]) -> dict[str, int]:
@@ -287,28 +287,14 @@ def carry_out(
     """
     journals = [] if callable(journal) else [journal]
     try:
-        planned = as_stored(with_python_env(asked, means.python_env)) if providers is not None else ()
-        verifying = VerifierSet(planned, means)
-        verifying.check(planned)
-
-        async def carried_out() -> tuple[Session, tuple[str, ...], tuple[str, ...]]:
-            async with _pool(planned, verifying, means) as pool:
-                if callable(journal):
-                    journals.append(journal())
-                if providers:
-                    use_reply_cache(journals[0], providers, means, is_new=callable(journal))
-                held = await run_batches(journals[0], providers, means) if providers else NOTHING_HELD
-                session = Session(journals[0], providers, means, verifying, pool, judges, held)
-                return session, await session.carry_out(), pool.notes
-
-        session, stopped, notes = run_coroutine(carried_out())
+        # of many cases a session and its verifiers hold as much as the summary takes, so they are gone before it
+        ended = run_coroutine(_ended_session(journal, journals, asked, providers, means, judges))
         written = journals[0]
         witnesses = witness_counts(witness_results(written))
         info = msgspec.structs.replace(written.info, ended_at=now(), witnesses=witnesses)
         written.describe(info)
-        summary, odd = summarise_and_cache(written, info, session.cases)
-        notes = (*notes, *odd)
-        return Run(written.folder, info, summary, stopped, notes, session.out_of_budget)
+        summary, odd = summarise_and_cache(written, info, ended.cases)
+        return Run(written.folder, info, summary, ended.stopped, (*ended.notes, *odd), ended.out_of_budget)
     except KeyboardInterrupt:
         if not journals:
             raise
@@ -322,6 +308,36 @@ def carry_out(
     finally:
         for written in journals:
             written.close()
+
+
+class _EndedSession(NamedTuple):
+    cases: Sequence[Case]
+    stopped: tuple[str, ...]
+    notes: tuple[str, ...]
+    out_of_budget: bool
+
+
+async def _ended_session(
+    journal: Journal | Callable[[], Journal],
+    journals: list[Journal],
+    asked: Sequence[Case],
+    providers: dict[str, Provider] | None,
+    means: RunOptions,
+    judges: Mapping[str, Provider],
+) -> _EndedSession:
+    """What is left of a session that did what a run owes; a journal that is created is added to `journals`."""
+    planned = as_stored(with_python_env(asked, means.python_env)) if providers is not None else ()
+    verifying = VerifierSet(planned, means)
+    verifying.check(planned)
+    async with _pool(planned, verifying, means) as pool:
+        if callable(journal):
+            journals.append(journal())
+        if providers:
+            use_reply_cache(journals[0], providers, means, is_new=callable(journal))
+        held = await run_batches(journals[0], providers, means) if providers else NOTHING_HELD
+        session = Session(journals[0], providers, means, verifying, pool, judges, held)
+        stopped = await session.carry_out()
+        return _EndedSession(session.cases, stopped, pool.notes, session.out_of_budget)
 
 
 def as_stored(cases: Sequence[Case]) -> Sequence[Case]:

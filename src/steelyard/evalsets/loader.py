@@ -33,6 +33,7 @@ from steelyard.evalsets.suites import SUITE_PREFIX, matching_suites, open_suite
 from steelyard.evalsets.tools import with_completed_tools, with_tool_tables
 from steelyard.protocols import EvalSetFormat
 from steelyard.records import JUDGE_ONLY_KIND, Case, EvalSetFile, Message, Rule, digest
+from steelyard.store.stored_cases import CaseCollector, changed_cases
 from steelyard.text import printable, short_quote
 
 SETTINGS_FILE_NAME = "steelyard.toml"
@@ -69,17 +70,20 @@ class EvalSets(NamedTuple):
 class EvalSetError(InputError):
     """Eval sets that cannot be used as they are."""
 
-    def __init__(self, problems: Iterable[Problem], cases: Iterable[Case]) -> None:
+    def __init__(self, problems: Iterable[Problem], cases: Sequence[Case]) -> None:
         super().__init__(problems)
-        self.cases = tuple(cases)
+        self.cases = cases
         """Those that could be read: more may be wrong with them."""
 
 
 def load(paths: Sequence[str | Path]) -> EvalSets:
-    """The cases of files and folders, in order; raises one InputError with everything that is wrong with them."""
+    """The cases of files and folders, in order; raises one InputError with everything that is wrong with them.
+
+    Many or long cases stay in a file without a name.
+    """
     problems = ProblemCollector()
     files: list[EvalSetFile] = []
-    cases: list[Case] = []
+    cases = CaseCollector()
     found: list[str] = []
     scoring = ScoringRuleSet()
     try:
@@ -95,22 +99,24 @@ def load(paths: Sequence[str | Path]) -> EvalSets:
     if not found and not problems.errors:
         raise InputError("no eval set was given; name a .toml or .jsonl file, a folder of them, or suite:all")
     if problems.errors:
-        raise EvalSetError([*problems.errors, *problems.warnings()], cases)
+        raise EvalSetError([*problems.errors, *problems.warnings()], cases.cases())
     rules = tuple(rule for rule, _ in scoring.rules.values())
-    return EvalSets(tuple(cases), tuple(files), tuple(problems.warnings()), rules, scoring.rule)
+    return EvalSets(cases.cases(), tuple(files), tuple(problems.warnings()), rules, scoring.rule)
 
 
 def with_default_checks(sets: EvalSets, checks: Mapping[str, Mapping[str, Any]]) -> EvalSets:
     """The cases that were left to judges with the check that the user names for their suite; "" stands for any other suite."""
+    if not checks:
+        return sets
     suites = {case.suite for case in sets.cases}
     for suite in checks.keys() - suites - {""}:
         raise InputError(f"default check: no suite {short_quote(suite)} ({did_you_mean(suite[:80], suites - {''})})")
-    cases = []
-    for case in sets.cases:
+
+    def with_check(case: Case) -> Case:
         check = checks.get(case.suite, checks.get("")) if case.by_judges else None
-        verify = replace(case.verify, kind="response", expect=dict(check)) if check else case.verify
-        cases.append(replace(case, verify=verify))
-    return sets._replace(cases=tuple(cases))
+        return replace(case, verify=replace(case.verify, kind="response", expect=dict(check))) if check else case
+
+    return sets._replace(cases=changed_cases(sets.cases, with_check))
 
 
 def _files(paths: Iterable[str | Path], problems: ProblemCollector) -> Iterator[str]:
@@ -254,7 +260,7 @@ RESERVED_RULE_NAMES = ("code", "code-structured")
 
 def _read(
     path: str,
-    cases: list[Case],
+    cases: CaseCollector,
     places: dict[str, str],
     companions: CompanionFiles,
     scoring: ScoringRuleSet,

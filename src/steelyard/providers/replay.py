@@ -7,6 +7,7 @@ import os
 import re
 import tempfile
 import zlib
+from array import array
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import IO, Any
@@ -185,6 +186,9 @@ def _recorded_reply(line: bytes) -> Reply | _LaterReply:
         return msgspec.json.decode(line, type=_LaterReply)
 
 
+_NUMBERS_PER_REPLY = 3
+
+
 class ReplayProvider:
     """One model's recorded replies; only their places in the file are kept in memory."""
 
@@ -194,13 +198,21 @@ class ReplayProvider:
         """`file` is the recording; None if it is in the journals of a run, which are opened when they are needed."""
         self.endpoint = f"replay:{path}"
         self._file = file
-        self._places: dict[str, list[tuple[Path, int, int]]] = {}
+        self._paths: dict[Path, int] = {}
+        self._places: dict[str, array[int]] = {}
+        """For each reply to a case the number of its file, its start and its length there."""
 
     def add(self, case: str, path: Path, start: int, length: int) -> None:
-        self._places.setdefault(case, []).append((path, start, length))
+        number = self._paths.setdefault(path, len(self._paths))
+        if (places := self._places.get(case)) is None:
+            self._places[case] = array("Q", (number, start, length))
+        else:
+            places.extend((number, start, length))
 
     async def ask(self, attempt: Attempt, delivery: Delivery) -> Answer:  # noqa: ARG002  nothing is sent
-        line = self._line(*self._places[attempt.case.id][attempt.number - 1])
+        begin = _NUMBERS_PER_REPLY * (attempt.number - 1)
+        file, start, length = self._places[attempt.case.id][begin : begin + _NUMBERS_PER_REPLY]
+        line = self._line(file, start, length)
         recorded = _decoded(line)
         if recorded.kind == "reply":
             reply = _recorded_reply(line)
@@ -226,10 +238,10 @@ class ReplayProvider:
             return Answer(text=recorded.solution)
         return self._result(recorded, attempt.case)
 
-    def _line(self, path: Path, start: int, length: int) -> bytes:
+    def _line(self, number: int, start: int, length: int) -> bytes:
         if self._file is not None:
             return os.pread(self._file.fileno(), length, start)
-        with path.open("rb") as file:
+        with list(self._paths)[number].open("rb") as file:
             return os.pread(file.fileno(), length, start)
 
     def _result(self, recorded: _RecordingLine, case: Case) -> Answer:
@@ -248,16 +260,15 @@ class ReplayProvider:
         return None
 
     def available(self, case: str) -> int:
-        return len(self._places.get(case, ()))
+        return len(self._places.get(case, ())) // _NUMBERS_PER_REPLY
 
     def unmatched(self, cases: Collection[str]) -> int:
         """The number of recorded replies that belong to none of these cases."""
-        return sum(len(places) for case, places in self._places.items() if case not in cases)
+        return sum(self.available(case) for case in self._places if case not in cases)
 
     async def offers(self) -> list[OfferedModel]:
-        return [
-            OfferedModel(self.endpoint, f"{sum(map(len, self._places.values()))} replies to {len(self._places)} cases")
-        ]
+        replies = sum(map(self.available, self._places))
+        return [OfferedModel(self.endpoint, f"{replies} replies to {len(self._places)} cases")]
 
     async def close(self) -> None:
         if self._file is not None:

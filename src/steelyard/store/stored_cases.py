@@ -8,7 +8,7 @@ import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from threading import Lock
-from typing import BinaryIO, overload
+from typing import IO, BinaryIO, overload
 
 import msgspec
 
@@ -17,6 +17,8 @@ from steelyard.records import Case
 
 MAX_CASE_BYTES_IN_MEMORY = 16 << 20
 """Bytes of cases up to which all of them are held in memory; a run holds them several times over."""
+CASE_OVERHEAD_BYTES = 1000
+"""Bytes that a case takes in memory besides its text, about: up to some 16,000 short cases are held."""
 KEPT_CASE_BYTES = 2 << 20
 """Bytes of the cases that were asked for last and are kept."""
 
@@ -40,6 +42,11 @@ class StoredCases(Sequence[Case]):
     def changed(self, change: Callable[[Case], Case]) -> StoredCases:
         """The same cases, each changed when it is asked for."""
         return StoredCases(self._lines, self._indexes, (*self._changes, change))
+
+    def chosen(self, is_wanted: Callable[[Case], bool]) -> StoredCases:
+        """Some of the cases."""
+        indexes = array("Q", (index for index in self._indexes if is_wanted(self._read(index))))
+        return StoredCases(self._lines, indexes, self._changes)
 
     def __len__(self) -> int:
         return len(self._indexes)
@@ -104,27 +111,66 @@ class CaseFileReader:
         """The number of the line that was read last, from 1."""
 
     def cases(self) -> Sequence[Case]:
-        """All cases; they stay in the file if it is large."""
-        is_large = os.fstat(self._file.fileno()).st_size > MAX_CASE_BYTES_IN_MEMORY
-        ends, cases = array("Q", [0]), []
+        """All cases; they stay in the file if they are many or long."""
+        ends, cases = array("Q", [0]), list[Case]()
+        is_large = False
         for self.line, line in enumerate(self._file, 1):  # noqa: B020  the number is for whoever reports an error
             case = self._decode(line)
-            if is_large:
-                ends.append(ends[-1] + len(line))
-            else:
+            ends.append(ends[-1] + len(line))
+            if not is_large:
                 cases.append(case)
+                if is_large := _are_large(ends):
+                    cases.clear()
         return StoredCases(_CaseLines(self._file.fileno(), ends, self._decode)) if is_large else tuple(cases)
 
 
-def spilled_cases(cases: Iterable[Case]) -> StoredCases:
-    """Cases in a file without a name, as a run that has them gives them back."""
-    ends = array("Q", [0])
-    encode = msgspec.json.Encoder().encode
-    with tempfile.TemporaryFile() as file:
-        for case in cases:
-            ends.append(ends[-1] + file.write(encode(case) + b"\n"))
-        file.flush()
-        return StoredCases(_CaseLines(file.fileno(), ends, msgspec.json.Decoder(Case).decode))
+def _are_large(ends: array[int]) -> bool:
+    """Whether cases with lines that end there take too much memory."""
+    return ends[-1] + (len(ends) - 1) * CASE_OVERHEAD_BYTES > MAX_CASE_BYTES_IN_MEMORY
+
+
+class CaseCollector:
+    """Cases that come one by one: many or long ones go to a file without a name, and come back as a run gives them back."""
+
+    def __init__(self) -> None:
+        self._cases: list[Case] = []
+        self._ends = array("Q", [0])
+        self._file: IO[bytes] | None = None
+        self._encode = msgspec.json.Encoder().encode
+
+    def append(self, case: Case) -> None:
+        """Add a case."""
+        line = self._encode(case) + b"\n"
+        self._ends.append(self._ends[-1] + len(line))
+        if self._file is not None:
+            self._file.write(line)
+            return
+        self._cases.append(case)
+        if _are_large(self._ends):
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed with the collector
+            weakref.finalize(self, self._file.close)
+            self._file.writelines(self._encode(case) + b"\n" for case in self._cases)
+            self._cases.clear()
+
+    def cases(self) -> Sequence[Case]:
+        """All of them, once no more come."""
+        if self._file is None:
+            return tuple(self._cases)
+        self._file.flush()
+        return StoredCases(_CaseLines(self._file.fileno(), self._ends, msgspec.json.Decoder(Case).decode))
+
+
+def collected_cases(cases: Iterable[Case]) -> Sequence[Case]:
+    """Cases that are computed one by one; many or long ones stay in a file."""
+    collector = CaseCollector()
+    for case in cases:
+        collector.append(case)
+    return collector.cases()
+
+
+def chosen_cases(cases: Sequence[Case], is_wanted: Callable[[Case], bool]) -> Sequence[Case]:
+    """Some of the cases; those that stay in a file stay there."""
+    return cases.chosen(is_wanted) if isinstance(cases, StoredCases) else tuple(filter(is_wanted, cases))
 
 
 def changed_cases(cases: Sequence[Case], change: Callable[[Case], Case]) -> Sequence[Case]:

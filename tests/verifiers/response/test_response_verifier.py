@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Finding, ToolCall, Verify
 from steelyard.sandbox.levels import ISOLATION_LEVELS
 from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.response import verifier as verifier_module
 from steelyard.verifiers.response.verifier import RESPONSE_CLASS_ORDER, ResponseVerifier
 
 NOWHERE = ZygoteSandbox(ISOLATION_LEVELS[-1])
@@ -266,3 +269,13 @@ def test_a_reply_that_is_only_tool_calls_is_checked_by_them(check: dict[str, Any
 def test_a_check_of_tool_calls_that_is_wrong_is_refused(check: dict[str, Any], says: str) -> None:
     with pytest.raises(VerifierError, match=says):
         ResponseVerifier(NOWHERE).check(case(expect={"type": "tool_call", **check}))
+
+
+def test_the_checks_of_many_cases_are_not_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verifier_module, "MAX_KEPT_CHECKS", 10)
+    verifier = ResponseVerifier(NOWHERE)
+    cases = [Case(id=str(number), prompt="p", target=str(number)) for number in range(100)]
+    tracked = [weakref.ref(verifier._check(each)) for each in cases]
+    gc.collect()
+    assert sum(check() is not None for check in tracked) <= 10
+    assert asyncio.run(verifier.verify(cases[0], Answer(text="0"))).passed

@@ -14,6 +14,7 @@ from steelyard.errors import InputError, VerifierError
 from steelyard.evalsets.experiments import is_same_model
 from steelyard.plugins import load_plugin
 from steelyard.records import Case, Panel
+from steelyard.store.stored_cases import changed_cases
 from steelyard.text import counted, short_quote
 from steelyard.verifiers.checks.rubric import rubric_check, rubric_judges, rubric_tables
 from steelyard.verifiers.response.judged import CheckTable
@@ -29,21 +30,20 @@ def with_judges(cases: Sequence[Case], means: RunOptions, judges: Sequence[str] 
 
     The judges are part of the tests, so that judgments of other judges are never reused.
     """
-    asked = [case for case in cases if rubric_tables(case)]
-    if not asked:
+    if not any(map(rubric_tables, cases)):
         return cases
     names = tuple(means.judges or judges)
-    unnamed = [case for case in asked if any("judges" not in check for check in rubric_tables(case))]
+    unnamed = [case.id for case in cases if any("judges" not in check for check in rubric_tables(case))]
     if unnamed and not names:
         raise InputError(
-            f"{counted(len(unnamed), 'case')}, such as {short_quote(unnamed[0].id)}, {'has' if len(unnamed) == 1 else 'have'} "
+            f"{counted(len(unnamed), 'case')}, such as {short_quote(unnamed[0])}, {'has' if len(unnamed) == 1 else 'have'} "
             "a check that is a rubric, and no judge is named; name one with --judges, such as --judges openai/gpt-5-mini"
         )
     if not getattr(load_plugin("pools", means.backend), "verifies_here", True):
         raise InputError(
             f"checks that are rubrics are judged on the machine that asks; run without --backend {means.backend}"
         )
-    known = tuple(_with_judges(case, names) if rubric_tables(case) else case for case in cases)
+    known = changed_cases(cases, lambda case: _with_judges(case, names) if rubric_tables(case) else case)
     for case in known:
         for table in rubric_tables(case):
             if "ask_first" in table:
@@ -58,11 +58,16 @@ def _check_escalation(case: Case, table: dict[str, object]) -> None:
         raise InputError(f"case {short_quote(case.id)}: {error}") from None
 
 
-def with_earlier_judges(cases: Sequence[Case], earlier: Sequence[Case]) -> list[Case]:
+def with_earlier_judges(cases: Sequence[Case], earlier: Sequence[Case]) -> Sequence[Case]:
     """Cases as their eval set has them now, with the judges that a stored run asked about the same cases."""
-    judges = {case.id: rubric_judges([case]) for case in earlier}
     everybody = rubric_judges(earlier)
-    return [_with_judges(case, judges.get(case.id) or everybody) if rubric_tables(case) else case for case in cases]
+    if not everybody:
+        return cases
+    judges = {case.id: named for case in earlier if (named := rubric_judges([case]))}
+    return changed_cases(
+        cases,
+        lambda case: _with_judges(case, judges.get(case.id) or everybody) if rubric_tables(case) else case,
+    )
 
 
 def _with_judges(case: Case, judges: Sequence[str]) -> Case:

@@ -41,8 +41,8 @@ from steelyard.analysis.row_blocks import (
     IndexFooter,
     RowBlock,
     TableSizes,
+    footer_pieces,
     packed_blocks,
-    packed_footer,
     unpacked_footer,
     unpacked_rows,
 )
@@ -98,7 +98,7 @@ def index_pieces(stored: StoredRun, table: AttemptTable, summary: Summary) -> It
         return
     yield from table.rows.pieces()
     blocks = tuple(table.rows.blocks)
-    yield packed_footer(IndexFooter(fingerprint, replace(table, rows=()), pack_summary(summary), blocks))
+    yield from footer_pieces(IndexFooter(fingerprint, replace(table, rows=()), pack_summary(summary), blocks))
 
 
 def _indexed_table(stored: StoredRun, cases: int) -> AttemptTable | None:

@@ -40,9 +40,7 @@ def stored_results(
     cases = stored.cases
     table = stored_attempt_table(stored, described, cases, rule=rule)
     summary = summarise_attempts(described, cases, table, k=k, rule=rule, suites=suites)
-    return StoredResults(
-        described, tuple(cases), stored_attempts(stored, cases, table), with_judged_rates(stored, summary)
-    )
+    return StoredResults(described, cases, stored_attempts(stored, cases, table), with_judged_rates(stored, summary))
 
 
 def stored_attempts(

@@ -26,7 +26,7 @@ from steelyard.stats.intervals import mean_interval
 from steelyard.store.journal import StoredRun
 from steelyard.store.reply_places import FactReader
 from steelyard.store.run_folders import PAIR_TAG, are_pair_tags
-from steelyard.store.stored_cases import spilled_cases
+from steelyard.store.stored_cases import collected_cases
 from steelyard.text import short_quote
 from steelyard.tiers.rubrics import Rubric
 from steelyard.verifiers.judge.answer import (
@@ -53,7 +53,7 @@ def judge_pairs(
     means: RunOptions = RunOptions(),
 ) -> Run:
     """Ask judges about each pair of answers to the same case with the same number, in both orders."""
-    cases = spilled_cases(_pair_cases(stored, between, rubric))
+    cases = collected_cases(_pair_cases(stored, between, rubric))
     return run(cases, models=list(judges), means=means, samples=1, output=output, parameters=parameters)
 
 

@@ -134,6 +134,10 @@ THREADED_REPLY_CHARACTERS = 100_000
 """The length from which a reply is checked in a thread, so that other requests continue."""
 
 
+MAX_KEPT_CHECKS = 1 << 14
+"""Checks of different cases that are kept; an eval set may have any number of them."""
+
+
 class ResponseSettings(VerifierSettings, frozen=True, kw_only=True):
     """What a case says to the verifier `response`."""
 
@@ -178,6 +182,9 @@ class ResponseVerifier:
     def _check(self, case: Case) -> ResponseCheck:
         key = case.tests_digest
         if key not in self._checks:
+            if len(self._checks) >= MAX_KEPT_CHECKS:
+                # every attempt at all cases comes before the next one at any, so that no check is likelier to be needed than another
+                self._checks.clear()
             self._checks[key] = case_check(case)
         return self._checks[key]
 
