@@ -11,12 +11,16 @@ from attacks.command_attacks import command_case
 from attacks.command_claims import CLAIM_SCENES
 from attacks.command_listed import GO_SCENES, LISTED_SCENES
 from steelyard.records import Answer, Case, Finding
+from steelyard.records import Test as JudgedTest
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.text import verbatim_reply
 from steelyard.verifiers.code.nan_tests import accepts_nan
+from steelyard.verifiers.code.own_claims import MAX_READ_CHARS
 from steelyard.verifiers.command.allowed import unlisted
 from steelyard.verifiers.command.allowed.guards import as_loaded
+from steelyard.verifiers.command.allowed.tokens import MAX_BRACKET_DEPTH, UnreadableCodeError, tokens
+from steelyard.verifiers.command.doubts import text_doubts
 from steelyard.verifiers.command.proof import has_means_to_end_tests
 from steelyard.verifiers.command.verifier import CommandVerifier
 from support.toolchains import needs
@@ -228,3 +232,13 @@ def test_node_keeps_its_language_even_for_one_call() -> None:
     found = findings_of("node, CommonJS", ("global by name",))
     assert found["honest"].trust == "in-process"
     assert "Array.from" in found["global by name"].tampered
+
+
+def test_a_text_that_would_take_long_to_read_is_not_read() -> None:
+    nested = "(" * (MAX_BRACKET_DEPTH + 1) + ")" * (MAX_BRACKET_DEPTH + 1)
+    with pytest.raises(UnreadableCodeError, match="brackets"):
+        tokens(nested, "javascript")
+    case = next(scene.case for scene in SCENES.values() if scene.case.language == "javascript")
+    passed = Finding(tests=(JudgedTest(name="t", outcome="passed"),), trust="in-process")
+    long = "/" + "/" * MAX_READ_CHARS
+    assert text_doubts(passed, case, long, needs_paths=False).trust == "unproved"

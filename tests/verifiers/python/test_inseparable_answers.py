@@ -180,3 +180,27 @@ def test_a_pass_that_may_read_the_defaults_of_a_function_of_the_tests_is_not_iso
 
 def test_a_stack_of_the_answers_own_is_no_reason_to_judge_it_beside_its_tests() -> None:
     assert not why_inseparable("class Stack:\n    def __getattr__(self, name): ...\nstack = Stack()\n")
+
+
+SETTINGS = {
+    "precision": (
+        "from decimal import Decimal, getcontext\ngetcontext().prec = 50\ndef f(): return Decimal(1) / Decimal({})\n",
+        "from decimal import Decimal\nassert f() == Decimal(1) / Decimal(3)\n",
+    ),
+    "depth of recursion": (
+        "import sys\nsys.setrecursionlimit(10**5)\ndef f(): return g(3000)\ndef g(n): return {} - 3 if n == 0 else 1 + g(n - 1)\n",
+        "def ref(n): return 0 if n == 0 else 1 + ref(n - 1)\nassert f() == ref(3000)\n",
+    ),
+    "digits": (
+        "import math, sys\nsys.set_int_max_str_digits(0)\ndef f(): return math.factorial(2000) + {} - 3\n",
+        "import math\nassert str(f()).endswith('0' * 499)\nassert len(str(f())) == 5736\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_tests_may_rely_on_settings_that_an_answer_makes(name: str) -> None:
+    code, tests = SETTINGS[name]
+    passed, finding = found("asserts", tests, code.format(3))
+    assert (passed, finding.trust) == (True, "in-process")
+    assert not found("asserts", tests, code.format(4))[0]

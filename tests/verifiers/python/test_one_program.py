@@ -221,6 +221,23 @@ BOUND_BY_BOTH = {
         "asserts",
     ),
     "one of two": ("low, high = 1, 2\ndef f(): return low\n", "low = 0\nassert f() == 1\n", "asserts"),
+    "a module": ("json = 1\ndef f(): return json\n", "import json\nassert json.loads('1') == f()\n", "asserts"),
+    "a module by another name": (
+        "m = 1\ndef f(): return m\n",
+        "import math as m\nassert f() == m.floor(1.5)\n",
+        "asserts",
+    ),
+    "a function of a module": (
+        "def prod(a): return a\ndef f(): return prod(1)\n",
+        "from math import gcd, prod\nassert f() == prod([1])\n",
+        "asserts",
+    ),
+    "a variable that is set by its name": (
+        "q = 1\ndef f(): return q\n",
+        "globals()['q'] = 7\nassert f() == 1\n",
+        "asserts",
+    ),
+    "several that are": ("q = 1\ndef f(): return q\n", "vars().update(q=7)\nassert f() == 1\n", "asserts"),
     "a helper": (
         "def check(n): return n > 1\ndef f(n): return check(n)\n",
         "def check(candidate):\n    assert candidate(2) is True\n    assert candidate(0) is False\n",
@@ -235,6 +252,25 @@ def test_a_pass_that_a_plain_run_fails_by_a_name_of_the_tests_is_not_isolated(na
     passed, finding = judged(code, tests, style=style)
     assert (passed, finding.trust) == (True, "in-process")
     assert finding.note.startswith("fails as one program with its tests, which bind ")
+
+
+@pytest.mark.parametrize("style", ["asserts", "check"])
+def test_a_pass_is_not_isolated_if_tests_use_a_builtin_that_the_answer_has_made_its_own(style: str) -> None:
+    asserts = "assert f([1, 2]) == sum([1, 2])\n"
+    tests = f"def check(candidate):\n    {asserts.replace('f(', 'candidate(')}" if style == "check" else asserts
+    code = "def f(xs):\n    t = 0\n    for x in xs: t += x\n    return t\n"
+    assert judged(code, tests, style=style)[1].trust == "isolated"
+    passed, finding = judged(f"def sum(x): return -1\n{code}", tests, style=style)
+    assert (passed, finding.trust) == (True, "in-process")
+
+
+def test_an_answer_that_imports_what_its_tests_import_is_isolated() -> None:
+    code = (
+        "import math\nfrom collections import Counter, deque\ndef f(n): return math.prod(Counter('a' * n).values())\n"
+    )
+    tests = "import math\nfrom collections import Counter\nassert f(3) == math.floor(3.5)\nassert f(2) == Counter('aa')['a']\n"
+    passed, finding = judged(code, tests)
+    assert (passed, finding.trust, finding.note) == (True, "isolated", "")
 
 
 def test_an_example_at_the_end_of_an_answer_may_use_a_name_of_the_tests() -> None:

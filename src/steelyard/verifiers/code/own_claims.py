@@ -71,7 +71,7 @@ _WORD_BETWEEN_PATTERN = re.compile(r"\s(?:or|and)\s")
 _CONDITION_PATTERN = re.compile(r"^\s*(?:\}?\s*else\s+)?(?:if|elif|unless)\b")
 
 
-MAX_READ_CHARS = 40_000
+MAX_READ_CHARS = 20_000
 """Longer answers are not read: patterns take time by the square of the length."""
 
 

@@ -19,6 +19,9 @@ ProgramRun = Callable[[bytes], Awaitable[ProcessResult | Finding]]
 """Runs a program with this on its standard input; a finding where it cannot be run at all."""
 DECIMAL_PATTERN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 LINE_END_PATTERN = re.compile(r"\r\n|\r|\n")
+BLANKS = " \t"
+"""What may stand at the end of a line; other invisible characters, such as a no-break space, are content."""
+WORD_PATTERN = re.compile(rf"[^{BLANKS}]+")
 MAX_SHOWN_CHARS = 200
 """Characters of an output that a message shows."""
 
@@ -74,12 +77,14 @@ def _problem(outcome: ProcessResult, wanted: str, tolerance: float) -> tuple[str
 
 
 def output_difference(got: str, wanted: str, tolerance: float = 0) -> str:
-    r"""How an output differs from the expected one, ignoring blanks at the ends of lines; empty if it does not.
+    r"""How an output differs from the expected one, ignoring spaces and tabs at the ends of lines; empty if it does not.
 
     >>> output_difference("2.0000001 m\n", "2 m", tolerance=1e-6)
     ''
     >>> output_difference("2.1 m", "2 m", tolerance=1e-6)
     "printed '2.1 m', expected '2 m'"
+    >>> output_difference("2 m\u00a0", "2 m")
+    "printed '2 m\\xa0', expected '2 m'"
     """
     got_lines, wanted_lines = _stripped_lines(got), _stripped_lines(wanted)
     if got_lines == wanted_lines or (tolerance and _are_close(got_lines, wanted_lines, tolerance)):
@@ -93,14 +98,14 @@ def output_difference(got: str, wanted: str, tolerance: float = 0) -> str:
 
 
 def _stripped_lines(text: str) -> list[str]:
-    """What was printed, without the invisible blanks at the ends of lines."""
+    """What was printed, without spaces and tabs at the ends of lines, and without empty lines at the end."""
     # not by splitlines(): a form feed or U+2028 between two results does not begin a line
-    return [line.rstrip() for line in LINE_END_PATTERN.split(text.rstrip())]
+    return [line.rstrip(BLANKS) for line in LINE_END_PATTERN.split(text.rstrip(f"{BLANKS}\r\n"))]
 
 
 def _are_close(got: Sequence[str], wanted: Sequence[str], tolerance: float) -> bool:
     """Whether lines hold the same words, numbers among them up to a tolerance, absolute or relative."""
-    lines = zip(map(str.split, got), map(str.split, wanted), strict=True)
+    lines = zip(map(WORD_PATTERN.findall, got), map(WORD_PATTERN.findall, wanted), strict=True)
     return len(got) == len(wanted) and all(
         len(line) == len(wanted_line)
         and all(_is_close(word, wanted_word, tolerance) for word, wanted_word in zip(line, wanted_line, strict=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec.structs import replace
 
 from steelyard.protocols import Workspace
@@ -9,7 +11,7 @@ from steelyard.records import Case, Finding
 from steelyard.text import printable
 from steelyard.verifiers.code.extract import canonical_language
 from steelyard.verifiers.code.nan_tests import NAN_ACCEPTED_REASON, accepts_nan, may_give_nan
-from steelyard.verifiers.code.own_claims import too_far_only, vacuous_claim
+from steelyard.verifiers.code.own_claims import MAX_READ_CHARS, too_far_only, vacuous_claim
 from steelyard.verifiers.command.allowed import unlisted
 from steelyard.verifiers.command.allowed.asked import asked_names
 from steelyard.verifiers.command.allowed.guards import as_loaded
@@ -18,12 +20,19 @@ from steelyard.verifiers.command.output import one_line
 from steelyard.verifiers.command.proof import has_means_to_end_tests
 from steelyard.verifiers.command.settings import CommandSettings
 
+BLANK_LINES_PATTERN = re.compile(r"\n(?:[ \t]*\n){2,}")
+
 
 def text_doubts(finding: Finding, case: Case, code: str, *, needs_paths: bool) -> Finding:
     """The finding, with what in the text of an answer keeps its pass from being proved."""
     if CommandSettings.of(case).run or not finding.tests:
         return finding
-    code = as_loaded(case, code)
+    if len(code) > MAX_READ_CHARS:
+        return _doubted(
+            finding, f"more than {MAX_READ_CHARS:,} characters, too many to be read for what could forge one"
+        )
+    # many of them would take time by the square of their number
+    code = BLANK_LINES_PATTERN.sub("\n\n", as_loaded(case, code))
     if outside := unlisted(case, code):
         return _doubted(finding, outside)
     if needs_paths:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from steelyard.protocols import Workspace
 from steelyard.records import Case
 from steelyard.text import word_set
+from steelyard.verifiers.code.comments import without_comments
 from steelyard.verifiers.command.settings import CommandSettings
 
 _MATHEMATICS = (
@@ -162,7 +163,6 @@ done
 SYMBOL_PATTERN = re.compile(r"^[0-9a-f]+ [A-Za-z] (\w+)(?:@\S+)?$", re.MULTILINE)
 VARIABLE_PATTERN = re.compile(r"^[0-9a-f]+ ([BDCGSRVu]|[bdgsr]) (\w+)$", re.MULTILINE)
 """A variable of a program; a small letter for one that only its own file sees."""
-COMMENT_PATTERN = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 SPECIALISATION_PATTERN = re.compile(r"\btemplate\s*<\s*>\s*(?!struct\s+(?:std\s*::\s*)?(?:hash|formatter)\b)")
 """A specialisation, which the linker prefers to what the tests have of that template; a hash of an own type is not theirs."""
 EXIT_FUNCTION_WORDS = word_set("atexit at_quick_exit on_exit __cxa_atexit")
@@ -242,7 +242,7 @@ def _shares_with_tests(answer: str, symbols: str, case: Case, asked: Collection[
     Of two inline functions with one name the linker takes the first.
     """
     said = CommandSettings.of(case)
-    code = COMMENT_PATTERN.sub(" ", answer)
+    code = without_comments(answer)
     # what a header has that the answer includes is meant for it
     tests = "\n".join(text for name, text in said.files.items() if f'"{name}"' not in code)
     words = set(re.findall(r"\w+", code)) - set(asked)

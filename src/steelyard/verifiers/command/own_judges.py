@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 
 from steelyard.records import Case
 from steelyard.text import word_set
+from steelyard.verifiers.code.comments import without_comments
 from steelyard.verifiers.command.caller_loops import leaves_loop_of_perl, leaves_loop_of_shell
 from steelyard.verifiers.command.native import has_loose_macro, is_included
 from steelyard.verifiers.command.settings import CommandSettings
@@ -96,7 +97,6 @@ OBJECT_METHOD_PATTERN = re.compile(
     r"\b(\w+\??)\s*\([^()]*\)\s*(?:throws[\w\s,.]+|:\s*\w+|\w+\s*)?\{|\bdef\s+(\w+\?|==|<=>|eql\?)"
 )
 UNICODE_ESCAPE_PATTERN = re.compile(r"\\u+([0-9A-Fa-f]{4})")
-COMMENT_PATTERN = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 SPLICED_LINE_PATTERN = re.compile(r"(?:\\|\?\?/)\r?\n")
 
 
@@ -130,7 +130,7 @@ def answers_for_tests(case: Case, code: str, language: str) -> bool:
         )
         return is_included(case) and (decides or has_loose_macro(case, code))
     # Java reads escapes wherever they stand
-    code = COMMENT_PATTERN.sub(" ", UNICODE_ESCAPE_PATTERN.sub(lambda found: chr(int(found[1], 16)), code))
+    code = without_comments(UNICODE_ESCAPE_PATTERN.sub(lambda found: chr(int(found[1], 16)), code))
     defined = {name for names in DEFINED_TYPE_PATTERN.findall(code) for name in names if name}
     defined -= asked | {PurePosixPath(said.answer).stem, "main"}
     methods = {name for names in OBJECT_METHOD_PATTERN.findall(code) for name in names if name}

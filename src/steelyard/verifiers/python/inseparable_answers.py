@@ -18,6 +18,11 @@ CALLER_WORDS = (("inspect", "stack"), ("logging", "stacklevel"))
 MODULE_ATTRIBUTES_PATTERN = re.compile(r"^def (?:__getattr__|__dir__)\(", re.MULTILINE)
 """Functions by which a module makes its attributes when it is asked for them."""
 
+SETTING_PATTERN = re.compile(
+    r"\b(?:setrecursionlimit|set_int_max_str_digits|setswitchinterval|setcontext|setlocale|simplefilter|filterwarnings)\b"
+    r"|\b(?:getcontext|DefaultContext)\b(?:\(\))?\s*\.\s*\w+\s*="
+)
+"""What changes a setting of the interpreter, which tests share with an answer in one process."""
 VARIABLES_PATTERN = re.compile(r"\b(?:f_locals|f_globals|getargvalues)\b")
 """Names by which a function reads the variables of its caller."""
 CALLER_PHRASE_PATTERN = re.compile(
@@ -35,6 +40,11 @@ def why_inseparable(code: str) -> str:
     if is_about_callers:
         return "it looks at the functions that call it"
     return "its module makes attributes of its own" if MODULE_ATTRIBUTES_PATTERN.search(code) else ""
+
+
+def changes_settings(code: str) -> bool:
+    """Whether an answer changes a setting that its tests may rely on."""
+    return SETTING_PATTERN.search(code) is not None
 
 
 def is_asked_for_variables(case: Case, code: str) -> bool:

@@ -13,6 +13,8 @@ from steelyard.verifiers.python.plain_answers import is_plain_answer, parsed_ans
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonTestPlan
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from steelyard.records import Case
 
 MAX_CACHED_TESTS = 1000
@@ -20,6 +22,11 @@ MAX_CACHED_TESTS = 1000
 ANSWER_IMPORT = "from answer import *"
 CLASS_FACTORIES = frozenset({"Enum", "Flag", "IntEnum", "NamedTuple", "StrEnum", "make_dataclass", "namedtuple"})
 """What makes a class that is then given a name."""
+
+
+NAMESPACES = frozenset({"globals", "locals", "vars"})
+"""Functions that return variables by their names."""
+BUILTIN_NAMES = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 
 
 class TestNames(NamedTuple):
@@ -30,6 +37,12 @@ class TestNames(NamedTuple):
     """Those that are only classes and imports: they hold no expected value."""
     imports: frozenset[str] = frozenset()
     """Those that are only imports: an answer that imports the same has the same."""
+    written: frozenset[str] = frozenset()
+    """Names in texts of tests that set variables by their names, as `globals()["rate"] = 2` does."""
+    builtins: frozenset[str] = frozenset()
+    """Names of Python's own that they use."""
+    import_lines: frozenset[str] = frozenset()
+    """What they import, each name apart."""
 
 
 class UsedNames(NamedTuple):
@@ -59,7 +72,30 @@ def _names_in(source: str) -> TestNames:
     others = [node for node in body if not _makes_class(node)]
     every = bound_names(body)
     unimported = bound_names(node for node in body if not isinstance(node, ast.Import | ast.ImportFrom))
-    return TestNames(frozenset(every), frozenset(every - bound_names(others)), frozenset(every - unimported))
+    nodes = [node for part in body for node in ast.walk(part)]
+    used = {node.id for node in nodes if isinstance(node, ast.Name)}
+    written = {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
+    written |= {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
+    return TestNames(
+        every=frozenset(every),
+        classes=frozenset(every - bound_names(others)),
+        imports=frozenset(every - unimported),
+        written=frozenset(filter(str.isidentifier, written)) if used & NAMESPACES else frozenset(),
+        builtins=frozenset(used - every) & BUILTIN_NAMES,
+        import_lines=_import_lines(body),
+    )
+
+
+def _import_lines(body: Iterable[ast.stmt]) -> frozenset[str]:
+    """The imports among statements, each name as a line of its own."""
+    return frozenset(
+        ast.unparse(ast.ImportFrom(node.module, [alias], node.level))
+        if isinstance(node, ast.ImportFrom)
+        else ast.unparse(ast.Import([alias]))
+        for node in body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    )
 
 
 def _makes_class(node: ast.stmt) -> bool:
@@ -79,13 +115,28 @@ def as_one_program(tests: PythonTestPlan, case: Case) -> PythonTestPlan:
     return tests._replace(names=(call,), steps=steps)
 
 
-def twice_bound_names(names: TestNames, code: str) -> frozenset[str]:
-    """The names that an answer binds at its top level and its tests bind again: in one program it would see theirs."""
-    rebound = names.every - names.imports
-    if not any(name in code for name in rebound):
-        return frozenset()
-    tree = parsed_answer(code)
-    return rebound if tree is None else rebound & bound_names(tree.body)
+class BoundNames(NamedTuple):
+    """The names at the top level of an answer that its tests use, too."""
+
+    twice: frozenset[str]
+    """Those that the tests bind again: in one program the answer would see theirs."""
+    builtins: frozenset[str]
+    """Those by which tests mean Python's: in one program they would use the answer's."""
+
+
+def bound_by_both(names: TestNames, code: str) -> BoundNames:
+    """The names that an answer binds at its top level, and its tests mean something else by."""
+    suspected = names.every | names.written | names.builtins
+    tree = parsed_answer(code) if any(name in code for name in suspected) else ast.Module([], [])
+    if tree is None:
+        return BoundNames(names.every, frozenset())
+    own_imports = _import_lines(tree.body)
+    same = bound_names(ast.parse("\n".join(own_imports & names.import_lines)).body)
+    same -= bound_names(ast.parse("\n".join(own_imports - names.import_lines)).body)
+    bound = bound_names(tree.body)
+    unimported = bound_names(node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom))
+    differing = frozenset(bound - (same & names.imports - unimported))
+    return BoundNames(differing & (names.every | names.written), differing & names.builtins)
 
 
 def changes_tests(case: Case, names: TestNames, used: UsedNames) -> bool:

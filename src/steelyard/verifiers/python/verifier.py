@@ -43,8 +43,8 @@ from steelyard.verifiers.python.in_process import (
     after_last_test,
     judged_test,
 )
-from steelyard.verifiers.python.inseparable_answers import is_asked_for_variables, why_inseparable
-from steelyard.verifiers.python.one_program import as_one_program, changes_tests, doubt, test_names, twice_bound_names
+from steelyard.verifiers.python.inseparable_answers import changes_settings, is_asked_for_variables, why_inseparable
+from steelyard.verifiers.python.one_program import as_one_program, bound_by_both, changes_tests, doubt, test_names
 from steelyard.verifiers.python.plain_answers import defines_itself, is_plain_answer
 from steelyard.verifiers.python.plain_calls import answered_calls, plain_report
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonSettings, PythonTestPlan, python_test_plan, with_claims
@@ -179,6 +179,8 @@ class PythonVerifier:
             if not finding.label and names and defines_itself(extracted.code, names):
                 note = f"the tests use {names[0]} without importing it, and the answer has made its own"
                 finding = msgspec.structs.replace(finding, trust="in-process", note=note)
+        if finding.label in FAILURES_BY_NAMES and not tests.is_program and changes_settings(extracted.code):
+            finding = await self._with_its_settings(case, tests, extracted.code, finding)
         if finding.label in FAILURES_BY_NAMES and not tests.is_program:
             finding = await self._as_one_program(case, tests, extracted.code, finding)
         if finding.label in FAILURES_BY_NAMES and not tests.is_program and is_asked_for_variables(case, extracted.code):
@@ -256,14 +258,23 @@ class PythonVerifier:
     async def _with_names_of_tests(self, case: Case, tests: PythonTestPlan, code: str, passed: Finding) -> Finding:
         """A pass; it is not isolated if a plain run fails because the tests bind names of the answer to something else."""
         names = test_names(case, tests)
-        twice_bound = twice_bound_names(names, code)
-        if not twice_bound:
-            return passed
-        together, _ = await self._in_process.judge_as_one_program(case, as_one_program(tests, case), code, names)
-        if not together.label:
-            return passed
-        note = f"fails as one program with its tests, which bind {min(twice_bound)} to something else"
+        both = bound_by_both(names, code)
+        note = f"its tests use {min(both.builtins, default='')} of Python's, and the answer has made its own"
+        if not both.builtins:
+            if not both.twice:
+                return passed
+            shared = names._replace(every=names.every | both.twice, imports=names.imports - both.twice)
+            together, _ = await self._in_process.judge_as_one_program(case, as_one_program(tests, case), code, shared)
+            if not together.label:
+                return passed
+            note = f"fails as one program with its tests, which bind {min(both.twice)} to something else"
         return msgspec.structs.replace(passed, trust="in-process", note=note)
+
+    async def _with_its_settings(self, case: Case, tests: PythonTestPlan, code: str, failed: Finding) -> Finding:
+        """A failure, unless the answer passes where its tests have the settings that it made, as in a plain run."""
+        passed = await self._inside(case, self._examined(case, tests), code)
+        note = "judged beside its tests: it changes settings of the interpreter, which they share there"
+        return failed if passed.label else msgspec.structs.replace(passed, note=note)
 
     async def _with_variables(self, case: Case, tests: PythonTestPlan, code: str, failed: Finding) -> Finding:
         """A failure, unless the answer passes where it can read variables of its tests in their frames, as in a plain run."""

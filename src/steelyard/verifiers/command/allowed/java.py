@@ -155,8 +155,10 @@ def _records_of_java(found: Sequence[Token]) -> str:
     """A record whose constructor makes something else of its components, so that different ones are equal."""
     for place, token in enumerate(found):
         is_record = token.kind == "name" and token.text == "record" and text_at(found, place + 2) in ("(", "<")
+        if not is_record:
+            continue
         begin = next((at for at in range(place, len(found)) if text_at(found, at) == "("), len(found))
-        if not is_record or begin == len(found):
+        if begin == len(found):
             continue
         end = closing(found, begin)
         body = next((at for at in range(end, len(found)) if text_at(found, at) == "{"), len(found))

@@ -193,6 +193,7 @@ def _meaning_in_javascript(found: Sequence[Token], keys: frozenset[str], asked: 
         if token.text == "class" and token.kind == "name"
         for at in [next((n for n in range(begin, len(found)) if found[n].text == "{"), len(found) - 1)]
     ]
+    own = {other.text for one, other in pairwise(found) if one.text in ("class", "interface")}
     for place, token in enumerate(found):
         before, after = text_at(found, place - 1), text_at(found, place + 1)
         if token.kind == "name" and before not in (".", "?."):
@@ -203,7 +204,6 @@ def _meaning_in_javascript(found: Sequence[Token], keys: frozenset[str], asked: 
             is_accessor = token.text == "get" and text_at(found, place + 2) == "("
             if is_accessor and after in vocabulary.JAVASCRIPT_MEMBERS - asked.called:
                 return f"get {after}"
-            own = {other.text for one, other in pairwise(found) if one.text in ("class", "interface")}
             if token.text == "extends" and after not in vocabulary.JAVASCRIPT_BASES | asked.called | own:
                 return f"extends {after}"
             if token.text == "import" and after in ("(", "."):

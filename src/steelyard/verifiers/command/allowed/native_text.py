@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from steelyard.verifiers.code.comments import without_comments
 from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.asked import AskedNames
 from steelyard.verifiers.command.allowed.constants import equal_constants_of
@@ -18,7 +19,6 @@ from steelyard.verifiers.command.allowed.tokens import Token, closing, text_at, 
 
 _DIRECTIVE_PATTERN = re.compile(r"^[ \t]*#[ \t]*(\w*)[ \t]*(.*)$", re.MULTILINE)
 _SPLICE_PATTERN = re.compile(r"\\\r?\n")
-_C_COMMENT_PATTERN = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
 def unlisted_in_c(code: str, asked: AskedNames) -> str:
@@ -39,7 +39,7 @@ def _in_native(code: str, asked: AskedNames, language: str, headers: frozenset[s
     is_threaded = bool(vocabulary.C_THREAD_PATTERN.search(asked.prompt))
     if is_threaded:
         headers |= vocabulary.C_THREAD_HEADERS
-    plain = _C_COMMENT_PATTERN.sub(" ", spliced)
+    plain = without_comments(spliced)
     defined: list[str] = []
     guard = ""
     for directive in _DIRECTIVE_PATTERN.finditer(plain):

@@ -58,6 +58,11 @@ def tokens(code: str, language: str) -> list[Token]:
     end = _read(code, 0, language, found, is_inside=False)
     if end < len(code):
         raise UnreadableCodeError("a bracket too many")
+    depth = 0
+    for token in found:
+        depth += token.kind == "sign" and ((token.text in BRACKETS) - (token.text in BRACKETS.values()))
+        if depth > MAX_BRACKET_DEPTH:
+            raise UnreadableCodeError("brackets in each other that are too many to be read")
     return found
 
 
@@ -135,6 +140,8 @@ def _is_division(found: list[Token], body: str) -> bool:
 
 
 BRACKETS = {"(": ")", "[": "]", "{": "}"}
+MAX_BRACKET_DEPTH = 100
+"""Each bracket is read as often as there are others around it."""
 
 
 def text_at(found: Sequence[Token], place: int) -> str:
