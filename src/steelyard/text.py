@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -187,3 +189,16 @@ def word_set(text: str) -> frozenset[str]:
     ['max', 'min']
     """
     return frozenset(text.split())
+
+
+def most_frequent(reasons: Iterable[str]) -> str:
+    """The reason given most often, the smallest of ties, with its count when there were several.
+
+    >>> most_frequent(["wrong answer", "time limit", "wrong answer"])
+    '2x wrong answer'
+    """
+    counts = Counter(reasons)
+    if not counts:
+        return ""
+    reason = min(counts, key=lambda reason: (-counts[reason], reason))
+    return f"{counts[reason]}x {reason}" if counts[reason] > 1 else reason

@@ -8,15 +8,8 @@ import msgspec
 
 from steelyard.analysis import scoring
 from steelyard.analysis.attempts import AttemptTable, Column, VerdictDigest
-from steelyard.analysis.case_attempts import (
-    CaseAttempts,
-    attempts_by_case,
-    case_group,
-    mean_pass,
-    mean_value,
-    shared_groups,
-    total_cost,
-)
+from steelyard.analysis.case_attempts import CaseAttempts, attempts_by_case, case_group
+from steelyard.analysis.case_means import mean_pass, mean_value, shared_groups, total_cost
 from steelyard.analysis.estimates import Estimate, mean
 from steelyard.analysis.row_blocks import IndexFooter, TableSizes, check_rows, unpacked_footer, unpacked_rows
 from steelyard.analysis.summary import CaseSummary, Summary

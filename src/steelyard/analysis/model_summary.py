@@ -8,14 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from steelyard.analysis.case_attempts import (
-    MAX_FLAGGED_ATTEMPTS,
-    CaseAttempts,
-    groups_of,
-    mean_pass,
-    mean_value,
-    total_cost,
-)
+from steelyard.analysis.case_attempts import MAX_FLAGGED_ATTEMPTS, CaseAttempts
+from steelyard.analysis.case_means import groups_of, mean_pass, mean_value, total_cost
 from steelyard.analysis.estimates import AttemptMeans, Estimate, attempt_mean, price_of_pass
 from steelyard.analysis.suites import SuiteScores
 from steelyard.records import Record

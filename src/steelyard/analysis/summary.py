@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from steelyard.analysis import scoring
 from steelyard.analysis.attempt_texts import AttemptText
 from steelyard.analysis.attempts import AttemptTable, attempt_table
-from steelyard.analysis.case_attempts import (
-    CaseAttempts,
-    attempts_by_case,
-    most_frequent,
-)
+from steelyard.analysis.case_attempts import CaseAttempts, attempts_by_case
 from steelyard.analysis.estimates import Estimate, share
 from steelyard.analysis.judged_rates import JudgedRates
 from steelyard.analysis.latency_quantiles import latency_quantiles
@@ -24,6 +20,7 @@ from steelyard.analysis.warnings import run_warnings
 from steelyard.records import Case, Fact, Record, RunInfo, Spending, SuiteRule, WitnessCounts
 from steelyard.stats.descriptive import flip_rate
 from steelyard.stats.passk import pass_at_k
+from steelyard.text import most_frequent
 
 if TYPE_CHECKING:
     from steelyard.analysis.attempts import Column

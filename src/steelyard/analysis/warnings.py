@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from steelyard.analysis.case_attempts import CaseAttempts, most_frequent
+from steelyard.analysis.case_attempts import CaseAttempts
 from steelyard.records import Case, Finish, RunInfo
-from steelyard.text import counted, line, short_quote
+from steelyard.text import counted, line, most_frequent, short_quote
 
 if TYPE_CHECKING:
     from steelyard.analysis.case_attempts import CasesByColumn

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
-from steelyard.analysis.case_attempts import shared_groups
+from steelyard.analysis.case_means import shared_groups
 from steelyard.comparison.sides import PairedCounts
 from steelyard.records import Record
 from steelyard.stats.multiplicity import holm

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from steelyard.analysis.case_attempts import shared_groups
+from steelyard.analysis.case_means import shared_groups
 from steelyard.analysis.suites import ordered_class_counts
 from steelyard.comparison.sides import (
     PairedModel,

@@ -18,11 +18,12 @@ CALLER_WORDS = (("inspect", "stack"), ("logging", "stacklevel"))
 MODULE_ATTRIBUTES_PATTERN = re.compile(r"^def (?:__getattr__|__dir__)\(", re.MULTILINE)
 """Functions by which a module makes its attributes when it is asked for them."""
 
-SETTING_PATTERN = re.compile(
-    r"\b(?:setrecursionlimit|set_int_max_str_digits|setswitchinterval|setcontext|setlocale|simplefilter|filterwarnings)\b"
-    r"|\b(?:getcontext|DefaultContext)\b(?:\(\))?\s*\.\s*\w+\s*="
-)
-"""What changes a setting of the interpreter, which tests share with an answer in one process."""
+SETTING_PATTERN = re.compile(r"\b(?:setrecursionlimit|set_int_max_str_digits)\b|\bgetcontext\(\)\.prec *= *[3-9]\d\b")
+"""What changes a setting of the interpreter, which tests share with an answer in one process, and makes none of them less strict."""
+CONTEXT_PATTERN = re.compile(r"\w*[cC]ontext\b(?!\(\)\.prec *= *[3-9]\d\b)|\.prec\b(?! *= *[3-9]\d\b)")
+"""What may change how tests compute with decimal numbers, but for a higher precision."""
+IMPORT_LINE_PATTERN = re.compile(r"^[ \t]*(?:from|import)\b.*$", re.MULTILINE)
+
 VARIABLES_PATTERN = re.compile(r"\b(?:f_locals|f_globals|getargvalues)\b")
 """Names by which a function reads the variables of its caller."""
 CALLER_PHRASE_PATTERN = re.compile(
@@ -43,8 +44,9 @@ def why_inseparable(code: str) -> str:
 
 
 def changes_settings(code: str) -> bool:
-    """Whether an answer changes a setting that its tests may rely on."""
-    return SETTING_PATTERN.search(code) is not None
+    """Whether an answer changes a setting that its tests may rely on, and nothing by which they would compare less exactly."""
+    unimported = IMPORT_LINE_PATTERN.sub("", code)
+    return SETTING_PATTERN.search(code) is not None and CONTEXT_PATTERN.search(unimported) is None
 
 
 def is_asked_for_variables(case: Case, code: str) -> bool:

@@ -6,23 +6,22 @@ import asyncio
 import importlib.util
 import platform
 import re
-import signal
 import socket
 from contextlib import asynccontextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from steelyard.errors import MissingToolError, VerifierError
 from steelyard.protocols import LIMIT_LABELS, FailureLabel, ProcessResult, ResourceLimits
-from steelyard.records import Answer, Case, Finding, Test, TestOutcome
+from steelyard.records import Answer, Case, Finding, Test
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.code.pairs import finding_by_pairs
 from steelyard.verifiers.code.repeatable import PYTHON_CHANCE_PATTERN, is_repeatable_code
-from steelyard.verifiers.python.findings import MAX_ANSWER_OUTPUT_CHARS, compile_failure, failure_label
+from steelyard.verifiers.python.findings import compile_failure
 from steelyard.verifiers.python.guests import (
     GuestChannel,
     RefereeProcess,
@@ -38,17 +37,19 @@ from steelyard.verifiers.python.impossible_tests import check_defined, check_tes
 from steelyard.verifiers.python.in_process import (
     InProcessJudge,
     Rehearsal,
-    TestFact,
-    accounted_tests,
-    after_last_test,
-    judged_test,
 )
 from steelyard.verifiers.python.inseparable_answers import changes_settings, is_asked_for_variables, why_inseparable
 from steelyard.verifiers.python.one_program import as_one_program, bound_by_both, changes_tests, doubt, test_names
 from steelyard.verifiers.python.plain_answers import defines_itself, is_plain_answer
 from steelyard.verifiers.python.plain_calls import answered_calls, plain_report
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonSettings, PythonTestPlan, python_test_plan, with_claims
-from steelyard.verifiers.trouble import trouble_sign
+from steelyard.verifiers.python.refereed import (
+    RefereedFinding,
+    inseparable_finding,
+    referee_death,
+    refereed_file_finding,
+    refereed_finding,
+)
 from steelyard.verifiers.witnesses import python_witness
 
 if TYPE_CHECKING:
@@ -66,26 +67,6 @@ CONFIRMATION_START_SECONDS = 5
 """CPU seconds that a second judging may take beyond what tests and answer may take each."""
 MAX_CACHED_TEST_PLANS = 1000
 """The number of cases whose parsed tests are cached."""
-
-
-class RefereedFinding(NamedTuple):
-    """What a referee found, and what it could not be sure of."""
-
-    finding: Finding
-    uncrossed: tuple[str, ...] = ()
-    """Failed tests that looked at something that does not cross unchanged: beside the answer they might have passed."""
-    is_altered: bool = False
-    """Whether a function that returned a value changed what the tests had given it."""
-    is_diverged: bool = False
-    """Whether tests and answer hold copies of a list or the like that came to differ."""
-    is_drained: bool = False
-    """Whether a function that returned a value read an iterator of the tests."""
-    is_certain: bool = False
-    """Whether a pass needs no confirmation: these tests, and all that crossed, mean the same in one process with the answer."""
-
-    def with_own_word(self, note: str) -> RefereedFinding:
-        """The same, but that the answer had a say."""
-        return self._replace(finding=msgspec.structs.replace(self.finding, trust="in-process", note=note))
 
 
 class PythonVerifier:
@@ -291,7 +272,7 @@ class PythonVerifier:
         async with self._sandbox.host(answer_guest("candidate", case, tests.style, code)) as candidate:
             answered, received = await answered_calls(candidate, code, tests.calls, _limits(case))
         report = plain_report(tests.calls, case.verify.entry_point, answered, received)
-        return None if report is None else _refereed_finding(report, tests, answered)._replace(is_certain=True)
+        return None if report is None else refereed_finding(report, tests, answered)._replace(is_certain=True)
 
     async def _refereed(
         self, case: Case, tests: PythonTestPlan, code: str, *, withholds: bool = False
@@ -310,18 +291,18 @@ class PythonVerifier:
                 answering.cancel()
             if report is None and referee.is_late:
                 await referee.end()
-                return _inseparable_finding(tests.names)
+                return inseparable_finding(tests.names)
             if report is None:
                 # its tests may wait for what could not cross
                 await referee.end()
-                return _inseparable_finding(tests.names)
+                return inseparable_finding(tests.names)
         if report[0].get("beside"):
-            return _inseparable_finding(tests.names)
+            return inseparable_finding(tests.names)
         if "died" in report[0]:
-            return _referee_death(tests, report[0]["died"])
+            return referee_death(tests, report[0]["died"])
         check_defined(case, report[0].get("undefined", ()))
         if not tests.file:
-            refereed = _refereed_finding(report[0], tests, answered)
+            refereed = refereed_finding(report[0], tests, answered)
         else:
             refereed = await self._refereed_file(case, tests, report[0], answered)
         return refereed._replace(is_certain=_is_certain(report[0], tests))
@@ -335,7 +316,7 @@ class PythonVerifier:
         is_made_at_load = report.get("asked_at_load") or tests.names == ("the file",)
         if outcomes & {"skipped", "expected"} or (outcomes and is_made_at_load):
             rehearsal = await self._in_process.rehearsal(case, tests)
-        return _refereed_file_finding(report, rehearsal, answered)
+        return refereed_file_finding(report, rehearsal, answered)
 
     @asynccontextmanager
     async def _referee(
@@ -412,87 +393,6 @@ def _limits(case: Case, *, more: float = 0) -> ResourceLimits:
     return ResourceLimits(cpu_seconds=case.timeout_secs + more, wall_seconds=2 * case.timeout_secs + 10 + more)
 
 
-def _unloaded_finding(report: dict[str, Any], answered: ProcessResult) -> RefereedFinding | None:
-    """What the referee saw of an answer that no test was run against."""
-    if "unable" in report:
-        raise VerifierError(str(report["unable"]))
-    if report.get("compiled") is False:
-        return RefereedFinding(compile_failure(report["error"], report["line"], answered.seconds))
-    if "compiled" in report:
-        return None
-    # no answer has run yet; only compiling something monstrous ends here
-    return RefereedFinding(
-        Finding(
-            compiled=False,
-            label=answered.limit or FailureLabel.DIED,
-            reason=exit_description(answered),
-            output=_output(report, answered),
-            trouble=trouble_sign(answered),
-        )
-    )
-
-
-def _output(report: dict[str, Any], answered: ProcessResult) -> str:
-    printed = "".join(report.get("output", ())) + answered.stdout.decode("utf-8", "replace")
-    return printed[:MAX_ANSWER_OUTPUT_CHARS]
-
-
-def _refereed_finding(report: dict[str, Any], tests: PythonTestPlan, answered: ProcessResult) -> RefereedFinding:
-    """What the referee saw, as a finding; how the answer's process ended explains what it did not see."""
-    unloaded = _unloaded_finding(report, answered)
-    if unloaded is not None:
-        return unloaded
-    results = {number: values for number, *values in report["tests"]}
-    raised = report.get("raised", "")
-    gone = "gone" in report
-    otherwise = raised or (exit_description(answered) if gone else "not run")
-    missing = (otherwise, "", 0.0, report.get("crossed", True), False)
-    places = [place for place, step in enumerate(tests.steps) if step["test"]]
-    judged = []
-    uncrossed = []
-    own_word = False
-    for name, place in zip(tests.names, places, strict=True):
-        wrong, cause, seconds, crossed, had_word = results.get(place, missing)
-        outcome: TestOutcome = "failed" if wrong else "passed"
-        judged.append(Test(name=name, outcome=outcome, message=wrong, seconds=seconds, cause=cause))
-        own_word |= had_word and not wrong
-        if wrong and not crossed:
-            uncrossed.append(name)
-    if raised and not any(test.outcome == "failed" for test in judged):
-        judged.append(after_last_test(raised))
-        uncrossed += [] if report.get("crossed", True) else [judged[-1].name]
-    return _run_finding(report, judged, uncrossed, answered, own_word=own_word)
-
-
-def _refereed_file_finding(report: dict[str, Any], rehearsal: Rehearsal, answered: ProcessResult) -> RefereedFinding:
-    """What the referee of a whole file saw, as a finding."""
-    unloaded = _unloaded_finding(report, answered)
-    if unloaded is not None:
-        return unloaded
-    facts: dict[str, TestFact] = {}
-    crossed_by_name: dict[str, bool] = {}
-    for name, outcome, message, cause, seconds, crossed, had_word in report["tests"]:
-        # tests that share a name pass together
-        if name not in facts or facts[name].outcome != "failed":
-            facts[name] = TestFact(outcome, message, cause, seconds, had_word)
-            crossed_by_name[name] = crossed
-    raised = report.get("raised", "")
-    gone = "gone" in report
-    otherwise = raised or (exit_description(answered) if gone else "not run")
-    judged = [judged_test(name, fact, rehearsal, "", otherwise) for name, fact in accounted_tests(facts, rehearsal)]
-    if raised and not any(test.outcome == "failed" for test in judged):
-        # what a class or the file does after its tests counts, too
-        judged.append(Test(name="the file", outcome="failed", message=raised))
-    # what was not run for no reason that is known here is not the answer's fault yet
-    crossed_otherwise = report.get("crossed", True) if raised or gone else False
-    failed = [test.name for test in judged if test.outcome == "failed"]
-    uncrossed = [name for name in failed if not crossed_by_name.get(name, crossed_otherwise)]
-    own_word = any(fact.had_word for fact in facts.values() if fact.outcome != "failed")
-    if not failed and not any(test.outcome == "passed" for test in judged):
-        return _inseparable_finding(tuple(test.name for test in judged) or rehearsal.names)
-    return _run_finding(report, judged, uncrossed, answered, own_word=own_word)
-
-
 def _is_certain(report: dict[str, Any], tests: PythonTestPlan) -> bool:
     """Whether what the referee saw would have been the same in one process with the answer."""
     plain = tests.plain
@@ -501,51 +401,6 @@ def _is_certain(report: dict[str, Any], tests: PythonTestPlan) -> bool:
     # examples compare what was printed, too
     is_printed = tests.style == "doctest" and any(report.get("output", ())[report["printed_at_load"] :])
     return not is_printed and (plain.gives_once or report.get("gave_containers") is False)
-
-
-def _inseparable_finding(names: tuple[str, ...]) -> RefereedFinding:
-    """The finding if tests cannot be run separately from this answer, or are inconclusive there."""
-    reason = "cannot be judged separately from the answer"
-    failed = tuple(Test(name=name, outcome="failed", message=reason) for name in names)
-    return RefereedFinding(Finding(compiled=True, tests=failed, label=FailureLabel.EXCEPTION, reason=reason), names)
-
-
-def _run_finding(
-    report: dict[str, Any], judged: list[Test], uncrossed: list[str], answered: ProcessResult, *, own_word: bool
-) -> RefereedFinding:
-    """The finding about an answer whose tests were run, or could have been."""
-    raised = report.get("raised", "")
-    gone = "gone" in report
-    otherwise = raised or (exit_description(answered) if gone else "not run")
-    label, reason = failure_label(judged, raised, (answered.limit or FailureLabel.DIED) if gone else "", otherwise)
-    if raised and report["tests"]:
-        reason = f"raised between two tests: {raised}"
-    finding = Finding(
-        compiled=True,
-        tests=tuple(judged),
-        label=label,
-        reason=reason,
-        output=_output(report, answered),
-        # a test that asks an object of the answer's whether it is right takes the answer's word for it
-        trust="in-process" if own_word and not label else "",
-        compile_seconds=report["seconds"],
-        test_seconds=answered.seconds,
-        trouble=trouble_sign(answered) if gone else "",
-    )
-    altered, diverged, drained = (report.get(word) is True for word in ("altered", "diverged", "drained"))
-    return RefereedFinding(finding, tuple(uncrossed), altered, diverged, drained)
-
-
-def _referee_death(tests: PythonTestPlan, exit_code: int) -> RefereedFinding:
-    """The referee of an answer came to no end: what the answer returned was more than its tests could bear."""
-    if exit_code >= 0 or exit_code == -signal.SIGKILL:
-        # nothing that an answer returns does that
-        raise VerifierError("the referee was ended from outside")
-    limit = FailureLabel.CPU_LIMIT if exit_code == -signal.SIGXCPU else FailureLabel.DIED
-    how = "stopped at the cpu limit" if exit_code == -signal.SIGXCPU else f"ended by signal {-exit_code}"
-    reason = f"the tests did not survive what the answer returned: {how}"
-    failed = tuple(Test(name=name, outcome="failed", message=reason) for name in tests.names)
-    return RefereedFinding(Finding(compiled=True, tests=failed, label=limit, reason=reason), tests.names)
 
 
 def _missing(code: str, expected: tuple[str, ...]) -> tuple[str, ...]:
