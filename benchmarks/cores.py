@@ -435,6 +435,8 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     """Measure from one processor to all, and say what that predicts for more."""
+    from steelyard.errors import SteelyardError
+
     given = arguments()
     if given.child == "handed":
         handed_over(given.attempts)
@@ -447,6 +449,10 @@ def main() -> None:
         return
     if given.set:
         os.environ[SET_VARIABLE] = str(given.set.resolve())
+        try:
+            _cases()
+        except SteelyardError as error:
+            raise SystemExit(str(error)) from None
     usable = len(os.sched_getaffinity(0))
     powers = [1 << exponent for exponent in range(usable.bit_length())]
     wanted = [int(number) for number in given.cores.split(",")] if given.cores else sorted({*powers, usable})

@@ -113,7 +113,7 @@ def _in_cpp(code: str, name: str) -> bool:
     found = re.search(rf"\b(?:class|struct)\s+{name}\b\s*(?:final\s*)?\{{", code)
     if not found:
         return False
-    body = code[found.end() : _closing(code, found.end() - 1)]
+    body = code[found.end() : closing_place(code, found.end() - 1)]
     fields = _cpp_fields(body)
     made = [
         each
@@ -170,7 +170,7 @@ def _in_java(code: str, name: str) -> bool:
     found = re.search(rf"\bclass\s+{name}\b(?:\s*<[^{{}}]*>)?\s*(?:implements\s+[^{{}}]*)?\{{", code)
     if not found:
         return False
-    body = code[found.end() : _closing(code, found.end() - 1)]
+    body = code[found.end() : closing_place(code, found.end() - 1)]
     flat = _without_blocks(body)
     declared = set()
     for statement in re.split(r"[;}]", flat):
@@ -198,7 +198,7 @@ def _in_go(code: str, name: str) -> bool:
         return False
     if not found[1].startswith("struct"):
         return not re.match(r"=|bool\b|func\b|interface\b|\[0\]|map\b|chan\b", found[1])
-    body = code[found.end() : _closing(code, found.end() - 1)]
+    body = code[found.end() : closing_place(code, found.end() - 1)]
     fields = {
         field: ""
         for line in re.split(r"[\n;]", body)
@@ -228,7 +228,7 @@ def _in_rust(code: str, maker: Maker) -> bool:
     made = [
         each
         for block in (blocks if maker.method.isidentifier() else ())
-        for each in _functions(head, code[block.end() : _closing(code, block.end() - 1)])
+        for each in _functions(head, code[block.end() : closing_place(code, block.end() - 1)])
     ]
     if maker.method.isidentifier() and not made:
         return False
@@ -241,7 +241,7 @@ def _in_rust(code: str, maker: Maker) -> bool:
     struct = re.search(rf"\bstruct\s+{name}\b\s*(?:<[^{{(]*>)?\s*([({{])", code)
     if not struct:
         return False
-    inside = code[struct.end() : _closing(code, struct.end() - 1)]
+    inside = code[struct.end() : closing_place(code, struct.end() - 1)]
     pieces = _parts(inside)
     fields = {
         (
@@ -261,7 +261,7 @@ def _in_javascript(code: str, name: str) -> bool:
     found = re.search(rf"\bclass\s+{name}\b\s*(?:<[^{{}}]*>)?\s*\{{", code)
     if not found:
         return False
-    body = code[found.end() : _closing(code, found.end() - 1)]
+    body = code[found.end() : closing_place(code, found.end() - 1)]
     made = _functions(r"\bconstructor", body)
     if len(made) != 1 or re.search(r"\bset\s+\w+\s*\(|\bstatic\s*\{", body):
         return False
@@ -309,7 +309,7 @@ def _compares_all(code: str, head: str, fields: dict[str, str], owner: str = "")
         block = re.search(rf"\b{owner}[^{{}}]*\{{", code)
         if not block:
             return True
-        code = code[block.end() : _closing(code, block.end() - 1)]
+        code = code[block.end() : closing_place(code, block.end() - 1)]
     for each in _functions(head, code):
         before, _, last = each.body.rpartition("return ")
         if _PLAIN_BEFORE_EQUALITY_PATTERN.sub("", before).strip():
@@ -348,7 +348,7 @@ def _functions(head: str, code: str) -> list[_Function]:
     """The first functions with a body whose names match a pattern."""
     found = []
     for each in islice(re.finditer(rf"{head}\s*\(", code, re.MULTILINE), MAX_FUNCTIONS):
-        end = _closing(code, each.end() - 1)
+        end = closing_place(code, each.end() - 1)
         opening = re.match(r"(?=\s*[\w:>(*\[{-])[^;{}]*\{", code[end + 1 :])
         if not opening:
             continue
@@ -356,13 +356,15 @@ def _functions(head: str, code: str) -> list[_Function]:
         between = code[end + 1 : begin]
         # `: a{x}, b{y} {}` has blocks before the body
         while between.lstrip().startswith(":") and "->" not in between:
-            after = re.match(r"\s*(?:,[^{};]*)?\{", code[_closing(code, begin) + 1 :])
+            after = re.match(r"\s*(?:,[^{};]*)?\{", code[closing_place(code, begin) + 1 :])
             if not after:
                 break
-            begin = _closing(code, begin) + after.end()
+            begin = closing_place(code, begin) + after.end()
             between = code[end + 1 : begin]
         written = code[each.end() : end]
-        found.append(_Function(_parameters(f"({written})"), written, between, code[begin + 1 : _closing(code, begin)]))
+        found.append(
+            _Function(_parameters(f"({written})"), written, between, code[begin + 1 : closing_place(code, begin)])
+        )
     return found
 
 
@@ -394,7 +396,8 @@ def _without_blocks(body: str) -> str:
     return "".join(out)
 
 
-def _closing(text: str, place: int) -> int:
+def closing_place(text: str, place: int) -> int:
+    """Where the bracket at a place is closed; the end of the text if it is not."""
     depth = 0
     for at in range(place, len(text)):
         depth += (text[at] in "([{") - (text[at] in ")]}")
@@ -422,7 +425,7 @@ def _in_perl(code: str, name: str) -> bool:
     made = re.search(r"\bsub\s+new\s*\{", body)
     if not made:
         return False
-    new = body[made.end() : _closing(body, made.end() - 1)]
+    new = body[made.end() : closing_place(body, made.end() - 1)]
     given = [word for each in re.findall(r"\bmy\s*\(([^()]*)\)\s*=\s*@_", new) for word in re.findall(r"[$%]\w+", each)]
     given += re.findall(r"\bmy\s+([$%]\w+)\s*=\s*(?:shift|@_)\b", new)
     given = [word for word in given if word not in ("$class", "$self", "$proto", "$package", "$type")]
@@ -438,7 +441,7 @@ def _in_perl(code: str, name: str) -> bool:
             return False
         fields += [field for field in kept if field != "%"]
     for each in re.finditer(r"\bsub\s+(?:equals?|eq|same|is_equal|compare)\s*\{", body):
-        compared = body[each.end() : _closing(body, each.end() - 1)]
+        compared = body[each.end() : closing_place(body, each.end() - 1)]
         terms = re.findall(r"->\{(\w+)\}\s*(?:==|eq)\s*\$\w+->\{\1\}", compared)
         if not set(fields) <= set(terms) or "||" in compared or not fields:
             return False

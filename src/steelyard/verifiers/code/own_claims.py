@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from steelyard.text import word_set
-from steelyard.verifiers.code.kept_fields import Maker, keeps_what_it_is_given
+from steelyard.verifiers.code.kept_fields import Maker, closing_place, keeps_what_it_is_given
 
 _TEXT_OR_COMMENT_PATTERN = re.compile(
     r'"(?:[^"\\\n]|\\.)*"|`[^`\n]*`|(?<![\w&<])\'(?:[^\'\\\n]|\\.)*\'|//[^\n]*|/\*.*?\*/|(?:^|(?<=\s))#(?![\w[!])[^\n]*',
@@ -282,7 +282,7 @@ class _Reader:
                 opening = max(after.rfind("(", 0, found.end()), after.rfind("{", 0, found.end()))
                 method = (found["method"] or "") if word in self._types else "()"
                 made.add(Maker(word, "{}" if after[opening] == "{" else method))
-                rest, at = rest + side[at : each.start()], each.end() + _closing(after, opening) + 1
+                rest, at = rest + side[at : each.start()], each.end() + closing_place(after, opening) + 1
         return frozenset(made), rest + side[at:]
 
     def _assign(self, statement: str) -> None:
@@ -349,11 +349,11 @@ def _must_hold(statement: _Statement, start: int, end: int, tests: str) -> bool:
         if name in ("if", "elif"):
             return _may_pass_over(statement, after)
         if _TRUTH_PATTERN.fullmatch(name) or name == "unless":
-            compared = re.match(r"\s*(?:[=!]=|is\b)", text[_closing(text, opening) + 1 :])
+            compared = re.match(r"\s*(?:[=!]=|is\b)", text[closing_place(text, opening) + 1 :])
             return not (compared or re.match(r"\s*,\s*(?:false|False)\b", after))
         if name and name.rpartition(".")[2] not in ("every", "all"):
             return False
-        start, end = opening - len(name), _closing(text, opening) + 1
+        start, end = opening - len(name), closing_place(text, opening) + 1
 
 
 def _statement_must_hold(statement: _Statement, start: int, end: int, tests: str) -> bool:
@@ -387,7 +387,7 @@ def _without_loop(text: str) -> str:
     """A statement without the head of a loop before it."""
     while _LOOP_PATTERN.match(text):
         opening = text.find("(")
-        text = text[_closing(text, opening) + 1 :] if opening >= 0 else ""
+        text = text[closing_place(text, opening) + 1 :] if opening >= 0 else ""
     return text
 
 
@@ -423,7 +423,7 @@ def _comparisons(statement: _Statement) -> Iterator[tuple[str, str, bool]]:
         says_different = is_different != is_negated
         yield left, right, (says_different if is_asserting or is_unless else not says_different and is_failing)
     for found in _MEMBER_PATTERN.finditer(text):
-        looked_up = _parts(text[found.start("opening") + 1 : _closing(text, found.start("opening"))])[-1]
+        looked_up = _parts(text[found.start("opening") + 1 : closing_place(text, found.start("opening"))])[-1]
         yield looked_up, looked_up, False
     for found in re.finditer(r"(?<=[)\w])\s+in\s+(?=[\[({\w])", text):
         looked_up = _side_before(text, found.start())
@@ -437,7 +437,7 @@ def _called(
     text: str, found: re.Match[str], *, is_asserting: bool, is_failing: bool, is_unless: bool
 ) -> Iterator[tuple[str, str, bool]]:
     opening = found.start("opening")
-    end = _closing(text, opening)
+    end = closing_place(text, opening)
     parts = _parts(text[opening + 1 : end])
     before = _side_before(text, found.start())
     name = found["name"] if "name" in found.groupdict() else "expect"
@@ -445,7 +445,7 @@ def _called(
         after = re.match(r"\s*((?:\.\s*\w+\s*)+)\(", text[end + 1 :])
         if after:
             second = end + 1 + after.end() - 1
-            yield parts[0], text[second + 1 : _closing(text, second)], bool(re.search(r"\bnot\b", after[1]))
+            yield parts[0], text[second + 1 : closing_place(text, second)], bool(re.search(r"\bnot\b", after[1]))
         return
     owner, dot, _ = name.rpartition(".")
     start = found.start() - len(before)
@@ -533,15 +533,6 @@ def _side_after(text: str, place: int) -> str:
             break
         at += 1
     return text[place:at]
-
-
-def _closing(text: str, place: int) -> int:
-    depth = 0
-    for at in range(place, len(text)):
-        depth += (text[at] in "([{") - (text[at] in ")]}")
-        if depth == 0:
-            return at
-    return len(text)
 
 
 def _parts(text: str) -> list[str]:
