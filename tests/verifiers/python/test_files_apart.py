@@ -244,3 +244,10 @@ def test_answers_to_one_case_that_come_together_wait_for_one_rehearsal() -> None
         return room.lent
 
     assert LOOP.run(both()) == 3
+
+
+def test_an_answer_that_pytest_cannot_load_is_told_why() -> None:
+    is_right, finding = judged("pytest", in_pytest("assert f.__code__ is not None"), "import nowhere\ndef f(): pass\n")
+    assert not is_right
+    assert "No module named 'nowhere'" in finding.reason
+    assert "INTERNALERROR" not in finding.output

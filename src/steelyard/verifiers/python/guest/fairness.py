@@ -84,6 +84,7 @@ COMPARISON_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 _LIBRARY_PATHS = [os.path.dirname(os.__file__), *filter(os.path.isabs, sys.path)]
 LIBRARY_FOLDERS = tuple({path + os.sep for known in _LIBRARY_PATHS for path in (known, os.path.realpath(known))})
 """The folders of code that no answer wrote; names are not resolved later, because an answer can make links."""
+WORD_PATTERN = re.compile(r"\w+")
 SKIPPING_FILES = (os.path.join("unittest", "case.py"), os.path.join("_pytest", "outcomes.py"))
 """Where the functions are by which a test skips itself."""
 
@@ -132,7 +133,7 @@ class ComparisonJudge:
         """Modules with objects that equal anything; in tests that do not use them they can only come from the answer."""
         self.own_word = False
         """Whether an object of the answer's said that it equals plain data."""
-        self._test_words = frozenset(re.findall(r"\w+", tests))
+        self._test_words = frozenset(WORD_PATTERN.findall(tests))
         self._may_catch = may_catch(tests)
         self._may_try_again = may_try_again
         """Whether an assertion in a function of the tests may fail where the answer catches that, and hold when it calls again."""

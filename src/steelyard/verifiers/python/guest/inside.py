@@ -331,7 +331,7 @@ class AnswerSession:
         return module
 
     def _run_file(self, code: Any, *, is_apart: bool) -> None:
-        runner = StyleRunner(self._judge, self._tell_test, is_apart=is_apart)
+        self._runner = runner = StyleRunner(self._judge, self._tell_test, is_apart=is_apart)
         module = empty_tests_module(self._job["tests"])
 
         is_loaded: list[bool] = []
@@ -358,7 +358,8 @@ class AnswerSession:
             run_unittest(runner, loaded())
 
     def _tell_test(self, line: TestResultLine) -> None:
-        self.check()
+        if not self._runner.is_single:  # of a single test the check at the end says the same
+            self.check()
         self._tell_line(line)
 
     def _tell_line(self, line: TestResultLine) -> None:

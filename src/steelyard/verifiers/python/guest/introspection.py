@@ -20,7 +20,7 @@ import sys
 import traceback
 import types
 
-from steelyard.verifiers.python.guest.fairness import LIBRARY_FOLDERS, ComparisonJudge
+from steelyard.verifiers.python.guest.fairness import LIBRARY_FOLDERS, WORD_PATTERN, ComparisonJudge
 from steelyard.verifiers.python.guest.genuine_code import (
     checking_compile,
     compiled_trees,
@@ -134,7 +134,7 @@ class IntrospectionGuard:
         self._thread = _thread.get_ident
         self._busy: set[int] = set()
         self._tests = tests
-        self._test_words = frozenset(re.findall(r"\w+", tests))
+        self._test_words = frozenset(WORD_PATTERN.findall(tests))
         self._allows_memory = "ctypes" in tests
         self._ours = {id(_frame_source.__code__), id(ComparisonJudge.enter.__code__)}
         self._ours.add(id(IntrospectionGuard._rename.__code__))

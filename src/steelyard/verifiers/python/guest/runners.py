@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from steelyard.records import TestFailureCause
 
 try:
+    import pdb  # noqa: F401, T100  pytest loads it when it is configured
+
     import pytest
-    from _pytest import legacypath, terminal
+    from _pytest import fixtures, legacypath, terminal
     from _pytest.config import _prepareconfig
     from _pytest.runner import runtestprotocol
 
@@ -135,6 +137,8 @@ class StyleRunner:
         self.judge = judge
         self._tell = tell
         self.is_apart = is_apart
+        self.is_single = False
+        """Whether there is one test only."""
         self._fork, self._wait, self._exit, self._getpid = os.fork, os.wait4, os._exit, os.getpid
         self._clock = time.perf_counter
         self._undefined = ""
@@ -143,7 +147,8 @@ class StyleRunner:
 
     def expect(self, count: int) -> None:
         """A single test is apart from all others in this process."""
-        self.is_apart = self.is_apart and count > 1
+        self.is_single = count == 1
+        self.is_apart = self.is_apart and not self.is_single
 
     def run(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
         """Run one test and report its result."""
@@ -340,28 +345,6 @@ def _function_call(function: Any, judge: ComparisonJudge) -> Callable[[], tuple[
     return call
 
 
-def _memory_module(session: Any, load: Callable[[], types.ModuleType], hidden: tuple[type, ...]) -> Any:
-    """What pytest collects tests from."""
-
-    class MemoryModule(pytest.Module):
-        """A module of tests that is in no file."""
-
-        def _getobj(self) -> Any:
-            return load()
-
-        def collect(self) -> Any:
-            names = vars(self.obj)
-            kept = {name: value for name, value in names.items() if isinstance(value, hidden)}
-            for name in kept:
-                del names[name]
-            try:
-                return list(super().collect())
-            finally:
-                names.update(kept)
-
-    return MemoryModule.from_parent(session, path=session.path / TESTS_FILE)
-
-
 def _rarely_needed_parts(source: str) -> Any:
     """A plug-in with what a few files need of those that are switched off."""
 
@@ -380,19 +363,112 @@ def _rarely_needed_parts(source: str) -> Any:
     return RarelyNeededParts()
 
 
-def _item_outcome(item: Any, nextitem: Any, runner: TestRunner, *, is_without_answer: bool) -> tuple[str, str]:
+def _item_outcome(item: Any, nextitem: Any, file: PytestFile) -> tuple[str, str]:
     """Run one test of pytest's; how it went."""
     outcome, message = _pytest_outcome(runtestprotocol(item, log=False, nextitem=nextitem))
     raised = item.stash[_RAISED]
     if outcome == "expected" and any(
-        isinstance(error, pytest.xfail.Exception) and runner.is_answers(error) for error in raised
+        isinstance(error, pytest.xfail.Exception) and file.runner.is_answers(error) for error in raised
     ):
         return "failed", message
-    if outcome == "failed" and is_without_answer and item.get_closest_marker("xfail") is not None:
+    if outcome == "failed" and file.is_without_answer and item.get_closest_marker("xfail") is not None:
         # the mark may name an exception that only an answer raises
         return "expected", message
-    is_own = outcome == "skipped" and raised and not any(map(runner.is_answers, raised))
+    is_own = outcome == "skipped" and raised and not any(map(file.runner.is_answers, raised))
     return "declined" if is_own else outcome, message
+
+
+class PytestFile(NamedTuple):
+    """A file of tests that pytest runs."""
+
+    runner: TestRunner
+    load: Callable[[], types.ModuleType]
+    hidden: tuple[type, ...]
+    """Types whose values are not tests."""
+    is_without_answer: bool
+
+
+if HAS_PYTEST:
+
+    class MemoryModule(pytest.Module):
+        """A module of tests that is in no file."""
+
+        file: PytestFile
+
+        def _getobj(self) -> Any:
+            return self.file.load()
+
+        def collect(self) -> Any:
+            names = vars(self.obj)
+            kept = {name: value for name, value in names.items() if isinstance(value, self.file.hidden)}
+            for name in kept:
+                del names[name]
+            try:
+                return list(super().collect())
+            finally:
+                names.update(kept)
+
+    class MemoryPlugin:
+        """Collects from memory, and hears how each test went."""
+
+        file: PytestFile
+
+        def __init__(self) -> None:
+            self.problem = ""
+            """Why the file cannot be loaded."""
+            self._failed_parts: list[str] = []
+
+        def pytest_collection(self, session: Any) -> bool:
+            session.config.option.tbstyle = "line"
+            from_memory = MemoryModule.from_parent(session, path=session.path / TESTS_FILE)
+            from_memory.file = self.file
+            session.items = list(session.genitems(from_memory))
+            session.config.hook.pytest_collection_modifyitems(
+                session=session, config=session.config, items=session.items
+            )
+            session.testscollected = len(session.items)
+            self.file.runner.expect(len(session.items))
+            return True
+
+        def pytest_collectreport(self, report: Any) -> None:
+            if report.outcome == "failed":
+                self.problem = _last_line(report)
+                raise pytest.UsageError(self.problem)
+            if report.outcome == "skipped":
+                self.file.runner.run("the file", lambda: ("skipped", _last_line(report)))
+
+        def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> bool:
+            name = item.nodeid.partition("::")[2].replace("::", ".")
+            item.stash[_RAISED] = []
+
+            def call() -> tuple[str, str]:
+                del self._failed_parts[:]
+                outcome, message = _item_outcome(item, nextitem, self.file)
+                return (
+                    ("failed", self._failed_parts[0])
+                    if self._failed_parts and outcome == "passed"
+                    else (outcome, message)
+                )
+
+            self.file.runner.run(name, call)
+            return True
+
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_sessionfinish(self) -> None:
+            self.file.runner.finish()
+
+        def pytest_runtest_logreport(self, report: Any) -> None:
+            # subtests are reported here, and their test continues
+            if report.outcome == "failed":
+                self._failed_parts.append(_last_line(report))
+
+        # before pytest makes its own exception of a unittest.SkipTest, and forgets where that came from
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
+            if call.excinfo is not None:
+                self.file.runner.note_error(call.excinfo.value)
+            if call.excinfo is not None and call.when == "call":
+                item.stash[_RAISED].append(call.excinfo.value)
 
 
 def run_pytest(
@@ -404,97 +480,70 @@ def run_pytest(
     is_without_answer: bool = False,
 ) -> None:
     """Run the tests that pytest finds in a module, and in no other file; values of hidden types are not tests."""
-    failed_parts: list[str] = []
-
-    class Plugin:
-        """Collects from memory, and hears how each test went."""
-
-        def pytest_collection(self, session: Any) -> bool:
-            session.config.option.tbstyle = "line"
-            from_memory = _memory_module(session, load, hidden)
-            session.items = list(session.genitems(from_memory))
-            session.config.hook.pytest_collection_modifyitems(
-                session=session, config=session.config, items=session.items
-            )
-            session.testscollected = len(session.items)
-            runner.expect(len(session.items))
-            return True
-
-        def pytest_collectreport(self, report: Any) -> None:
-            if report.outcome == "failed":
-                raise RuntimeError(_last_line(report))
-            if report.outcome == "skipped":
-                runner.run("the file", lambda: ("skipped", _last_line(report)))
-
-        def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> bool:
-            name = item.nodeid.partition("::")[2].replace("::", ".")
-            item.stash[_RAISED] = []
-
-            def call() -> tuple[str, str]:
-                del failed_parts[:]
-                outcome, message = _item_outcome(item, nextitem, runner, is_without_answer=is_without_answer)
-                return ("failed", failed_parts[0]) if failed_parts and outcome == "passed" else (outcome, message)
-
-            runner.run(name, call)
-            return True
-
-        @pytest.hookimpl(tryfirst=True)
-        def pytest_sessionfinish(self) -> None:
-            runner.finish()
-
-        def pytest_runtest_logreport(self, report: Any) -> None:
-            # subtests are reported here, and their test continues
-            if report.outcome == "failed":
-                failed_parts.append(_last_line(report))
-
-        # before pytest makes its own exception of a unittest.SkipTest, and forgets where that came from
-        @pytest.hookimpl(tryfirst=True)
-        def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
-            if call.excinfo is not None:
-                runner.note_error(call.excinfo.value)
-            if call.excinfo is not None and call.when == "call":
-                item.stash[_RAISED].append(call.excinfo.value)
-
-    status = _pytest_status(Plugin(), source)
-    if status not in (0, 1, 5):
-        raise RuntimeError(f"pytest ended with {status!r}")
-
-
-def _pytest_status(plugin: Any, source: str) -> int:
-    """How pytest ended with a plug-in of ours."""
+    file = PytestFile(runner, load, hidden, is_without_answer)
     rare = (*OPTIONAL_PYTEST_PLUGINS.values(), LEGACY_PATHS_PATTERN, OUTPUT_OPTIONS_PATTERN)
-    if not _CONFIGS or any(use.search(source) for use in rare):
+    is_usual = not any(use.search(source) for use in rare)
+    plugin, session = _SESSIONS.pop() if _SESSIONS and is_usual else (MemoryPlugin(), None)
+    plugin.file = file
+    if session is not None:
+        status = _session_status(session)
+    else:
         unneeded = [name for name, use in OPTIONAL_PYTEST_PLUGINS.items() if not use.search(source)]
-        return pytest.main(_pytest_options(unneeded), plugins=[plugin, _rarely_needed_parts(source)])
-    config = _CONFIGS.pop()
-    config._rootpath = pathlib.Path.cwd()
+        status = pytest.main(_pytest_options(unneeded), plugins=[plugin, _rarely_needed_parts(source)])
+    if status not in (0, 1, 5):
+        raise RuntimeError(plugin.problem or f"pytest ended with {int(status)}")
+
+
+def _session_status(session: Any) -> int:
+    """Configure pytest and run the tests of a session that has its fixtures already, as pytest does it otherwise.
+
+    What is configured stays so: the process ends after its tests.
+    """
+    config = session.config
+    session.path = session._bestrelpathcache.path = config._rootpath = pathlib.Path.cwd()
     config.invocation_params = type(config).InvocationParams(args=(), plugins=None, dir=config._rootpath)
-    config.pluginmanager.register(plugin)
     os.environ["PYTEST_VERSION"] = pytest.__version__  # as pytest.main does
+    config._do_configure()
+    config.pluginmanager.subset_hook_caller("pytest_sessionstart", [fixtures])(session=session)
+    session.exitstatus = 3
     try:
-        return int(config.hook.pytest_cmdline_main(config=config))
+        config.hook.pytest_collection(session=session)
+        config.hook.pytest_runtestloop(session=session)
+        session.exitstatus = 1 if session.testsfailed else 0 if session.testscollected else 5
+    except session.Failed:
+        session.exitstatus = 1
+    except (KeyboardInterrupt, pytest.exit.Exception):
+        session.exitstatus = 2
+    except pytest.UsageError:
+        session.exitstatus = 4
     finally:
-        config._ensure_unconfigure()
+        os.chdir(session.startpath)
+        config.hook.pytest_sessionfinish(session=session, exitstatus=session.exitstatus)
+    return int(session.exitstatus)
 
 
 def _pytest_options(unneeded: Iterable[str]) -> list[str]:
     return [*PYTEST_OPTIONS, *(f"-pno:{name}" for name in unneeded), "--rootdir", os.getcwd()]
 
 
-def _usual_configs() -> list[Any]:
-    """The configuration of pytest that most files need, made before there is an answer: it is most of what pytest does for a short file.
+def _usual_sessions() -> list[tuple[MemoryPlugin, Any]]:
+    """The session of pytest that most files need, made before there is an answer: it is most of what pytest does for a short file.
 
-    Empty if pytest, in the version or with the plug-ins of its environment, has to make it later.
+    It has the fixtures of all plug-ins and changes nothing outside of pytest. Empty if pytest, in the version or with the
+    plug-ins of its environment, has to make it later.
     """
     if not HAS_PYTEST:
         return []
     with contextlib.suppress(BaseException):
-        return [_prepareconfig(_pytest_options(OPTIONAL_PYTEST_PLUGINS))]
+        plugin = MemoryPlugin()
+        session = pytest.Session.from_config(_prepareconfig(_pytest_options(OPTIONAL_PYTEST_PLUGINS), plugins=[plugin]))
+        fixtures.pytest_sessionstart(session)
+        return [(plugin, session)]
     return []
 
 
-_CONFIGS = _usual_configs()
-"""One at most: a process of tests takes it."""
+_SESSIONS = _usual_sessions()
+"""One at most, with our plug-in: a process of tests takes it."""
 
 
 def _pytest_outcome(reports: Any) -> tuple[str, str]:
