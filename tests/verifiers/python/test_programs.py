@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, st
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.sandbox.worker import base_interpreter
 from steelyard.text import verbatim_reply
-from steelyard.verifiers.code.pairs import output_difference
+from steelyard.verifiers.code.pairs import check_pairs, output_difference
 from steelyard.verifiers.python.plan import python_test_plan
 from steelyard.verifiers.python.verifier import PythonVerifier
 from support.honest_programs import HOSTILE_PROGRAMS, PROCESS_PROGRAMS, PROGRAMS
@@ -216,3 +217,9 @@ def test_a_pair_that_could_not_travel_is_refused_before_anybody_is_asked() -> No
         verify = Verify(kind="python", style="io", entry_point="f", pairs=(Pair(input=[value], output=1),))
         with pytest.raises(VerifierError, match="cannot hold infinity or nan"):
             python_test_plan(Case(id="a", prompt="f", language="python", verify=verify))
+
+
+def test_pairs_that_are_no_records_are_refused_with_what_to_write() -> None:
+    told: Any = [{"input": "1\n", "output": "2\n"}]
+    with pytest.raises(VerifierError, match=r"write Pair\(input="):
+        check_pairs(told, 0)

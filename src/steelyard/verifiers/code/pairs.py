@@ -28,6 +28,8 @@ MAX_SHOWN_CHARS = 200
 
 def check_pairs(pairs: Sequence[Pair], tolerance: float) -> None:
     """Raise VerifierError when no program could be judged by these pairs."""
+    if any(not isinstance(pair, Pair) for pair in pairs):
+        raise VerifierError('pairs are records: write Pair(input="1\\n", output="2\\n")')
     if any(not isinstance(text, str) for pair in pairs for text in (pair.input, pair.output)):
         raise VerifierError("pairs of a program are texts; with an entry_point they are arguments and a value")
     if not 0 <= tolerance < 1:
