@@ -23,7 +23,7 @@ from attacks.command_listed import GO_SCENES, LISTED_SCENES
 from attacks.command_tricks import C_TRICKS, CPP_TRICKS, NODE_TRICKS, SH_TRICKS
 from attacks.command_values import VALUE_SCENES
 from attacks.rust_types import SCENES as RUST_SCENES
-from attacks.rust_types import scene_case
+from attacks.rust_types import SELF_COMPARING_SCENES, scene_case
 from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Case, Finding
 from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, probe_isolation
@@ -52,12 +52,15 @@ class LanguageAttack(NamedTuple):
     case: Case
     code: str
     is_honest: bool = False
+    is_proved: bool = True
+    """Whether a pass of an honest answer is proved, because its tests do not compare it only with itself."""
 
 
 def _rust() -> Iterator[LanguageAttack]:
     for name, scene in RUST_SCENES.items():
         case = scene_case(name)
-        yield LanguageAttack(f"{name}: honest", case, scene.honest, is_honest=True)
+        is_proved = name not in SELF_COMPARING_SCENES
+        yield LanguageAttack(f"{name}: honest", case, scene.honest, is_honest=True, is_proved=is_proved)
         for attack, code in scene.attacks.items():
             yield LanguageAttack(f"{name}: {attack}", case, code)
 
@@ -73,15 +76,16 @@ def _command() -> Iterator[LanguageAttack]:
     listed = (*LISTED_SCENES.values(), *GO_SCENES.values(), *CLAIM_SCENES.values(), *VALUE_SCENES.values())
     for scene in (*FRESH_SCENES.values(), *LATER_SCENES.values(), *listed):
         if scene.case.language != "go" or shutil.which("go"):
-            yield from _tricks(scene.case, scene.attacks, scene.honest)
+            is_proved = scene not in (*VALUE_SCENES.values(), CLAIM_SCENES["Go, a heap"])
+            yield from _tricks(scene.case, scene.attacks, scene.honest, is_proved=is_proved)
     methods = {name: code for name, code in NODE_TRICKS.items() if "methods" in name}
     yield from _tricks(METHODS_CASE, methods, "export const add = (a, b) => [a, b];\n")
 
 
-def _tricks(case: Case, tricks: dict[str, str], honest: str) -> Iterator[LanguageAttack]:
+def _tricks(case: Case, tricks: dict[str, str], honest: str, *, is_proved: bool = True) -> Iterator[LanguageAttack]:
     for number, (name, code) in enumerate(tricks.items()):
         if number % HONEST_EVERY == 0:
-            yield LanguageAttack(f"{case.id}: honest before {name}", case, honest, is_honest=True)
+            yield LanguageAttack(f"{case.id}: honest before {name}", case, honest, is_honest=True, is_proved=is_proved)
         yield LanguageAttack(f"{case.id}: {name}", case, code)
 
 
@@ -136,7 +140,7 @@ async def told(level: str, names: list[str]) -> dict[str, Any]:
                 return
         passed = passed_as(attack.case, finding)
         if attack.is_honest:
-            if passed in ("", "unproved"):
+            if not passed or (passed == "unproved" and attack.is_proved):
                 found["harmed"].append(f"{name}: {attack.name}: {passed} {finding.label} {finding.reason}")
             return
         tried[name] = tried.get(name, 0) + 1

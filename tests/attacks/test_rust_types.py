@@ -9,7 +9,7 @@ from itertools import islice
 import pytest
 
 from attacks.rust_more_types import READS_MEMORY
-from attacks.rust_types import DOUBTED_SCENES, QUICK_SCENES, SCENES, scene_case
+from attacks.rust_types import DOUBTED_SCENES, QUICK_SCENES, SCENES, SELF_COMPARING_SCENES, scene_case
 from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Finding
 from steelyard.sandbox.levels import strongest_isolation
@@ -51,10 +51,13 @@ def only_the_honest_answer_passes(findings: Findings, name: str) -> None:
     for (scene, attack), finding in findings.items():
         if scene == name and attack != "reads memory":
             passed = is_correct(scene_case(name), finding)
-            assert passed or attack != "honest", (name, finding.label, finding.reason)
+            if attack == "honest":
+                trust = "unproved" if name in SELF_COMPARING_SCENES else "in-process"
+                assert (passed, finding.trust) == (True, trust), (name, finding.label, finding.reason)
+                continue
             # of what may be honest as well, a pass is at most unproved
             is_proved = finding.trust != "unproved" or name not in DOUBTED_SCENES
-            assert (passed and is_proved) == (attack == "honest"), (name, attack, finding.label, finding.reason)
+            assert not (passed and is_proved), (name, attack, finding.label, finding.reason)
 
 
 @pytest.mark.parametrize("name", sorted(QUICK_SCENES))

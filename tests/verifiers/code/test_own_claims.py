@@ -1,14 +1,15 @@
-"""A pass is not proved where tests compare what an answer makes only with what it makes, and that may all be the same."""
+"""A pass is not proved where the answer may have decided it: by its own equality or order, or compared only with itself."""
 
 from __future__ import annotations
 
 import pytest
 
 from attacks.command_claims import CLAIM_SCENES
-from attacks.command_values import HEAP_ATTACKS, HONEST_HEAPS, HONEST_VALUES, VALUE_SCENES
+from attacks.command_values import HEAP_ATTACKS, VALUE_SCENES
 from steelyard import records
+from steelyard.verifiers.code.nan_orders import too_far_only
 from steelyard.verifiers.code.nan_tests import accepts_nan
-from steelyard.verifiers.code.own_claims import own_claims, too_far_only, vacuous_claim
+from steelyard.verifiers.code.own_claims import own_decision
 from steelyard.verifiers.command.doubts import text_doubts
 
 
@@ -19,19 +20,17 @@ def doubt(case: records.Case, code: str) -> str:
 
 
 @pytest.mark.parametrize("scene", VALUE_SCENES)
-def test_values_that_keep_what_they_are_made_of_are_proved_and_others_are_not(scene: str) -> None:
+def test_values_that_are_compared_only_with_each_other_are_not_proved(scene: str) -> None:
     case, honest, attacks = VALUE_SCENES[scene]
-    assert [doubt(case, code) for code in (honest, *HONEST_VALUES[scene])] == [""] * (1 + len(HONEST_VALUES[scene]))
-    assert [name for name, code in attacks.items() if not doubt(case, code)] == []
+    assert [name for name, code in {**attacks, "honest": honest}.items() if not doubt(case, code)] == []
 
 
-def test_a_heap_that_lies_is_not_proved_and_ordinary_heaps_are() -> None:
-    case = CLAIM_SCENES["Go, a heap"].case
-    assert [doubt(case, code) for code in HONEST_HEAPS] == [""] * len(HONEST_HEAPS)
-    assert [name for name, code in HEAP_ATTACKS.items() if not doubt(case, code)] == []
+def test_a_heap_whose_order_is_its_own_is_not_proved() -> None:
+    case, honest, attacks = CLAIM_SCENES["Go, a heap"]
+    assert [name for name, code in {**attacks, **HEAP_ATTACKS, "honest": honest}.items() if not doubt(case, code)] == []
 
 
-MONEY = "class Money { int a; public: Money(int) : a(0) {} int amount() { return 0; } };\nMoney of(int n) { return Money(n); }\n"
+MONEY = "class Money { int a; public: Money(int n) : a(n) {} int amount() { return a; } };\nMoney of(int n) { return Money(n); }\n"
 
 
 @pytest.mark.parametrize(
@@ -46,19 +45,30 @@ MONEY = "class Money { int a; public: Money(int) : a(0) {} int amount() { return
         "bad += Money(1) + Money(2) != Money(3);",
         "assert(Money(3).amount() == of(3).amount());",
         "if (Money(1) == Money(1)) passed++;",
+        "assert(Money(1) == Money(1)); assert(Money(1) != Money(2));",
+        "assert(Money(1) < Money(2));",
         "assert(Money(1).plus(Money(2)).compareTo(Money(3)) == 0);",
         "Money s = of(1), w = of(2);\nassert(memcmp(&s, &w, sizeof s) == 0);",
         "std::vector<Money> v{Money(1)};\nassert(v == std::vector<Money>{of(1)});",
         "assert(std::find(v.begin(), v.end(), Money(1)) != v.end());",
-        "std::vector<Money> v{Money(1)};\nassert(std::find(v.begin(), v.end(), Money(1)) != v.end());",
         "assert {Money(1), Money(2)} == {Money(1)}",
         "assert Money(1) in [Money(2)]",
-        "let a: Money = 1.into();\nlet b: Money = 2.into();\nassert_eq!(a, b);",
-        'assert_eq!("1".parse::<Money>(), "2".parse::<Money>());',
+        "void same(Money a, Money b) { if (a.amount() - b.amount()) throw 1; }\nint main() { same(of(1), Money(1)); }",
+        "std::transform(v.begin(), v.end(), w.begin(), of);",
     ],
 )
 def test_a_claim_with_the_answer_on_both_sides_is_known(tests: str) -> None:
-    assert own_claims(tests, MONEY) != []
+    assert own_decision(tests, MONEY, "cpp")
+
+
+def test_rust_values_that_are_converted_are_the_answers() -> None:
+    code = (
+        "#[derive(PartialEq)] pub struct Money(i32); impl From<i32> for Money { fn from(n: i32) -> Self { Money(n) } }"
+    )
+    assert own_decision("let a: Money = 1.into();\nlet b: Money = 2.into();\nassert_eq!(a, b);", code, "rust")
+    assert own_decision('assert_eq!("1".parse::<Money>(), "2".parse::<Money>());', code, "rust")
+    assert own_decision("assert_eq!(Money::from(1), Money::from(2));", code, "rust")
+    assert not own_decision("let a: Money = 1.into();\nassert_eq!(a, Money(1));", code, "rust")
 
 
 @pytest.mark.parametrize(
@@ -66,19 +76,83 @@ def test_a_claim_with_the_answer_on_both_sides_is_known(tests: str) -> None:
     [
         "assert(Money(1).amount() == 1);",
         "int want = 3;\nassert((Money(1) + Money(2)).amount() == want);",
-        "assert(Money(1) == Money(1)); assert(Money(1) != Money(2));",
-        "assert(Money(1) == Money(1)); assert(!(Money(1) == Money(2)));",
-        "assert(Money(1) == Money(1)); if (Money(1) == Money(2)) { fail(); }",
-        "assert(Money(1).equals(Money(1))); assert(!Money(1).equals(Money(2)));",
-        "EXPECT_EQ(Money(1), Money(1)); EXPECT_NE(Money(1), Money(2));",
-        "assert(Money(3).amount() == of(3).amount()); assert(Money(4).amount() == 4);",
-        "if (new Money(1).compareTo(new Money(2)) >= 0) throw x;",
-        "Money a(1);\nassert(a.hashCode() == Money(1).hashCode());",
-        "let a: Money = 1.into();\nassert_eq!(a.clone(), a);",
+        "Money m(3);\nint got = m.amount();\nif (got != 3) return 1;",
+        "for (int i = 0; i < 3; i++) assert(of(i).amount() == i);",
+        "static void same(int got, int want) { if (got != want) throw 1; }\nint main() { same(of(1).amount(), 1); }",
     ],
 )
-def test_tests_that_tell_values_apart_or_read_them_are_left_alone(tests: str) -> None:
-    assert own_claims(tests, MONEY) == []
+def test_values_that_are_compared_with_plain_data_are_left_alone(tests: str) -> None:
+    assert not own_decision(tests, MONEY, "cpp")
+
+
+DECIDING = {
+    "cpp": (
+        (
+            "struct Person { int age; };\nstruct ByAge { bool operator()(const Person& a, const Person& b) const { return false; } };\n"
+            "inline bool by_age(const Person& a, const Person& b) { return a.age < b.age; }\nPerson make(int age) { return {age}; }\n"
+        ),
+        [
+            "std::sort(v.begin(), v.end(), by_age);\nassert(std::is_sorted(v.begin(), v.end(), by_age));",
+            "std::sort(v.begin(), v.end(), ByAge());\nassert(v[0].age == 1);",
+            "std::set<Person, ByAge> s;\nassert(s.size() == 1);",
+        ],
+        "assert(make(3).age == 3);",
+    ),
+    "java": (
+        (
+            "public class Card implements Comparable<Card> { final int n; Card(int n) { this.n = n; }\n public int compareTo(Card o) { return 0; }\n"
+            " static int value(int n) { return n; }\n static final Comparator<Card> BY_VALUE = (a, b) -> 0; }\n"
+        ),
+        [
+            "Collections.sort(cards);\nif (new Card(1).compareTo(new Card(2)) >= 0) throw new Error();",
+            "cards.sort(Card.BY_VALUE);",
+        ],
+        "",
+    ),
+    "javascript": (
+        "export const byAge = (a, b) => a.age - b.age;\nexport function by(key) { return (a, b) => a[key] - b[key]; }\nexport const age = (p) => p.age;\n",
+        [
+            "import { byAge } from './answer.mjs';\npeople.sort(byAge);\nassert.ok(people[0].age < 9);",
+            "import { by } from './answer.mjs';\npeople.sort(by('age'));",
+        ],
+        "import { age } from './answer.mjs';\nassert.equal(age({ age: 3 }), 3);\nassert.deepEqual(people.map(age), [1, 2]);",
+    ),
+    "rust": (
+        (
+            "#[derive(Debug, PartialEq, Eq)] pub struct Version(u32); impl Ord for Version { fn cmp(&self, o: &Self) -> Ordering { Ordering::Equal } }\n"
+            "impl PartialOrd for Version { fn partial_cmp(&self, o: &Self) -> Option<Ordering> { Some(self.cmp(o)) } }\n pub fn major(t: &str) -> u32 { 1 }\n"
+        ),
+        ["let mut v = vec![Version(2), Version(1)]; v.sort(); assert!(v.windows(2).all(|w| w[0] <= w[1]));"],
+        'assert_eq!(major("1.2"), 1);',
+    ),
+    "go": (
+        (
+            "package answer\n\ntype ByAge []int\n\nfunc (b ByAge) Len() int { return len(b) }\nfunc (b ByAge) Less(i, j int) bool { return false }\n"
+            "func (b ByAge) Swap(i, j int) {}\nfunc Oldest(v []int) int { return 1 }\n"
+        ),
+        ["sort.Sort(ByAge(v))\nif !sort.IsSorted(ByAge(v)) {\n\tt.Fatal()\n}"],
+        "sort.Ints(v)\nif Oldest(v) != 1 {\n\tt.Fatal()\n}",
+    ),
+    "perl": (
+        "sub by_age { $a->{age} <=> $b->{age} }\nsub age { return $_[0]{age} }\n",
+        ["my @sorted = sort_by(\\&by_age, @people);"],
+        "is(age({ age => 3 }), 3);",
+    ),
+}
+"""By language: an answer, tests that it may decide itself, and tests that it may not."""
+
+
+@pytest.mark.parametrize("language", DECIDING)
+def test_an_order_or_a_function_of_the_answer_that_tests_use_to_judge_it_is_known(language: str) -> None:
+    code, decided, plain = DECIDING[language]
+    assert [tests for tests in decided if not own_decision(tests, code, language)] == []
+    assert own_decision(plain, code, language) == ""
+
+
+def test_a_function_that_is_compared_with_plain_data_may_also_be_compared_with_itself() -> None:
+    code = "int gcd(int a, int b) { return b ? gcd(b, a % b) : a; }\n"
+    assert own_decision("assert(gcd(4, 6) == gcd(6, 4));", code, "c")
+    assert not own_decision("assert(gcd(4, 6) == gcd(6, 4)); assert(gcd(4, 6) == 2);", code, "c")
 
 
 HALF = "double half(double n) { return n / 2; }\n"
@@ -119,7 +193,7 @@ HALF = "double half(double n) { return n / 2; }\n"
     ],
 )
 def test_an_order_that_fails_a_number_lets_nan_pass(tests: str) -> None:
-    assert accepts_nan(tests) or too_far_only(tests, HALF)
+    assert accepts_nan(tests) or too_far_only(tests, HALF, "cpp")
 
 
 @pytest.mark.parametrize(
@@ -164,26 +238,15 @@ def test_an_order_that_fails_a_number_lets_nan_pass(tests: str) -> None:
 )
 def test_an_order_that_is_claimed_fails_nan(tests: str) -> None:
     assert not accepts_nan(tests)
-    assert not too_far_only(tests, HALF)
+    assert not too_far_only(tests, HALF, "cpp")
 
 
 def test_a_shell_that_is_compared_only_with_itself_is_not_proved() -> None:
     code = "make() { echo x; }\nplus() { echo x; }\n"
     tests = '[ "$(plus "$(make 1)" "$(make 2)")" = "$(make 3)" ]\n'
-    assert vacuous_claim(tests, code, "shell")
-    assert not vacuous_claim(tests + '[ "$(make 1)" = "<1>" ]\n', code, "shell")
-    assert not vacuous_claim(tests + '[ "$(make 1)" != "$(make 2)" ]\n', code, "shell")
-
-
-def test_a_claim_against_a_kept_value_vouches_for_what_stands_in_it() -> None:
-    code = (
-        "#[derive(PartialEq)] pub struct Meters(f64); impl Add for Meters { fn add(self, o: Self) -> Self { Meters(0.0) } }\n"
-        "impl FromStr for Meters { fn from_str(s: &str) -> Result<Self, String> { s.parse().map(Meters) } }\n"
-    )
-    alone = 'let m: Meters = "2".parse().unwrap(); let n: Meters = "3".parse().unwrap(); assert_eq!(m, n);'
-    assert vacuous_claim(alone, code, "rust")
-    assert not vacuous_claim(f"{alone} assert_eq!(m, Meters(2.0));", code, "rust")
+    assert own_decision(tests, code, "shell")
+    assert not own_decision(tests + '[ "$(make 1)" = "<1>" ]\n', code, "shell")
 
 
 def test_an_answer_too_long_to_read_is_not_proved() -> None:
-    assert vacuous_claim("assert(f(1) == 2);", "int x;\n" * 6000, "cpp")
+    assert own_decision("assert(f(1) == 2);", "int x;\n" * 6000, "cpp")

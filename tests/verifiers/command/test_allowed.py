@@ -15,8 +15,10 @@ from steelyard.records import Test as JudgedTest
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.text import verbatim_reply
+from steelyard.verifiers.code.answer_values import MAX_READ_CHARS
+from steelyard.verifiers.code.extract import canonical_language
 from steelyard.verifiers.code.nan_tests import accepts_nan
-from steelyard.verifiers.code.own_claims import MAX_READ_CHARS
+from steelyard.verifiers.code.own_claims import own_decision
 from steelyard.verifiers.command.allowed import unlisted
 from steelyard.verifiers.command.allowed.guards import as_loaded
 from steelyard.verifiers.command.allowed.tokens import MAX_BRACKET_DEPTH, UnreadableCodeError, tokens
@@ -65,14 +67,15 @@ def test_a_plain_answer_is_on_the_list(language: str) -> None:
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_the_honest_answer_is_on_the_list_and_the_others_are_not(scene: str) -> None:
+def test_the_honest_answer_is_on_the_list_and_the_others_are_doubted(scene: str) -> None:
     case, honest, attacks = SCENES[scene]
+    tests, language = "\n".join(case.verify.files.values()), canonical_language(case.language)
     assert unlisted(case, honest) == ""
     assert not has_means_to_end_tests(case, honest)
     not_found = {
         (scene, name)
         for name, code in attacks.items()
-        if not (unlisted(case, code) or has_means_to_end_tests(case, code))
+        if not (unlisted(case, code) or has_means_to_end_tests(case, code) or own_decision(tests, code, language))
     }
     assert not_found <= FOUND_WHEN_BUILT_OR_RUN
 

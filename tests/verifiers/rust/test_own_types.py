@@ -1,10 +1,11 @@
-"""A comparison of values of the answer's own type proves something only if the type tells its values apart."""
+"""A comparison of values that the answer makes, or by an equality that it writes itself, proves nothing."""
 
 from __future__ import annotations
 
 import pytest
 
 from attacks.rust_claims import CLAIM_SCENES
+from attacks.rust_types import SELF_COMPARING_SCENES
 from steelyard.verifiers.rust.own_types import doubtful_claim
 from steelyard.verifiers.rust.source import rust_tokens
 
@@ -16,28 +17,35 @@ def doubt(code: str, tests: str = POINT_TESTS, prompt: str = POINT) -> str:
     return doubtful_claim(tests, prompt, code, rust_tokens(code))
 
 
-@pytest.mark.parametrize("scene", CLAIM_SCENES)
+@pytest.mark.parametrize("scene", sorted(set(CLAIM_SCENES) - SELF_COMPARING_SCENES))
 def test_an_honest_type_is_not_doubted(scene: str) -> None:
     prompt, tests, honest, _ = CLAIM_SCENES[scene]
     assert doubt(honest, tests, prompt) == ""
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "#[derive(PartialEq)] pub struct Point { x: i32, y: i32 } impl Point { pub fn new(x: i32, y: i32) -> Self { Self { x, y } } }",
-        "pub struct Point { x: i32, y: i32 } impl Point { pub fn new(x: i32, y: i32) -> Point { Point { x: x, y: y } } } impl PartialEq for Point { fn eq(&self, o: &Self) -> bool { self.x == o.x && self.y == o.y } }",
-        "pub struct Point(String, String); impl Point { pub fn new(x: &str, y: &str) -> Self { Point(x.into(), y.to_string()) } } impl PartialEq for Point { fn eq(&self, other: &Point) -> bool { self.0.to_lowercase() == other.0.to_lowercase() && self.1 == other.1 } }",
-        "#[derive(Ord)] pub struct Point(i32, i32); impl Point { pub fn new(x: i32, y: i32) -> Self { Point(x, y) } } impl PartialEq for Point { fn eq(&self, other: &Self) -> bool { self.cmp(other) == Ordering::Equal } }",
-    ],
-)
-def test_a_type_that_is_equal_by_its_members_is_not_doubted(code: str) -> None:
-    assert doubt(code) == ""
+DERIVED = "#[derive(Debug, PartialEq, PartialOrd)] pub struct Point { pub x: i32, pub y: i32 } pub fn mirrored(p: Point) -> Point { Point { x: p.y, y: p.x } }"
+LITERAL_TESTS = "#[test] fn mirrors() { assert_eq!(mirrored(Point { x: 1, y: 2 }), Point { x: 2, y: 1 }); }"
+
+
+def test_a_derived_equality_with_a_value_that_the_tests_write_out_is_not_doubted() -> None:
+    assert doubt(DERIVED, LITERAL_TESTS) == ""
+    by_hand = (
+        "impl PartialOrd for Point { fn partial_cmp(&self, o: &Self) -> Option<Ordering> { Some(Ordering::Equal) } }"
+    )
+    assert "Point says itself" in doubt(DERIVED.replace(", PartialOrd", "") + by_hand, LITERAL_TESTS)
+
+
+def test_an_order_that_tests_cannot_see_is_not_doubted() -> None:
+    hidden = "struct State(u32); impl Ord for State { fn cmp(&self, o: &Self) -> Ordering { o.0.cmp(&self.0) } } "
+    tests = "#[test] fn shortest() { assert_eq!(distance(1, 2), 3); }"
+    assert doubt(hidden + "pub fn distance(a: u32, b: u32) -> u32 { 3 }", tests) == ""
+    assert doubt(hidden + "pub fn distance(a: u32, b: u32) -> State { State(3) }", tests) != ""
 
 
 @pytest.mark.parametrize(
     "code",
     [
+        "#[derive(PartialEq)] pub struct Point(i32, i32); impl Point { pub fn new(x: i32, y: i32) -> Self { Point(x, y) } }",
         "#[derive(PartialEq)] pub struct Point;",
         "#[derive(Debug, PartialEq)] pub struct Point {}",
         "#[derive(PartialEq)] pub enum Point { Only }",
@@ -51,7 +59,7 @@ def test_a_type_that_is_equal_by_its_members_is_not_doubted(code: str) -> None:
         "pub struct Point { x: i32, y: i32, z: i32 } impl Point { pub fn new(x: i32, y: i32) -> Self { Point { x, y, z: 0 } } } impl PartialEq for Point { fn eq(&self, o: &Self) -> bool { self.z == o.z } }",
     ],
 )
-def test_a_type_whose_values_may_all_be_equal_is_doubted(code: str) -> None:
+def test_a_type_that_is_compared_only_with_itself_is_doubted(code: str) -> None:
     assert doubt(code) != ""
 
 

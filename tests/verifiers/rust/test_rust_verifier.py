@@ -353,7 +353,7 @@ def test_a_machine_without_rust_says_how_to_get_it() -> None:
 
 def test_the_version_names_compiler_and_linter() -> None:
     version = RustVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True))).version
-    assert version.startswith("rust 11, rustc 1.")
+    assert version.startswith("rust 12, rustc 1.")
     assert ("clippy" in version) == (toolchain().clippy is not None)
 
 

@@ -9,9 +9,11 @@ from msgspec.structs import replace
 from steelyard.protocols import Workspace
 from steelyard.records import Case, Finding
 from steelyard.text import printable
+from steelyard.verifiers.code.answer_values import MAX_READ_CHARS
 from steelyard.verifiers.code.extract import canonical_language
+from steelyard.verifiers.code.nan_orders import too_far_only
 from steelyard.verifiers.code.nan_tests import NAN_ACCEPTED_REASON, accepts_nan, may_give_nan
-from steelyard.verifiers.code.own_claims import MAX_READ_CHARS, too_far_only, vacuous_claim
+from steelyard.verifiers.code.own_claims import own_decision
 from steelyard.verifiers.command.allowed import unlisted
 from steelyard.verifiers.command.allowed.asked import asked_names
 from steelyard.verifiers.command.allowed.guards import as_loaded
@@ -42,9 +44,9 @@ def text_doubts(finding: Finding, case: Case, code: str, *, needs_paths: bool) -
         return _doubted(finding, "a name that could end its tests, or reach their files or variables")
     tests = "\n".join(CommandSettings.of(case).files.values())
     language = canonical_language(case.language)
-    if claim := vacuous_claim(tests, code, language):
+    if claim := own_decision(tests, code, language):
         return replace(finding, trust="unproved", note=f"a pass is not proved, because {claim}")
-    if may_give_nan(code, language) and (accepts_nan(tests) or too_far_only(tests, code)):
+    if may_give_nan(code, language) and (accepts_nan(tests) or too_far_only(tests, code, language)):
         return replace(finding, trust="unproved", note=f"a pass is not proved, because {NAN_ACCEPTED_REASON}")
     return finding
 

@@ -93,7 +93,7 @@ class CommandVerifier:
     """
 
     settings = CommandSettings
-    version = "command 12"
+    version = "command 13"
     at_once = processor_count()
     runs_code = True
 

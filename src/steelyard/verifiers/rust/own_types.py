@@ -6,23 +6,18 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from steelyard.verifiers.code.nan_orders import too_far_only
 from steelyard.verifiers.code.nan_tests import accepts_nan, may_give_nan
-from steelyard.verifiers.code.own_claims import too_far_only, vacuous_claim
+from steelyard.verifiers.code.own_claims import own_decision
 from steelyard.verifiers.rust.source import RustToken, closing_token, rust_tokens
 
 _COMPARING_PATTERN = re.compile(r"\b(?:debug_)?assert_(?:eq|ne)\b|[=!]=|\bcontains\w*\b|\bHashSet\b|\bmatches!")
 _DECLARED_PATTERN = re.compile(r"\b(?:struct|enum|class|newtype)s?\s+(?:(?:called|named)\s+)?`?([A-Z]\w*)")
-_ORDER_PATTERN = re.compile(
-    r"self \. (?:partial_)?cmp \( (?:& )?other \) == (?:Some \( )?(?:\w+ :: )*(?:Ordering :: )?Equal(?: \))?"
-)
-_TEXT_METHODS = re.compile(
-    r" \. (?:to_lowercase|to_uppercase|to_ascii_lowercase|to_ascii_uppercase|len|as_str|trim) \( \)"
-)
 
 
 def doubtful_claim(tests: str, prompt: str, code: str, read: Sequence[RustToken]) -> str:
     """What in an answer could make its tests say nothing; empty if there is nothing."""
-    if may_give_nan(code, "rust") and (accepts_nan(tests) or too_far_only(tests, code)):
+    if may_give_nan(code, "rust") and (accepts_nan(tests) or too_far_only(tests, code, "rust")):
         return "could give NaN, which these tests let pass: write `assert!((got - want).abs() <= limit)`"
     if not _COMPARING_PATTERN.search(tests):
         return ""
@@ -33,12 +28,10 @@ def doubtful_claim(tests: str, prompt: str, code: str, read: Sequence[RustToken]
     declared = {name for keyword, name in pairwise(texts) if keyword in ("struct", "enum", "union")}
     if posing := sorted(set(_DECLARED_PATTERN.findall(prompt)) & used & set(texts) - declared):
         return f"makes something else of {posing[0]} than the type that it is asked for"
-    return next(_doubts(read, texts, used, made), "") or _compared_with_itself(tests, code)
-
-
-def _compared_with_itself(tests: str, code: str) -> str:
-    claim = vacuous_claim(tests, code, "rust")
-    return f"is compared with itself: {claim}" if claim else ""
+    if doubt := next(_doubts(read, texts, used, made), ""):
+        return doubt
+    decision = own_decision(tests, code, "rust")
+    return f"may have decided its tests itself: {decision}" if decision else ""
 
 
 def _doubts(read: Sequence[RustToken], texts: Sequence[str], used: set[str], made: set[str]) -> Iterator[str]:
@@ -59,10 +52,6 @@ def _doubts(read: Sequence[RustToken], texts: Sequence[str], used: set[str], mad
             values.setdefault(name, name)
             if same != name or (name.isupper() and end - begin > 3 and re.fullmatch(r"[\d\s+*/-]+", value)):
                 yield f"gives {name} and another constant one value"
-        elif text == "PartialEq" and (owner := _compared_type(texts, place)):
-            opening = next((at for at in range(place, len(texts)) if texts[at] == "{"), len(texts) - 1)
-            if not _compares_members(read, texts, opening):
-                yield f"says itself when two values of {owner} are equal"
 
 
 def _compared_type(texts: Sequence[str], place: int) -> str:
@@ -95,28 +84,3 @@ def _has_one_variant(read: Sequence[RustToken], texts: Sequence[str], place: int
     covered = {at for begin in inner for at in range(begin, closing_token(read, begin) + 1)}
     variants = [at for at in range(opening + 1, end) if at not in covered and read[at].kind == "word"]
     return len(variants) <= 1 and not covered
-
-
-def _compares_members(read: Sequence[RustToken], texts: Sequence[str], opening: int) -> bool:
-    """Whether `eq` in the block at a place does nothing but compare members, or ask the order."""
-    end = closing_token(read, opening)
-    begin = next((at for at in range(opening, end) if texts[at] == "eq" and texts[at - 1] == "fn"), end)
-    if begin == end or "ne" in texts[opening:end]:
-        return begin == end
-    closed = closing_token(read, begin + 1)
-    words = [token.text for token in read[begin + 2 : closed] if token.kind == "word" and token.text != "Self"]
-    other = next((word for word in words if word not in ("self", "mut")), "")
-    body = next((at for at in range(closed, end) if texts[at] == "{"), end)
-    text = " ".join("other" if word == other else word for word in texts[body + 1 : closing_token(read, body)])
-    text = _TEXT_METHODS.sub("", text).replace("= =", "==").removeprefix("return ").removesuffix(" ;")
-    if _ORDER_PATTERN.fullmatch(text) and "Ord" in texts:
-        return True
-    terms = text.split(" & & ") if " & & " in text else text.split(" && ")
-    for term in terms:
-        sides = term.split(" == ")
-        is_same = len(sides) == 2 and sides[0].replace("self", "").strip(" *&") == sides[1].replace("other", "").strip(
-            " *&"
-        )
-        if not is_same or "self" not in sides[0].split() or "other" not in sides[1].split():
-            return False
-    return True

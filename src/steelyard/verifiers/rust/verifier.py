@@ -113,7 +113,7 @@ class RustVerifier:
 
     @cached_property
     def version(self) -> str:
-        return f"rust 11, {toolchain().version}"
+        return f"rust 12, {toolchain().version}"
 
     def check(self, case: Case) -> None:
         toolchain()

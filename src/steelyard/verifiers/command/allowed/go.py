@@ -9,8 +9,6 @@ from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.asked import AskedNames
 from steelyard.verifiers.command.allowed.tokens import Token, closing, text_at, tokens
 
-_GO_METHOD_PATTERN = re.compile(r"\bfunc\s*\(\s*(\w*)[^)]*\)\s*(Len|Less|Swap|Push|Pop)\s*\(([^)]*)\)([^{}\n]*)(\{)")
-
 
 def unlisted_in_go(code: str, asked: AskedNames) -> str:
     """The first thing in an answer that the list does not have; empty if there is none."""
@@ -20,7 +18,7 @@ def unlisted_in_go(code: str, asked: AskedNames) -> str:
         _go_shadows(code, asked)
         or _go_assignment(code)
         or _go_constants(code, asked.test_words)
-        or _go_order(code, asked.tests)
+        or _go_empty_type(code, asked.tests)
     ):
         return problem
     found = tokens(code, "go")
@@ -101,97 +99,12 @@ def _go_constants(code: str, used: Collection[str]) -> str:
     return ""
 
 
-def _go_order(code: str, tests: str) -> str:
-    """A type that tests hand to `sort` or `heap`, and whose methods for that do more or less than those of its elements."""
+def _go_empty_type(code: str, tests: str) -> str:
+    """A type that tests name and of which all values are the same."""
     plain = re.sub(r"//[^\n]*|/\*.*?\*/", "", code, flags=re.DOTALL)
     empty = re.search(r"^type\s+([A-Z]\w*)\s+(?:struct\s*\{\s*\}|bool\s*$)", plain, re.MULTILINE)
-    if empty and re.search(rf"\b{empty[1]}\b|[!=]=\s*New{empty[1]}\b", tests):
-        return f"a type {empty[1]} of which all values are the same"
-    if not re.search(r"\b(?:sort|heap|slices)\.", tests):
-        return ""
-    plain = re.sub(r"\binterface\s*\{\s*\}", "any", plain)
-    for found in _GO_METHOD_PATTERN.finditer(plain):
-        owner, name, given, result = found.group(1, 2, 3, 4)
-        body = plain[found.end() : _closing_brace(plain, found.end() - 1)]
-        if "(" in result or not _is_plain_method(name, owner, given, body):
-            return f"a method {name} that is not plainly that of its elements"
-    declared = re.findall(r"\b(?:var|const|type)\s+(?:Len|Less|Swap|Push|Pop)\b", plain)
-    return declared[0] if declared else ""
-
-
-def _closing_brace(code: str, place: int) -> int:
-    depth = 0
-    for at in range(place, len(code)):
-        depth += (code[at] == "{") - (code[at] == "}")
-        if not depth:
-            return at
-    return len(code)
-
-
-def _is_plain_method(name: str, owner: str, given: str, body: str) -> bool:
-    """Whether a method does just what `sort` and `heap` need: the length, an order, an exchange, an element added or taken at the end."""
-    if not owner:
-        return False
-    match name:
-        case "Len":
-            return _is_plain_length(owner, body)
-        case "Less":
-            return _is_plain_order(owner, given, body)
-    names = re.findall(r"\w+", given)
-    lines = [re.sub(r"\s+", "", line) for line in re.split(r"[\n;]", body) if line.strip()]
-    # what keeps the place of an element in it is no part of the order
-    lines = [line for line in lines if not re.fullmatch(r"[\w\[\]().*-]+\.(?:index|idx|pos|heapIndex)=[\w-]+", line)]
-    items = rf"\(?\*?{owner}\)?(?:\.\w+)*"
-    if name == "Swap":
-        i, j = names[:2] if len(names) > 1 else ("", "")
-        first, second = rf"({items})\[{i}\]", rf"({items})\[{j}\]"
-        found = len(lines) == 1 and re.fullmatch(rf"{first},{second}={second},{first}", lines[0])
-        return bool(found) and i != j and len(set(found.groups() if found else ())) == 1
-    if name == "Push":
-        return _is_plain_push(items, names[0] if names else "", lines)
-    return _is_plain_pop(items, lines)
-
-
-def _is_plain_push(items: str, given: str, lines: Sequence[str]) -> bool:
-    value = rf"{given}(?:\.\(\*?[\w.]+\))?"
-    steps = [line for line in lines if not re.fullmatch(rf"n:=len\({items}\)", line)]
-    if len(steps) == 2 and (named := re.fullmatch(rf"(\w+):={value}", steps[0])):
-        steps, value = steps[1:], named[1]
-    found = len(steps) == 1 and re.fullmatch(rf"({items})=append\(({items}),{value}\)", steps[0])
-    return bool(found) and found.group(1) == found.group(2) if found else False
-
-
-def _is_plain_pop(items: str, lines: Sequence[str]) -> bool:
-    """Whether the last element is read, cut off and given back, by whatever names."""
-    old, last, taken, is_cut = items, rf"(?:len\({items}\)|{items}\.Len\(\))-1", "", False
-    for line in lines:
-        if named := re.fullmatch(rf"(\w+):={items}", line):
-            old, last = rf"(?:{old}|{named[1]})", rf"(?:{last}|len\({named[1]}\)-1)"
-        elif named := re.fullmatch(rf"(\w+):=len\({old}\)", line):
-            last = rf"(?:{last}|{named[1]}-1)"
-        elif named := re.fullmatch(rf"(\w+):={last}", line):
-            last = rf"(?:{last}|{named[1]})"
-        elif not taken and (named := re.fullmatch(rf"(\w+):={old}\[{last}\]", line)):
-            taken = named[1]
-        elif taken and re.fullmatch(rf"{items}={old}\[0?:{last}\]", line):
-            is_cut = True
-        elif not (taken and re.fullmatch(rf'{old}\[{last}\]=(?:nil|0|"")', line)):
-            return is_cut and line == f"return{taken}" == lines[-1]
-    return False
-
-
-def _is_plain_length(owner: str, body: str) -> bool:
-    return bool(owner and re.fullmatch(rf"\s*return len\(\*?{owner}(?:\.\w+)*\)\s*", body))
-
-
-def _is_plain_order(owner: str, given: str, body: str) -> bool:
-    """Whether a body compares the same part of two elements."""
-    names = re.findall(r"\w+", given)
-    sides = re.fullmatch(r"\s*return (.+?) [<>] (.+?)\s*", body)
-    if not owner or len(names) < 2 or not sides or not re.search(rf"\b{owner}\b", sides[1]) or sides[1] == sides[2]:
-        return False
-    first, second = names[:2]
-    return sides[2] in (re.sub(rf"\b{first}\b", second, sides[1]), re.sub(rf"\b{second}\b", first, sides[1]))
+    is_named = empty and re.search(rf"\b{empty[1]}\b|[!=]=\s*New{empty[1]}\b", tests)
+    return f"a type {empty[1]} of which all values are the same" if empty and is_named else ""
 
 
 def _go_declaration(found: Sequence[Token], place: int, depth: int, asked: AskedNames) -> str:

@@ -38,8 +38,7 @@ def unlisted_in_java(code: str, asked: AskedNames) -> str:
             return token.text
         if token.kind == "name" and (problem := _unlisted_word(found, place, types, own, asked)):
             return problem
-    problem = _meaning_in_java(found, own, asked) or _records_of_java(found)
-    return problem or equal_constants_of(found, asked, "java")
+    return _meaning_in_java(found, own, asked) or equal_constants_of(found, asked, "java")
 
 
 def _unlisted_word(
@@ -148,29 +147,4 @@ def _meaning_in_java(found: Sequence[Token], own: Collection[str], asked: AskedN
                 return f"a {after} with an order of its own"
             if is_anonymous and after not in {*vocabulary.JAVA_BASES, *own, *asked.called}:
                 return f"a {after} of its own"
-    return ""
-
-
-def _records_of_java(found: Sequence[Token]) -> str:
-    """A record whose constructor makes something else of its components, so that different ones are equal."""
-    for place, token in enumerate(found):
-        is_record = token.kind == "name" and token.text == "record" and text_at(found, place + 2) in ("(", "<")
-        if not is_record:
-            continue
-        begin = next((at for at in range(place, len(found)) if text_at(found, at) == "("), len(found))
-        if begin == len(found):
-            continue
-        end = closing(found, begin)
-        body = next((at for at in range(end, len(found)) if text_at(found, at) == "{"), len(found))
-        if body == len(found):
-            continue
-        components = {found[at].text for at in range(begin, end) if text_at(found, at + 1) in (",", ")")}
-        for at in range(body, closing(found, body)):
-            word, after = text_at(found, at), text_at(found, at + 1)
-            is_kept = after == "=" and text_at(found, at + 2) == word and text_at(found, at + 3) == ";"
-            is_changed = after in _ASSIGNING or text_at(found, at - 1) in ("++", "--")
-            if (word in components and is_changed and not is_kept) or (word == "this" and after == "("):
-                return f"record {text_at(found, place + 1)} with other components than it is made of"
-        if end == begin + 1:
-            return f"record {text_at(found, place + 1)} without components"
     return ""

@@ -13,10 +13,6 @@ from steelyard.verifiers.command.allowed.javascript_types import unlisted_type
 from steelyard.verifiers.command.allowed.tokens import BRACKETS, Token, closing, text_at, tokens
 
 _GROUP_KEYWORDS = frozenset(("if", "for", "while", "switch", "with"))
-_COMPARED_OBJECT_PATTERN = re.compile(
-    r"(?:[dD]eep\w*(?:\.\w+)?|to(?:Strict)?Equal)\s*\([^;\n]*\bnew\s+(?!Set\b|Map\b|Date\b)\w"
-)
-"""Tests that compare an object of a class field by field."""
 
 
 def unlisted_in_javascript(code: str, asked: AskedNames) -> str:
@@ -70,18 +66,7 @@ def unlisted_in_javascript(code: str, asked: AskedNames) -> str:
             token.text in declared or token.text in allowed or (after == ":" and before in ("{", ",", ";", "}", ""))
         ) and not (token.text in keys and _is_defined_here(found, place)):
             return token.text
-    return (
-        _meaning_in_javascript(found, keys, asked)
-        or unlisted_array(found)
-        or _hidden_field(found, asked)
-        or unlisted_type(found, asked)
-    )
-
-
-def _hidden_field(found: Sequence[Token], asked: AskedNames) -> str:
-    """A private field, which tests that compare objects by their fields do not see."""
-    is_compared = bool(_COMPARED_OBJECT_PATTERN.search(asked.tests))
-    return next((token.text for token in found if is_compared and token.kind == "name" and token.text[0] == "#"), "")
+    return _meaning_in_javascript(found, keys, asked) or unlisted_array(found) or unlisted_type(found, asked)
 
 
 def _is_defined_here(found: Sequence[Token], place: int) -> bool:
