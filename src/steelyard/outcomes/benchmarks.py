@@ -12,7 +12,6 @@ import msgspec
 from steelyard.analysis.counts import OutcomeTallies
 from steelyard.outcomes import cells
 from steelyard.outcomes.cells import EXPECTED_BOOLEAN_TEXT, FALSE_CODE, MISSING_CODE, TRUE_CODE, UNCLEAR_CODE, NameCodes
-from steelyard.outcomes.columns import ABSENT_KEY, JsonLinesBatch, line_batches, line_keys
 from steelyard.outcomes.counter import OutcomeCounter, OutcomeRows
 from steelyard.outcomes.files import (
     BYTE_ORDER_MARK,
@@ -25,6 +24,7 @@ from steelyard.outcomes.files import (
     model_names,
     open_unpacked,
 )
+from steelyard.outcomes.json_lines import ABSENT_KEY, JsonLinesBatch, line_batches, line_keys
 from steelyard.text import printable, short_quote
 
 RESULT_FILE_ENDINGS = (("_eval_results", ".eval_results", "_results"), (".jsonl", ".json"))

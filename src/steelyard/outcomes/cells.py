@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, overload
 
 from steelyard.outcomes.files import UnreadableOutcomesError
@@ -54,6 +55,33 @@ class RepeatedTexts(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         return map(self.different.__getitem__, self.indices.tolist())
+
+
+class TypedField(Sequence[Any]):
+    """The cells of a column that all have one type: a field of rows, read when it is asked for."""
+
+    def __init__(self, rows: Sequence[Any], field: str, kind: type) -> None:
+        self._rows, self._read, self.kind = rows, attrgetter(field), kind
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, row: int) -> Any: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[Any]: ...
+    def __getitem__(self, row: int | slice) -> Any:
+        return list(map(self._read, self._rows[row])) if isinstance(row, slice) else self._read(self._rows[row])
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._read, self._rows)
+
+
+def cell_types(values: Sequence[Any]) -> set[type]:
+    """The types of the cells of a column."""
+    if isinstance(values, TypedField):
+        return {values.kind}
+    return {str} if isinstance(values, RepeatedTexts) else set(map(type, values))
 
 
 class NameCodes:
@@ -123,11 +151,7 @@ INVALID_NUMBER = -1.0
 
 def name_texts(values: Sequence[Any]) -> Sequence[str]:
     """Names as text; empty for what names nothing, because it is of another kind."""
-    return (
-        values
-        if isinstance(values, RepeatedTexts) or set(map(type, values)) == {str}
-        else [_name(value) for value in values]
-    )
+    return values if cell_types(values) == {str} else [_name(value) for value in values]
 
 
 def _name(value: Any) -> str:
@@ -142,7 +166,7 @@ def outcome_codes(values: Sequence[Any]) -> npt.NDArray[Any]:
     """How attempts came out, as numbers."""
     import numpy as np
 
-    kinds = {str} if isinstance(values, RepeatedTexts) else set(map(type, values))
+    kinds = cell_types(values)
     if kinds == {str}:
         return boolean_codes(values)
     if kinds == {bool}:

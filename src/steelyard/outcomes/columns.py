@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from itertools import chain, compress
-from operator import attrgetter, itemgetter, methodcaller
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
-
-import msgspec
+from itertools import chain
+from operator import itemgetter, methodcaller
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.errors import InputError
 from steelyard.outcomes import cells
@@ -260,129 +257,6 @@ def allow_long_csv_fields() -> Iterator[None]:
         yield
     finally:
         csv.field_size_limit(before)
-
-
-ABSENT_KEY = msgspec.UNSET
-"""Stands where a line does not have a key."""
-
-
-class JsonLinesBatch(NamedTuple):
-    """Some lines of a file."""
-
-    values: Mapping[str, Sequence[Any]]
-    """By key; ABSENT where a line does not have it."""
-    lines: Sequence[int]
-    raw: Sequence[bytes]
-    """The lines as they are in the file."""
-
-
-def line_batches(
-    file: OutcomeFile, chosen: Sequence[str], complaints: OutcomeProblemCollector
-) -> Iterator[JsonLinesBatch]:
-    """The values of these keys on every line that is an object; blank lines are fine."""
-    keys = list(dict.fromkeys(chosen))
-    fields = [f"key_{at}" for at in range(len(keys))]
-    row = msgspec.defstruct(
-        "Row", [(field, Any, ABSENT_KEY) for field in fields], rename=dict(zip(fields, keys, strict=True)), gc=False
-    )
-    decoder = msgspec.json.Decoder(row)
-    decode = decoder.decode
-    pieces = LineChunks(file.path, carriage_returns=False)
-    for piece in pieces:
-        if (rows := _plain_rows(piece, pieces.next_line - pieces.line, decoder)) is not None:
-            values = {key: list(map(attrgetter(field), rows)) for field, key in zip(fields, keys, strict=True)}
-            yield JsonLinesBatch(values, range(pieces.line, pieces.line + len(rows)), _PlainLines(piece))
-            continue
-        stripped = list(map(bytes.strip, piece.split(b"\n")))
-        lines = [line for line, raw in enumerate(stripped, pieces.line) if raw]
-        raws = list(filter(None, stripped))
-        try:
-            rows = list(map(decode, raws))
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            # one by one, to know which is broken
-            found = [_row(raw, decode, row, keys) for raw in raws]
-            for one, line in zip(found, lines, strict=True):
-                if isinstance(one, str):
-                    complaints.add(file, one, one, [line])
-            is_good = [not isinstance(one, str) for one in found]
-            lines, raws = list(compress(lines, is_good)), list(compress(raws, is_good))
-            rows = list(compress(found, is_good))
-        values = {key: list(map(attrgetter(field), rows)) for field, key in zip(fields, keys, strict=True)}
-        yield JsonLinesBatch(values, lines, raws)
-
-
-def _plain_rows(piece: bytes, lines: int, decoder: Any) -> list[Any] | None:
-    """The rows of lines that are all decoded at once; None where each has to be looked at.
-
-    The decoder does not mind where lines end. But where each line break is between two braces, none is in a text or in an object,
-    because neither may have one there: so as many rows as lines are one row on each.
-    """
-    import numpy as np
-
-    if piece[:1] != b"{" or not piece.endswith((b"}", b"}\n")):
-        return None
-    # counting a text of three letters takes five times as long
-    letters: npt.NDArray[Any] = np.frombuffer(piece, np.uint8)
-    breaks = np.flatnonzero(letters[:-1] == ord("\n"))
-    if not ((letters[breaks - 1] == ord("}")) & (letters[breaks + 1] == ord("{"))).all():
-        return None
-    try:
-        rows: list[Any] = decoder.decode_lines(piece)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    return rows if len(rows) == lines else None
-
-
-class _PlainLines(Sequence[bytes]):
-    """The lines of a piece, taken apart when one of them is asked for."""
-
-    def __init__(self, piece: bytes) -> None:
-        self._piece = piece
-        self._lines: list[bytes] = []
-
-    def _split(self) -> list[bytes]:
-        self._lines = self._lines or self._piece.removesuffix(b"\n").split(b"\n")
-        return self._lines
-
-    def __len__(self) -> int:
-        return len(self._split())
-
-    @overload
-    def __getitem__(self, at: int) -> bytes: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[bytes]: ...
-    def __getitem__(self, at: int | slice) -> bytes | list[bytes]:
-        return self._split()[at]
-
-
-def _row(raw: bytes, decode: Any, row: Any, keys: Sequence[str]) -> Any:
-    """The chosen values of a line, or a sentence that says why there are none."""
-    try:
-        return decode(raw)
-    except msgspec.ValidationError:
-        # every value of an object is accepted, so only a line that is another value is refused
-        what = "not a JSON object"
-    except msgspec.DecodeError as error:
-        what = f"broken JSON: {str(error).removeprefix('JSON is malformed: ').partition(' (byte ')[0]}"
-    except UnicodeDecodeError:
-        what = "not UTF-8 text; save the file as UTF-8"
-    except RecursionError:
-        return "nested too deeply to be read"
-    try:
-        # Python's own reader knows what Python writes beyond JSON: NaN and Infinity
-        table = json.loads(raw)
-    except (ValueError, RecursionError):
-        return what
-    return row(*(table.get(key, ABSENT_KEY) for key in keys)) if isinstance(table, dict) else what
-
-
-def line_keys(raw: bytes) -> list[str]:
-    """The keys that a line has."""
-    try:
-        table = json.loads(raw)
-    except (ValueError, RecursionError):
-        return []
-    return [str(key) for key in table]
 
 
 PARQUET_BATCH_ROWS = 1 << 20

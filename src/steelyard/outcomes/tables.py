@@ -9,12 +9,8 @@ from steelyard.analysis.counts import OutcomeTallies
 from steelyard.outcomes import cells
 from steelyard.outcomes.cells import EXPECTED_BOOLEAN_TEXT, MISSING_CODE, UNCLEAR_CODE, NameCodes
 from steelyard.outcomes.columns import (
-    ABSENT_KEY,
-    JsonLinesBatch,
     OutcomeCsvReader,
     OutcomeParquetReader,
-    line_batches,
-    line_keys,
     name_column_codes,
     number_column_values,
     outcome_column_codes,
@@ -30,6 +26,7 @@ from steelyard.outcomes.files import (
     missing_column_message,
     model_names,
 )
+from steelyard.outcomes.json_lines import ABSENT_KEY, JsonLinesBatch, line_batches, line_keys
 from steelyard.text import short_quote
 
 if TYPE_CHECKING:
@@ -181,11 +178,10 @@ class OutcomeTableReader:
                     self._complaints.add(file, "model", what, named)
             for name, column in values.items():
                 # equality of each value with the sentinel would take five times as long
-                if type(ABSENT_KEY) in set(map(type, column)):
+                if type(ABSENT_KEY) in cells.cell_types(column):
                     values[name] = [None if value is ABSENT_KEY else value for value in column]
             lines = part.lines
-            numbered = np.arange(lines[0], lines[-1] + 1) if isinstance(lines, range) else np.array(lines, np.int64)
-            yield self._block(numbered, values, stem)
+            yield self._block(lines if isinstance(lines, range) else np.array(lines, np.int64), values, stem)
 
     def _require(self, file: OutcomeFile, part: JsonLinesBatch, chosen: Sequence[str]) -> None:
         """Complain about keys that no line of the first part has."""
@@ -196,7 +192,9 @@ class OutcomeTableReader:
         if absent:
             raise IncompleteOutcomesError
 
-    def _block(self, lines: npt.NDArray[Any], values: Mapping[str, Sequence[Any]], stem: str) -> OutcomeTableBlock:
+    def _block(
+        self, lines: npt.NDArray[Any] | range, values: Mapping[str, Sequence[Any]], stem: str
+    ) -> OutcomeTableBlock:
         """Rows whose cells are Python's values."""
         import numpy as np
 
