@@ -125,6 +125,23 @@ def test_every_language_has_rules_and_cues() -> None:
     assert {rule.language for rule in REFUSAL_RULES} == set(refusal_rules().cues) == {*LANGUAGES, *EXAMPLE_LANGUAGES}
 
 
+def test_every_cue_calls_for_the_rules_of_its_language_wherever_it_stands() -> None:
+    rules = refusal_rules()
+    for language, cues in rules.cues.items():
+        for cue in cues:
+            found = rules.in_languages_of(f"ω\ud800{cue}ω\0")
+            assert found == [
+                rule
+                for name, known in rules.cues.items()
+                if any(one in cue for one in known)
+                for rule in rules.by_language[name]
+            ]
+            assert set(found) >= set(rules.by_language[language])
+    # one after the other, all in one sentence
+    assert rules.in_languages_of(" ".join(cue for cues in rules.cues.values() for cue in cues)) == list(rules.all)
+    assert rules.in_languages_of("42") == []
+
+
 def test_evidence_names_rule_words_and_place() -> None:
     text = "\u200b  I’m **so** sorry, but I can’t help with that. Anything else?"
     found = refusal_match(text)

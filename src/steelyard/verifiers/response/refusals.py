@@ -38,6 +38,8 @@ MAX_ENVELOPE_KEYS = 4
 """Keys of an object that may hold a refusal and nothing else."""
 MIN_PROSE_WORDS = 3
 """Words from which a value of an object is prose."""
+MAX_CUE_SET_BYTES = 64 << 20
+"""Memory for the search for cues; all of ours take less than one megabyte."""
 MAX_SENTENCES_BEFORE_REFUSAL = 2
 """Sentences about the matter that may stand before a refusal of the request as a whole."""
 
@@ -67,8 +69,8 @@ _CLUSTER = re.compile(
     re.DOTALL,
 )
 _APOSTROPHES = dict.fromkeys(map(ord, "’‘ʼʹ´＇‛′"), "'")
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
-_SPACES = dict.fromkeys(map(ord, "\t\r\v\f"), " ")
+_CONTROLS = bytes((*range(0x09), *range(0x0E, 0x20), 0x7F))
+_LOWERED = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ\t\r\v\f", b"abcdefghijklmnopqrstuvwxyz    ")
 _TATWEEL = "\u0640"
 
 
@@ -99,8 +101,9 @@ def folded(text: str) -> tuple[str, Sequence[int]]:
     >>> folded("Ｉ’m\u200b  désolé")[0]
     "i'm  desole"
     """
-    if text.isascii() and not _CONTROL.search(text):
-        return text.lower().translate(_SPACES), range(len(text))
+    # ASCII in one pass, unless it has characters to leave out
+    if text.isascii() and len(small := text.encode().translate(_LOWERED, _CONTROLS)) == len(text):
+        return small.decode(), range(len(text))
     letters: list[str] = []
     places: list[int] = []
     for cluster in _CLUSTER.finditer(text):
@@ -175,10 +178,30 @@ class RefusalRules:
                 languages[name] = languages[name].joined(rules) if name in languages else rules
         self.by_language = {name: language.rules for name, language in languages.items()}
         self.all = tuple(rule for rules in self.by_language.values() for rule in rules)
-        self.cues = {name: tuple(folded(cue)[0] for cue in language.cues) for name, language in languages.items()}
-        self.ascii_cues = {
-            name: ascii_only for name, cues in self.cues.items() if (ascii_only := tuple(filter(str.isascii, cues)))
+        self.cues = {
+            name: tuple(folded(cue)[0] for cue in language.cues)
+            for name, language in languages.items()
+            if language.cues
         }
+
+    @cached_property
+    def _cue_set(self) -> Any:
+        """All cues, a pattern for each language: looking for each of them would take forty times as long."""
+        import re2
+
+        options = re2.Options()
+        options.max_mem = MAX_CUE_SET_BYTES
+        found = re2.Set.SearchSet(options)
+        for cues in self.cues.values():
+            found.Add("|".join(map(re2.escape, cues)))
+        found.Compile()
+        return found
+
+    def in_languages_of(self, sentence: str) -> list[RefusalRule]:
+        """The rules of those languages that have a cue in a folded sentence."""
+        names = list(self.cues)
+        places = self._cue_set.Match(sentence.encode(errors="replace"))
+        return [rule for place in sorted(places or ()) for rule in self.by_language[names[place]]]
 
     @cached_property
     def lead_in(self) -> re.Pattern[str]:
@@ -254,10 +277,11 @@ def _extra_rules() -> tuple[ExtraRefusalRules, ...]:
     return extra
 
 
-_SENTENCE_END = re.compile(r"[.!?:\n。।؟]+(?:(?<=[\n。।؟])|(?=[\s*_)]|$|[^\x00-\x7f]))")
+# a pattern is looked for several times faster where it begins with one set of characters
+_SENTENCE_END = re.compile(r"[.!?:\n。।؟][.!?:\n。।؟]*(?:(?<=[\n。।؟])|(?=[\s*_)]|$|[^\x00-\x7f]))")
 _CLAUSE = re.compile(
-    r"[,;،、] ?| [—–-] ?| (?=(?:and|but|so) (?:i|we)\b)"
-    r"| (?:clarify|inform you|emphasi[sz]e|note|point out|remember|remind you|stress|state|mention|say) that "
+    r"[,;،、 ](?:(?<! ) ?|(?<= )(?:[—–-] ?|(?=(?:and|but|so) (?:i|we)\b)"
+    r"|(?:clarify|inform you|emphasi[sz]e|note|point out|remember|remind you|stress|state|mention|say) that ))"
 )
 _QUOTATION = re.compile(
     r"\"[^\"]*(?:\"|$)|“[^”]*(?:”|$)|„[^“”\"]*(?:[“”\"]|$)|«[^»]*(?:»|$)|「[^」]*(?:」|$)|『[^』]*(?:』|$)"
@@ -269,7 +293,7 @@ _TEMPLATE_TOKENS = re.compile(
 )
 """What chat templates put before a reply, and servers sometimes leave there."""
 _SOFT_LINE_BREAK = re.compile(r"\n(?<=[\w,]\n)(?=\w)")
-_QUOTATION_MARK = re.compile('["“„«「『`]')
+_QUOTATION_MARKS = '"“„«「『`'
 _VISIBLE_CHARACTER = re.compile(
     r"[^\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\x00-\x1a\x1c-\x1f\u2600-\u27bf\ufe0f\U0001f300-\U0001faff]"
 )
@@ -277,13 +301,7 @@ _VISIBLE_CHARACTER = re.compile(
 
 def _applicable_rules(sentence: str, rules: tuple[RefusalRule, ...] | None) -> list[RefusalRule]:
     """Those of the rules, or of all, whose language has refusals that can be in a sentence."""
-    applicable: list[RefusalRule] = []
-    known = refusal_rules()
-    for language, cues in (known.ascii_cues if sentence.isascii() else known.cues).items():
-        for cue in cues:
-            if cue in sentence:
-                applicable += known.by_language[language]
-                break
+    applicable = refusal_rules().in_languages_of(sentence)
     return applicable if rules is None else [rule for rule in applicable if rule in rules]
 
 
@@ -390,9 +408,9 @@ def refusal_match(text: str, rules: tuple[RefusalRule, ...] | None = None) -> Re
         return None
     raw = text[visible.start() : visible.start() + REFUSAL_WINDOW_CHARACTERS]
     letters, places = folded(raw)
-    window = (
-        _QUOTATION.sub(lambda quoted: "\0" * len(quoted[0]), letters) if _QUOTATION_MARK.search(letters) else letters
-    )
+    window = letters
+    if any(mark in letters for mark in _QUOTATION_MARKS):
+        window = _QUOTATION.sub(lambda quoted: "\0" * len(quoted[0]), letters)
     window = _SOFT_LINE_BREAK.sub(" ", window)
     found = _first_refusal(window, rules)
     if found is None:
