@@ -38,12 +38,18 @@ test-slow: .venv/ready .venv/system
 # One table: ours, a peer in the same run, the floor. RELEASE=1.2.0 adds a line to benchmarks/history.jsonl.
 # QUICK=1 takes a tenth of the attempts, ONLY="python engine" some of the rows: python, engine, rust, rust-together.
 RELEASE ?=
-bench: .venv/ready
-	$(BIN)/python -m benchmarks.table $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(RELEASE),--record $(RELEASE))
+INSPECT := .venv/inspect/bin/python
+bench: .venv/ready .venv/inspect/ready
+	$(BIN)/python -m benchmarks.table --peer-python $(INSPECT) $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(RELEASE),--record $(RELEASE))
+
+# A peer with an environment of its own, because it needs other versions of our packages. Where it cannot be installed, the table says so.
+.venv/inspect/ready: tools/inspect.txt | .venv/ready
+	@{ $(PYTHON) -m venv .venv/inspect && .venv/inspect/bin/pip install --quiet --disable-pip-version-check \
+		--requirement tools/inspect.txt && touch $@; } || echo "Inspect AI could not be installed" >&2
 
 # Every subject in more detail; takes an hour.
 bench-all: bench
-	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/engine.py --peer-python $(INSPECT)
 	$(BIN)/python benchmarks/conversations.py
 	$(BIN)/python benchmarks/verify.py
 	$(BIN)/python benchmarks/cores.py

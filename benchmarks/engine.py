@@ -140,7 +140,7 @@ CONTESTANTS = {"floor": floor, "steelyard": steelyard, "inspect": inspect}
 def measured(name: str, python: str, cases: int, samples: int) -> Cost:
     """Let a contestant run alone, and weigh it."""
     with tempfile.TemporaryDirectory(prefix="steelyard-benchmark-") as folder:
-        command = [python, __file__, "--only", name, "--folder", folder]
+        command = [str(Path(python).absolute()), __file__, "--only", name, "--folder", folder]
         command += ["--cases", str(cases), "--samples", str(samples)]
         # what a contestant keeps outside its log, in its user's folders, counts as well
         places = {"HOME": folder, "XDG_DATA_HOME": folder, "XDG_CACHE_HOME": folder}
@@ -175,7 +175,7 @@ def table(costs: dict[str, Cost]) -> str:
 def has_inspect(python: str) -> bool:
     """Whether this interpreter can import the peer."""
     found = "import importlib.util, sys; sys.exit(importlib.util.find_spec('inspect_ai') is None)"
-    return subprocess.run([python, "-c", found], check=False).returncode == 0
+    return shutil.which(python) is not None and subprocess.run([python, "-c", found], check=False).returncode == 0
 
 
 def main() -> None:
@@ -194,7 +194,7 @@ def main() -> None:
     peer = shutil.which(given.peer_python) or parser.error(f"no interpreter {given.peer_python}")
     pythons = {"floor": sys.executable, "steelyard": sys.executable}
     if has_inspect(peer):
-        pythons["inspect"] = str(Path(peer).absolute())
+        pythons["inspect"] = peer
     else:
         print(f"without Inspect AI: {peer} has no inspect_ai, see --peer-python\n")
     rounds: dict[str, list[Cost]] = {name: [] for name in pythons}

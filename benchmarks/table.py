@@ -77,19 +77,21 @@ def engine_attempts(cases: int, samples: int, peer_python: str) -> Row:
     from benchmarks import engine
 
     ours, floor = (engine.measured(name, sys.executable, cases, samples) for name in ("steelyard", "floor"))
+    peer_python = shutil.which(peer_python) or peer_python
     # the peer takes long enough with a tenth of the attempts
     peer = (
         engine.measured("inspect", peer_python, cases, max(1, samples // 10)).milliseconds
         if engine.has_inspect(peer_python)
         else None
     )
+    name = "Inspect AI" if peer is not None else "Inspect AI is not installed, see --peer-python"
     return Row(
         "attempt asked and stored",
         "ms",
         ours.milliseconds,
         peer,
         floor.milliseconds,
-        ("Inspect AI", "asyncio and JSON"),
+        (name, "asyncio and JSON"),
     )
 
 
