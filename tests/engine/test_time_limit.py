@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from steelyard.engine.asking.time_limit import within_seconds
+from steelyard.plugins.time_limit import within_seconds
 
 
 def test_what_never_waits_sets_no_timer() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from steelyard.errors import InputError, Unavailable
 from steelyard.protocols import OfferedModel, Provider, ProviderSettings
+from steelyard.providers.bodies import sound_answer
 from steelyard.providers.command import connect_function
 from steelyard.records import Answer, Cost
 from support.asking import answer, attempt, offers
@@ -44,6 +45,9 @@ def table(prompt):
 
 def odd(prompt):
     return {"text": "half: \\ud83d", "finish": "max-tokens", "tool_calls": [{"name": "\\udcff"}]}
+
+def noted(prompt):
+    return {"text": "hi", "input_tokens": -1, "output_tokens": 3, "note": "from a cache"}
 
 def outage(prompt):
     return Answer(text="half", finish="insufficient_system_resource")
@@ -95,10 +99,17 @@ def test_a_function_may_return_a_whole_answer_or_its_fields(file: Path) -> None:
 
 
 def test_what_a_function_returns_is_stored_and_its_finish_means_what_the_table_says(file: Path) -> None:
-    said = answer(function(f"{file}:odd"))
+    said = sound_answer(answer(function(f"{file}:odd")))
     assert (said.text, said.finish, said.tool_calls[0].name) == ("half: \ufffd", "length", "\ufffd")
     with pytest.raises(Unavailable, match="insufficient_system_resource"):
         answer(function(f"{file}:outage"))
+
+
+def test_an_impossible_number_becomes_a_note_beside_that_of_the_function(file: Path) -> None:
+    said = answer(function(f"{file}:noted"))
+    assert (said.text, said.input_tokens, said.output_tokens) == ("hi", None, 3)
+    assert said.note == "from a cache; input_tokens is -1, which is no count of tokens"
+    assert answer(function(f"{file}:table")).note == ""
 
 
 def test_what_a_function_raises_or_returns_wrongly_leaves_it(file: Path) -> None:

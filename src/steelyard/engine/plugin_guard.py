@@ -95,4 +95,10 @@ def round_tripped(returned: PluginOutput, kind: type[PluginOutput]) -> PluginOut
     """What a plug-in returned, as it will be read back; what cannot be stored, such as half a character, raises here."""
     if not isinstance(returned, kind):
         raise TypeError(f"it returned {type(returned).__name__}, not {kind.__name__}")
-    return msgspec.json.decode(msgspec.json.encode(returned), type=kind)
+    decoder = _decoder(cast("Any", kind))
+    return cast("PluginOutput", decoder.decode(msgspec.json.encode(returned)))
+
+
+@functools.cache
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard.analysis.scoring import is_correct
-from steelyard.engine.asking.time_limit import within_seconds
 from steelyard.engine.pace import (
     DEFAULT_MAX_WAIT_SECONDS,
     RATE_LIMIT_REASON,
@@ -30,6 +29,7 @@ from steelyard.errors import (
     VerifierError,
     wrap_exceptions,
 )
+from steelyard.plugins.time_limit import within_seconds
 from steelyard.protocols import LIMIT_LABELS, Delivery, FailureLabel, Provider, Verifier
 from steelyard.providers.bodies import sound_answer
 from steelyard.providers.prices import Prices

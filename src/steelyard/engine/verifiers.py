@@ -188,7 +188,7 @@ class VerifierSet:
         # a witness that other callers waited for also covers this answer, even if it passed
         if problem := witnesses.known_problem(case):
             return failure(reply, VerifierError(problem))
-        return _with_trouble(fact, "")
+        return _with_trouble(fact, "") if fact.found.trouble else fact
 
     def _judged(self, reply: Reply, case: Case) -> Verifier:
         """The verifier of a case, with the judges of a reply to it where they are needed."""

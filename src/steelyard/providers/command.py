@@ -21,6 +21,7 @@ from steelyard.protocols import Delivery, OfferedModel, Provider, ProviderSettin
 from steelyard.providers.bodies import LenientNumbers, as_dict, json_value, storable
 from steelyard.providers.faults import settled_finish
 from steelyard.records import TOKEN_COUNT_FIELDS, Answer, Attempt
+from steelyard.records.base import MAX_NUMBER
 from steelyard.sandbox.processors import processor_count
 
 MAX_COMMAND_REPLY_BYTES = 32 << 20
@@ -171,11 +172,19 @@ def _answer_of_fields(fields: Any) -> Answer:
     """The answer that a function returned as a dict; a number that cannot be one does not cost its text."""
     if not isinstance(fields, dict):
         return msgspec.convert(fields, Answer)
+    if all(
+        (type(count := fields.get(name)) is int and 0 <= count <= MAX_NUMBER) or count is None
+        for name in TOKEN_COUNT_FIELDS
+    ):
+        # what is wrong with others is for the lenient way to say
+        with contextlib.suppress(msgspec.ValidationError):
+            return msgspec.convert(fields, Answer)
     fields = storable(fields)
     numbers = LenientNumbers()
     counts = {name: numbers.tokens(name, fields.get(name)) for name in TOKEN_COUNT_FIELDS}
     rest = {name: value for name, value in fields.items() if name not in TOKEN_COUNT_FIELDS}
-    return msgspec.structs.replace(msgspec.convert(rest, Answer), **counts, note=numbers.note)
+    answer = msgspec.convert(rest, Answer)
+    return msgspec.structs.replace(answer, **counts, note="; ".join(filter(None, (answer.note, numbers.note))))
 
 
 def connect_function(model: str, settings: ProviderSettings) -> dict[str, Provider]:  # noqa: ARG001  a function has no settings

@@ -89,6 +89,8 @@ class WitnessSet:
         self._share = share
         self._problems: dict[str, str] = {}
         """Why answers to a case, or a built-in witness, cannot pass here; empty if the witness passed."""
+        self._has_found_problem = False
+        """Whether there was one: as long as there was none, no case needs its key."""
         self._turns: dict[str, asyncio.Lock] = {}
         self._groups: dict[str, list[Case]] = defaultdict(list)
         """The cases with references that are verified alike."""
@@ -102,7 +104,7 @@ class WitnessSet:
 
     def known_problem(self, case: Case) -> str:
         """Why answers to this case cannot be judged here, if that is known without trying."""
-        return self._problems.get(_case_key(case), "")
+        return self._problems.get(_case_key(case), "") if self._has_found_problem else ""
 
     async def problem(self, case: Case, finding: Finding) -> str:
         """Why answers to this case cannot be judged here, after this finding about one; empty when its witness passed.
@@ -119,6 +121,7 @@ class WitnessSet:
         async with self._turns.setdefault(key, asyncio.Lock()):
             if afresh or key not in self._problems:
                 self._problems[key] = await self._share(key, attempt, afresh=afresh)
+                self._has_found_problem |= bool(self._problems[key])
             return self._problems[key]
 
     async def _recorded_problem(self, case: Case, *, afresh: bool) -> str:
