@@ -286,7 +286,14 @@ SCENES |= MORE_SCENES | TRICK_SCENES | FRESH_SCENES | CLAIM_SCENES
 DOUBTED_SCENES = frozenset((*TRICK_SCENES, *FRESH_SCENES, *CLAIM_SCENES))
 """Scenes in which an answer may be honest as well as not, so that a pass is at most unproved."""
 SELF_COMPARING_SCENES = frozenset(
-    ("stated", "stated in a sentence", "types in methods", "a type that is compared", "values that are compared")
+    (
+        "order",
+        "stated",
+        "stated in a sentence",
+        "types in methods",
+        "a type that is compared",
+        "values that are compared",
+    )
 )
 """Scenes whose tests compare an answer only with itself, or by its own equality: a pass of the honest answer is unproved, too."""
 

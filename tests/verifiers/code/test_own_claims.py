@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attacks.command_claims import CLAIM_SCENES
+from attacks.command_orders import ORDER_ATTACKS
 from attacks.command_values import HEAP_ATTACKS, VALUE_SCENES
 from steelyard import records
 from steelyard.verifiers.code.nan_orders import too_far_only
@@ -28,6 +29,13 @@ def test_values_that_are_compared_only_with_each_other_are_not_proved(scene: str
 def test_a_heap_whose_order_is_its_own_is_not_proved() -> None:
     case, honest, attacks = CLAIM_SCENES["Go, a heap"]
     assert [name for name, code in {**attacks, **HEAP_ATTACKS, "honest": honest}.items() if not doubt(case, code)] == []
+
+
+def test_no_order_equality_or_value_of_the_answer_proves_a_pass() -> None:
+    undoubted = [
+        name for name, (language, tests, code) in ORDER_ATTACKS.items() if not own_decision(tests, code, language)
+    ]
+    assert undoubted == []
 
 
 MONEY = "class Money { int a; public: Money(int n) : a(n) {} int amount() { return a; } };\nMoney of(int n) { return Money(n); }\n"
@@ -54,6 +62,8 @@ MONEY = "class Money { int a; public: Money(int n) : a(n) {} int amount() { retu
         "assert {Money(1), Money(2)} == {Money(1)}",
         "assert Money(1) in [Money(2)]",
         "void same(Money a, Money b) { if (a.amount() - b.amount()) throw 1; }\nint main() { same(of(1), Money(1)); }",
+        "Money m(int n) { return Money(n); }\nint main() { assert(m(1) + m(2) == m(3)); }",
+        "auto m = [](int n) { return Money(n); };\nassert(m(1) + m(2) == m(3));",
         "std::transform(v.begin(), v.end(), w.begin(), of);",
     ],
 )

@@ -19,16 +19,28 @@ _TYPE_PATTERN = re.compile(
 )
 _FUNCTION_PATTERN = re.compile(
     r"\b(?:fn|func|function\s*\*?|def|sub)\s+([A-Za-z_$][\w$]*)|\b(?:const|let|var|auto)\s+([A-Za-z_$][\w$]*)\s*(?::[^=\n]{1,200})?=\s*(?:async\s*)?(?:func(?:tion)?\b|\(|\[|\w+\s*=>)"
-    r"|^[ \t]*(?!(?:return|else|new|throw|let|const|var|if|while|for|match|assert)\b)(?:[\w:<>,\[\]]+[ \t*&]+){1,8}([A-Za-z_]\w*)[ \t]*\([^;{}]{0,400}\)[^;{}()=]{0,80}\{",
+)
+_TYPED_FUNCTION_PATTERN = re.compile(
+    r"^[ \t]*(?!(?:return|else|new|throw|let|const|var|if|while|for|match|assert)\b)(?:[\w:<>,\[\]]+[ \t*&]+){1,8}([A-Za-z_]\w*)[ \t]*\([^;{}]{0,400}\)[^;{}()=]{0,80}\{",
     re.MULTILINE,
 )
+_ANY_FUNCTION_PATTERN = re.compile(
+    r"\b(?!(?:if|for|while|switch|catch|return|function|constructor|void|bool|char|int|long|float|double|unsigned)\b)([A-Za-z_]\w*)[ \t]*(?=\([^;{}]{0,400}\)[^;{}()=]{0,80}\{)"
+)
+"""A function without a keyword, and other words before brackets and a block."""
+_BRACE_LANGUAGES = frozenset(("c", "cpp", "java", "javascript", "typescript"))
+"""Languages whose functions may have no keyword."""
+_ANSWER_IMPORT_PATTERN = re.compile(
+    r"\bimport\s+([^;\"']*?)\s+from\s+[\"']\./|\b(?:const|let|var)\s+([^;=]*?)\s*=\s*require\([\"']\./"
+)
+"""What tests in JavaScript import from the answer, by whatever name."""
 _EDGE_PATTERN = re.compile(r"([{};]|:$)", re.MULTILINE)
 _FILLED_PATTERN = re.compile(r"^(?P<names>\s*(?:const\s+)?[\w:]+<[^=(){}]*>\s+\w+)\s*(?P<value>[({].*)", re.DOTALL)
 _ASSIGNMENT_PATTERN = re.compile(
     r"^(?P<names>[^=()!]*?)(?P<sign>:=|(?<![=!<>+*/|&^%-])=(?![=>~]))(?P<value>.*)", re.DOTALL
 )
 IMPORT_PATTERN = re.compile(
-    r"^\s*(?:import|use|from|using|namespace)\b(?:[^;\n(){}]|\([^()]*\)|\{[^{}]*\})*"
+    r"^\s*use\b[^;]*;|^\s*(?:import|from|using|namespace)\b(?:[^;\n(){}]|\([^()]*\)|\{[^{}]*\})*"
     r"|\b(?:const|let|var)\s*(?:\{[^{}]*\}|\w+)\s*=\s*(?:await\s+)?(?:require|import)\b[^\n;]*",
     re.MULTILINE,
 )
@@ -57,11 +69,14 @@ class AnswerValues:
         self.tests = TEXT_OR_COMMENT_PATTERN.sub('""', tests)
         self.statements = list(_statements(self.tests))
         self.words = set(re.findall(r"[A-Za-z_$][\w$]*", tests))
-        self.functions_of_tests = flat(_FUNCTION_PATTERN.findall(tests))
+        self.functions_of_tests = flat(_FUNCTION_PATTERN.findall(tests)) | set(_TYPED_FUNCTION_PATTERN.findall(tests))
         of_tests = self.functions_of_tests | flat(_TYPE_PATTERN.findall(tests))
         self.all_types = flat(_TYPE_PATTERN.findall(plain)) - of_tests
         self.types = self.all_types & self.words
-        self.functions = (flat(_FUNCTION_PATTERN.findall(plain)) & self.words) - of_tests - self.types
+        imported = set(re.findall(r"\w+", " ".join(flat(_ANSWER_IMPORT_PATTERN.findall(tests)))))
+        functions = flat(_FUNCTION_PATTERN.findall(plain)) | imported
+        functions |= set(_ANY_FUNCTION_PATTERN.findall(plain) if language in _BRACE_LANGUAGES else ())
+        self.functions = (functions & self.words) - of_tests - self.types
         self._heads = list(_heads(plain))
         self._language = language
         # Rust and Go make `Point { x: 1 }` and `Point(1)` themselves
@@ -73,6 +88,7 @@ class AnswerValues:
         for _ in range(3):
             for statement in self.statements:
                 self._assign(statement.text)
+            self._read_helpers()
 
     def names(self, text: str) -> frozenset[str]:
         """The answer's types and functions by which a part of the tests is made."""
@@ -113,7 +129,9 @@ class AnswerValues:
     def _made(self, text: str, word: re.Match[str]) -> set[str]:
         name, before, after = word[0], text[max(0, word.start() - 60) : word.start()], text[word.end() :]
         if name in self.types:
-            is_converted = self._language == "rust" and bool(re.search(r"::\s*<[^()]*$", before))
+            is_converted = self._language == "rust" and bool(
+                re.search(r"::\s*<[^()]*$", before) or re.match(r"\s*::\s*[A-Z][A-Z0-9_]+\b", after)
+            )
             is_made = is_converted or (not self._makes_literals and _MADE_PATTERN.match(after) is not None)
             return {name} if is_made else set()
         owner = _OWNER_PATTERN.search(before)
@@ -136,7 +154,8 @@ class AnswerValues:
         if not assigned:
             self._fill(plain)
             return
-        target, value = assigned["names"], assigned["value"]
+        # the head of a loop goes on after a semicolon
+        target, value = assigned["names"], assigned["value"].partition(";")[0]
         # Rust makes a value of the type that a variable has
         given = {name for name in self.types if self._language == "rust" and re.search(rf":[^=]*\b{name}\b", target)}
         names = self.names(value) or (frozenset(given) if ".into()" in value or ".parse()" in value else frozenset())
@@ -151,6 +170,13 @@ class AnswerValues:
             if is_whole or not self.fractions(value):
                 self._whole.add(variable)
             self._variables[variable] = names
+
+    def _read_helpers(self) -> None:
+        """A function of the tests gives what its first statement makes: `fn m(n: i32) -> Money { Money::new(n) }`."""
+        for name in self.functions_of_tests:
+            head = rf"\b{re.escape(name)}\b[^;{{}}\n]{{0,200}}\)[^;{{}}\n]{{0,60}}[{{:]\s*(?:return\b)?([^;}}\n]*)"
+            if (found := re.search(head, self.tests)) and (names := self.names(found[1])):
+                self._variables[name] = names
 
     def _fill(self, statement: str) -> None:
         """A call as a statement may write to what it is given."""

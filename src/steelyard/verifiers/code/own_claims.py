@@ -51,6 +51,10 @@ _RUST_ORDER_TRAITS = word_set("PartialEq PartialOrd Ord Hash")
 _GO_ORDER_PATTERN = re.compile(r"\bfunc\s*\([^()]*\)\s*(Len|Less|Swap|Push|Pop)\s*\(")
 _GO_ORDERED_PATTERN = re.compile(r"\b(?:heap\.\w+|sort\.(?:Sort|Stable|Reverse|IsSorted))\(")
 """Functions of Go that ask a type for its order."""
+_TRUTH_PATTERN = re.compile(r"[\s(]*(?:0|[tT]rue|[fF]alse)?[\s)]*")
+"""What says only whether something holds."""
+_ASSERTING_PATTERN = re.compile(r"\b(?:assert\w*|ok|check\w*|require|expect|if|unless|die|throw)\b")
+_METHOD_PATTERN = re.compile(r"(?:\.|->)\s*\w+\s*(?P<opening>\()")
 _COMPARATOR_PATTERN = re.compile(r"\bComparator\b[^;{}=(]{0,200}?\b(\w+)\s*[=(]")
 
 
@@ -111,12 +115,16 @@ def _own_order(values: AnswerValues, code: str, language: str) -> str:
 
 def _ordered_in_rust(code: str) -> Iterator[str]:
     """The types that have an order, an equality or a hash which is not derived."""
+    code = re.sub(r"#\[[^\]]*\]", "", code)
+    traits = _RUST_ORDER_TRAITS | set(re.findall(r"\b(?:PartialEq|PartialOrd|Ord|Hash)\s+as\s+(\w+)", code))
+    if "macro_rules" in code and traits & set(re.findall(r"\w+", code)):
+        yield from re.findall(r"\w+", code)
     for piece in re.split(r"[{};]", code):
         head = piece
         for _ in range(4):
             head = re.sub(r"<[^<>]*>", "", head)
         trait, _, owner = head.partition(" for ")
-        if "impl" in trait and (re.findall(r"\w+", trait) or [""])[-1] in _RUST_ORDER_TRAITS:
+        if "impl" in trait and (re.findall(r"\w+", trait) or [""])[-1] in traits:
             yield from re.findall(r"\w+", owner)
 
 
@@ -124,7 +132,7 @@ def _handed_over(values: AnswerValues) -> set[str]:
     """The functions of the answer that tests hand over without calling them, or whose results they sort by."""
     tests = re.sub(r"#\[[^\]\n]*\]", "", IMPORT_PATTERN.sub("", values.tests))
     found: set[str] = set()
-    for each in re.finditer(r"[(,=\[&\\]\s*&?(?:(\w+)(?:::|\.))*([A-Za-z_]\w*)\s*(?=[),;\]\n}])", tests):
+    for each in re.finditer(r"[(,=\[{&\\]\s*&?(?:(\w+)(?:::|\.))*([A-Za-z_]\w*)\s*(?=[),;\]\n}])", tests):
         owner, name = each.groups()
         is_known = owner in values.types | values.imported if owner else values.is_free_function(name)
         found |= {name} if name in values.functions and is_known else set()
@@ -142,7 +150,7 @@ def _compared(values: AnswerValues) -> tuple[list[tuple[frozenset[str], frozense
         one, other = values.names(left), values.names(right)
         if one and other:
             both.append((one, other))
-        else:
+        elif not _TRUTH_PATTERN.fullmatch(right if one else left):
             anchored |= one | other
     return both, anchored
 
@@ -155,9 +163,11 @@ def _claims(values: AnswerValues) -> Iterator[tuple[str, str]]:
     for statement in values.statements:
         text = statement.text
         for found in _COMPARISON_PATTERN.finditer(text):
-            right = side_after(text, found.end())
-            if not re.search(r"\bc?end\s*\([\w\s]*\)\s*$", right):
-                yield side_before(text, found.start()), right
+            left, right = side_before(text, found.start()), side_after(text, found.end())
+            # an order says too little of a value; whether something was found is read elsewhere
+            is_order = found[0][0] in "<>" and not (values.names(left) and values.names(right))
+            if not is_order and not re.search(r"\bc?end\s*\([\w\s]*\)\s*$", right):
+                yield left, right
         for found in _LOOKUP_PATTERN.finditer(text):
             sought = parts_of(text[found.end() :])[-1]
             if values.names(sought) & values.types:
@@ -169,6 +179,14 @@ def _claims(values: AnswerValues) -> Iterator[tuple[str, str]]:
             end = closing_place(text, found.start("opening"))
             if after := re.match(r"\s*(?:\.\s*\w+\s*)+\(", text[end + 1 :]):
                 yield text[found.end() : end], parts_of(text[end + 1 + after.end() :])[0]
+        # what nothing else is compared with may be a comparison itself, by any name
+        is_claim = _ASSERTING_PATTERN.search(text) and not any(
+            pattern.search(text) for pattern in (_COMPARISON_PATTERN, _EQUAL_CALL_PATTERN, _EXPECT_PATTERN, helper)
+        )
+        for found in _METHOD_PATTERN.finditer(text) if is_claim else ():
+            receiver, given = side_before(text, found.start()), parts_of(text[found.end() :])[0]
+            if values.names(receiver) & values.types and values.names(given) & values.types:
+                yield receiver, given
         for found in (*_EQUAL_CALL_PATTERN.finditer(text), *helper.finditer(text)):
             parts = parts_of(text[found.end() :])
             receiver = side_before(text, found.start()) + found.groupdict().get("name", "").rpartition(".")[0]
@@ -177,6 +195,8 @@ def _claims(values: AnswerValues) -> Iterator[tuple[str, str]]:
 
 def _decided_in_shell(tests: str, code: str) -> str:
     """The same for a shell, where tests compare what functions print."""
+    for name, value in re.findall(r"^[ \t]*(\w+)=\"?(\$\(\s*\w+)", tests, re.MULTILINE):
+        tests = re.sub(rf"\$\{{?{name}\b", value, tests)
     own = set(re.findall(r"^[ \t]*(?:function[ \t]+)?(\w+)[ \t]*\([ \t]*\)", code, re.MULTILINE))
     both: list[set[str]] = []
     anchored: set[str] = set()

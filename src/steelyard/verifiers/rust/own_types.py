@@ -19,8 +19,13 @@ def doubtful_claim(tests: str, prompt: str, code: str, read: Sequence[RustToken]
     """What in an answer could make its tests say nothing; empty if there is nothing."""
     if may_give_nan(code, "rust") and (accepts_nan(tests) or too_far_only(tests, code, "rust")):
         return "could give NaN, which these tests let pass: write `assert!((got - want).abs() <= limit)`"
-    if not _COMPARING_PATTERN.search(tests):
-        return ""
+    if doubt := _doubtful_type(tests, prompt, read) if _COMPARING_PATTERN.search(tests) else "":
+        return doubt
+    decision = own_decision(tests, code, "rust")
+    return f"may have decided its tests itself: {decision}" if decision else ""
+
+
+def _doubtful_type(tests: str, prompt: str, read: Sequence[RustToken]) -> str:
     words = [token.text for token in rust_tokens(tests)]
     used = set(words)
     made = {name for name, after in pairwise(words) if after == "::"}
@@ -28,10 +33,7 @@ def doubtful_claim(tests: str, prompt: str, code: str, read: Sequence[RustToken]
     declared = {name for keyword, name in pairwise(texts) if keyword in ("struct", "enum", "union")}
     if posing := sorted(set(_DECLARED_PATTERN.findall(prompt)) & used & set(texts) - declared):
         return f"makes something else of {posing[0]} than the type that it is asked for"
-    if doubt := next(_doubts(read, texts, used, made), ""):
-        return doubt
-    decision = own_decision(tests, code, "rust")
-    return f"may have decided its tests itself: {decision}" if decision else ""
+    return next(_doubts(read, texts, used, made), "")
 
 
 def _doubts(read: Sequence[RustToken], texts: Sequence[str], used: set[str], made: set[str]) -> Iterator[str]:
