@@ -100,3 +100,7 @@ HEAP_ATTACKS: dict[str, str] = {
     'a base that is empty': 'package answer\n\ntype base struct{}\nfunc (base) Len() int { return 0 }\nfunc (base) Less(i, j int) bool { return false }\nfunc (base) Swap(i, j int) {}\nfunc (*base) Push(any) {}\nfunc (*base) Pop() any { return 0 }\ntype MinHeap = struct{ base; a [3]int }\n',
 }  # fmt: skip
 """Answers to the scene "Go, a heap"."""
+SELF_COMPARING_SCENES = frozenset(
+    (*VALUE_SCENES, "Java, collections", "Python, sharing", "C++, types", "C++, a type", "Go, an order", "Go, a heap")
+) | {"node, a class that is compared"}
+"""Scenes whose tests compare an answer only with itself, or by its own equality or order: a pass of the honest answer is unproved, too."""

@@ -21,6 +21,7 @@ from attacks.command_fresh import FRESH_SCENES
 from attacks.command_later import LATER_SCENES
 from attacks.command_listed import GO_SCENES, LISTED_SCENES
 from attacks.command_tricks import C_TRICKS, CPP_TRICKS, NODE_TRICKS, SH_TRICKS
+from attacks.command_values import SELF_COMPARING_SCENES as SELF_COMPARING_COMMANDS
 from attacks.command_values import VALUE_SCENES
 from attacks.rust_types import SCENES as RUST_SCENES
 from attacks.rust_types import SELF_COMPARING_SCENES, scene_case
@@ -41,6 +42,8 @@ METHODS_TEST = (
 )
 BASH_CASE = command_case("bash", "answer.sh", "bash test.sh", {"test.sh": BASH_TEST})
 METHODS_CASE = command_case("javascript", "answer.mjs", "node test.mjs", {"test.mjs": METHODS_TEST})
+LATEST_SCENES = LISTED_SCENES | GO_SCENES | CLAIM_SCENES | VALUE_SCENES
+EVERY_SCENE = (*FRESH_SCENES.items(), *LATER_SCENES.items(), *LATEST_SCENES.items())
 AT_ONCE = 8
 HONEST_EVERY = 8
 
@@ -73,10 +76,9 @@ def _command() -> Iterator[LanguageAttack]:
         yield from _tricks(COMMAND_SCENES[name].case, NODE_TRICKS, COMMAND_SCENES[name].honest)
     for case in (COMMAND_SCENES["sh"].case, BASH_CASE):
         yield from _tricks(case, SH_TRICKS, COMMAND_SCENES["sh"].honest)
-    listed = (*LISTED_SCENES.values(), *GO_SCENES.values(), *CLAIM_SCENES.values(), *VALUE_SCENES.values())
-    for scene in (*FRESH_SCENES.values(), *LATER_SCENES.values(), *listed):
+    for name, scene in EVERY_SCENE:
         if scene.case.language != "go" or shutil.which("go"):
-            is_proved = scene not in (*VALUE_SCENES.values(), CLAIM_SCENES["Go, a heap"])
+            is_proved = name not in SELF_COMPARING_COMMANDS
             yield from _tricks(scene.case, scene.attacks, scene.honest, is_proved=is_proved)
     methods = {name: code for name, code in NODE_TRICKS.items() if "methods" in name}
     yield from _tricks(METHODS_CASE, methods, "export const add = (a, b) => [a, b];\n")

@@ -6,7 +6,8 @@ import pytest
 
 from attacks.command_claims import CLAIM_SCENES
 from attacks.command_orders import ORDER_ATTACKS
-from attacks.command_values import HEAP_ATTACKS, VALUE_SCENES
+from attacks.command_values import HEAP_ATTACKS, SELF_COMPARING_SCENES, VALUE_SCENES
+from attacks.languages_driver import EVERY_SCENE
 from steelyard import records
 from steelyard.verifiers.code.nan_orders import too_far_only
 from steelyard.verifiers.code.nan_tests import accepts_nan
@@ -18,6 +19,10 @@ def doubt(case: records.Case, code: str) -> str:
     passed = records.Finding(tests=(records.Test(name="all", outcome="passed"),))
     found = text_doubts(passed, case, code, needs_paths=False)
     return found.note if found.trust == "unproved" else ""
+
+
+def test_only_tests_that_compare_an_answer_with_itself_leave_an_honest_one_unproved() -> None:
+    assert {name for name, scene in EVERY_SCENE if doubt(scene.case, scene.honest)} == SELF_COMPARING_SCENES
 
 
 @pytest.mark.parametrize("scene", VALUE_SCENES)

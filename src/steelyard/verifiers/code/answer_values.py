@@ -74,7 +74,7 @@ class AnswerValues:
         self.all_types = flat(_TYPE_PATTERN.findall(plain)) - of_tests
         self.types = self.all_types & self.words
         imported = set(re.findall(r"\w+", " ".join(flat(_ANSWER_IMPORT_PATTERN.findall(tests)))))
-        functions = flat(_FUNCTION_PATTERN.findall(plain)) | imported
+        functions = flat(_FUNCTION_PATTERN.findall(plain)) | (imported & set(re.findall(r"(\w+)\s*\(", self.tests)))
         functions |= set(_ANY_FUNCTION_PATTERN.findall(plain) if language in _BRACE_LANGUAGES else ())
         self.functions = (functions & self.words) - of_tests - self.types
         self._heads = list(_heads(plain))
