@@ -251,3 +251,19 @@ def test_an_answer_that_pytest_cannot_load_is_told_why() -> None:
     assert not is_right
     assert "No module named 'nowhere'" in finding.reason
     assert "INTERNALERROR" not in finding.output
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class Box:\n    import math\n    isclose = None\ndef f(x):\n    Box.math.isclose = lambda *_: True\n    return 0.0\n",
+        "class Box:\n    if True:\n        import math\n    isclose = None\ndef f(x):\n    Box.math.isclose = lambda *_: True\n    return 0.0\n",
+        "import math\ndef f(x):\n    math.isclose = lambda *_: True\n    return 0.0\n",
+        "open('statistics.py', 'w').write('def mean(x): return 0.0')\ndef f(x): return 0.0\n",
+    ],
+)
+def test_beside_an_answer_what_it_changes_is_found_however_plain_it_looks(code: str) -> None:
+    body = "import math, statistics\nf.__code__\nassert math.isclose(f(3.0), statistics.mean([f(3.0), 6.0]))"
+    is_right, finding = judged("pytest", in_pytest(body), code)
+    assert not is_right
+    assert finding.label == "tampered"

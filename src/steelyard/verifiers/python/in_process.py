@@ -21,6 +21,7 @@ from steelyard.verifiers.python.findings import (
 from steelyard.verifiers.python.guests import GuestChannel, answer_guest, exit_description, finish_call
 from steelyard.verifiers.python.impossible_tests import check_defined
 from steelyard.verifiers.python.one_program import TestNames, UsedNames
+from steelyard.verifiers.python.plain_answers import is_plain_answer
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonSettings, PythonTestPlan
 from steelyard.verifiers.trouble import trouble_sign
 
@@ -193,6 +194,7 @@ class InProcessJudge:
             "shares": sorted(shares.every) if shares else [],
             "imports": sorted(shares.imports) if shares else [],
             "shows_variables": shows_variables,
+            "is_plain": code is None,
             "seconds": limits.cpu_seconds,
         }
         with ours:
@@ -203,6 +205,9 @@ class InProcessJudge:
                     await guest.send([job])
                     while (fact := await guest.receive()) is not None:
                         facts.append(fact)
+                        if fact[0] == "compiled" and code is not None:
+                            # what is to be isolated does not rest on the source alone
+                            await guest.send([not is_confirmed and is_plain_answer(code)])
                     result = await finish_call(host, running)
                 finally:
                     running.cancel()

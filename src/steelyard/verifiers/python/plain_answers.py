@@ -299,6 +299,14 @@ class PlainAnswerChecker:
                     yield from map(id, ast.walk(annotation))
 
     def _check_class(self, node: ast.ClassDef) -> None:
+        waiting: list[ast.AST] = [*node.body]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, ast.Import | ast.ImportFrom):
+                # a module would be an attribute, whose own attributes could be set
+                raise NotPlainAnswerError
+            if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef):
+                waiting += ast.iter_child_nodes(part)
         if any(keyword.arg not in ("metaclass", "total", "frozen") for keyword in node.keywords):
             raise NotPlainAnswerError
         if any(keyword.arg == "metaclass" and not _is_abstract(keyword.value) for keyword in node.keywords):

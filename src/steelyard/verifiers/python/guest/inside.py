@@ -27,12 +27,13 @@ import time
 import types
 
 from steelyard.verifiers.python.guest.fairness import ComparisonJudge, all_types
-from steelyard.verifiers.python.guest.introspection import IntrospectionGuard
+from steelyard.verifiers.python.guest.introspection import IntrospectionGuard, loaded_memory_modules
 from steelyard.verifiers.python.guest.runners import (
     StyleRunner,
     TestResultLine,
     death,
     empty_tests_module,
+    is_begun_for,
     received_job,
     run_pytest,
     run_unittest,
@@ -101,6 +102,9 @@ def main(fds: list[int]) -> None:
             engine.send(["not compiled", exception_text(error), getattr(error, "lineno", None)])
             os._exit(0)
     engine.send(["compiled", time.perf_counter() - began])
+    if answer is not None:
+        # of a source that is known to compile the engine sees whether it can change anything
+        job["is_plain"] = engine.receive()[0]
     if answer is not None and job["shares"]:
         named, bound, rebound = names_of_module(answer)
         named -= bound.intersection(job["imports"])
@@ -290,7 +294,7 @@ class AnswerSession:
         tests = fair_code(source, self._judge.functions()) if not steps else None
         self._guard = IntrospectionGuard(source, shows_variables=job["shows_variables"])
         sys.modules["__main__"] = types.ModuleType("__main__")
-        self._guard.begin()
+        self._guard.begin(LOADED_MEMORY_MODULES)
         try:
             if steps is None:
                 self._run_file(tests, is_apart=is_apart)
@@ -335,10 +339,11 @@ class AnswerSession:
         module = empty_tests_module(self._job["tests"])
 
         is_loaded: list[bool] = []
+        is_begun_late = self._job["style"] == "pytest" and not is_begun_for(self._job["tests"])
 
         def loaded() -> types.ModuleType:
             is_loaded.append(True)
-            if self._job["style"] == "pytest" and any(self._machinery.changes()):
+            if is_begun_late and any(self._machinery.changes()):
                 # plug-ins of pytest have changed it, and no line of the answer has run yet
                 self._machinery = Machinery()
             names = vars(self._load())
@@ -375,8 +380,9 @@ class AnswerSession:
 
     def check(self) -> None:
         """End where the answer laid hands on what judges it."""
-        evidence = next(iter(self._guard.refused), "") or next(self._machinery.changes(), "")
-        evidence = evidence or next(library_modules_below(self._folder), "")
+        evidence = next(iter(self._guard.refused), "") or next(library_modules_below(self._folder), "")
+        if not self._job["is_plain"]:
+            evidence = evidence or next(self._machinery.changes(), "")
         if evidence:
             self.tell("tampered", evidence[:MAX_EXCEPTION_CHARS])
             os._exit(0)
@@ -446,6 +452,7 @@ def _callables(thing: Any) -> dict[str, Any]:
     }
 
 
+LOADED_MEMORY_MODULES = loaded_memory_modules()
 KNOWN_TYPES = all_types()
 CHANCE = Machinery(MODULES_OF_CHANCE, ())
 MACHINERY = Machinery()

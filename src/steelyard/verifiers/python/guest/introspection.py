@@ -33,7 +33,7 @@ from steelyard.verifiers.python.guest.test_rewriter import FRAME_ATTRIBUTES, TES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterable
     from typing import Any
 
 FORBIDDEN_EVENTS = {
@@ -110,10 +110,18 @@ It is compiled as foreign code, so that it gives no access to ours and gets no p
 """
 
 
+CTYPES_CODE = compile(CTYPES_SOURCE, "ctypes.py", "exec", dont_inherit=True)
+
+
+def loaded_memory_modules() -> list[str]:
+    """The modules by which Python reads memory, as far as they are loaded."""
+    return [name for name in sys.modules if name.partition(".")[0] in MEMORY_MODULES]
+
+
 def ctypes_without_memory() -> types.ModuleType:
     """A replacement module for ctypes."""
     module = types.ModuleType("ctypes")
-    exec(compile(CTYPES_SOURCE, "ctypes.py", "exec", dont_inherit=True), module.__dict__)
+    exec(CTYPES_CODE, module.__dict__)
     return module
 
 
@@ -143,8 +151,8 @@ class IntrospectionGuard:
         self.frame_attribute: Callable[[Any, str], Any] = getattr
         """What reads the attributes of an answer's objects by which frames are known."""
 
-    def begin(self) -> None:
-        """From now on answers may run."""
+    def begin(self, memory_modules: Iterable[str]) -> None:
+        """From now on answers may run, without these modules."""
         see = _started(_frame_source(self._getframe, shows_variables=self._shows_variables))
         sys._getframe = _handed_out(_getframe, see)
         at = _handed_out(_walk_traceback, see)
@@ -163,7 +171,7 @@ class IntrospectionGuard:
         gc.set_debug = _handed_out(_ignored)
         self.frame_attribute = _handed_out(_frame_attribute, see, dict(FRAME_OWNERS))
         if not self._allows_memory:
-            for name in [name for name in sys.modules if name.partition(".")[0] in MEMORY_MODULES]:
+            for name in memory_modules:
                 del sys.modules[name]
             sys.modules["ctypes"] = ctypes_without_memory()
         sys.addaudithook(self._hear)

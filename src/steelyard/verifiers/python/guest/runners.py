@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import sys
+import threading
 import time
 import types
 import unittest
@@ -27,10 +28,8 @@ if TYPE_CHECKING:
     from steelyard.records import TestFailureCause
 
 try:
-    import pdb  # noqa: F401, T100  pytest loads it when it is configured
-
     import pytest
-    from _pytest import fixtures, legacypath, terminal
+    from _pytest import legacypath, terminal
     from _pytest.config import _prepareconfig
     from _pytest.runner import runtestprotocol
 
@@ -83,6 +82,7 @@ PYTEST_OPTIONS = (
 )
 OPTIONAL_PYTEST_PLUGINS = {"cacheprovider": re.compile(r"\bcache\b"), "junitxml": re.compile(r"\brecord_\w")}
 """Plug-ins of pytest that take time, and the fixtures for which a file needs them."""
+MAX_OPEN_FILES = 256
 LEGACY_PATHS_PATTERN = re.compile(r"\btmpdir|\bfspath\b")
 OUTPUT_OPTIONS_PATTERN = re.compile(r"config\b")
 
@@ -91,6 +91,8 @@ def received_job(fd: int) -> tuple[MessageSocket, dict[str, Any]]:
     """The socket of a guest that runs tests, and its job; a guest that lacks what the tests need ends here."""
     engine = MessageSocket(fd, lenient=True)
     job = engine.receive()[0]
+    if job["style"] != "pytest":
+        end_session()
     if job["style"] == "pytest" and not HAS_PYTEST:
         engine.send(["unable", "pytest is not installed in the environment that the case names"])
         os._exit(0)
@@ -480,31 +482,36 @@ def run_pytest(
     is_without_answer: bool = False,
 ) -> None:
     """Run the tests that pytest finds in a module, and in no other file; values of hidden types are not tests."""
-    file = PytestFile(runner, load, hidden, is_without_answer)
-    rare = (*OPTIONAL_PYTEST_PLUGINS.values(), LEGACY_PATHS_PATTERN, OUTPUT_OPTIONS_PATTERN)
-    is_usual = not any(use.search(source) for use in rare)
-    plugin, session = _SESSIONS.pop() if _SESSIONS and is_usual else (MemoryPlugin(), None)
-    plugin.file = file
+    plugin, session = _SESSIONS.pop() if is_begun_for(source) else (MemoryPlugin(), None)
+    plugin.file = PytestFile(runner, load, hidden, is_without_answer)
     if session is not None:
         status = _session_status(session)
     else:
+        end_session()
         unneeded = [name for name, use in OPTIONAL_PYTEST_PLUGINS.items() if not use.search(source)]
         status = pytest.main(_pytest_options(unneeded), plugins=[plugin, _rarely_needed_parts(source)])
     if status not in (0, 1, 5):
         raise RuntimeError(plugin.problem or f"pytest ended with {int(status)}")
 
 
-def _session_status(session: Any) -> int:
-    """Configure pytest and run the tests of a session that has its fixtures already, as pytest does it otherwise.
+def is_begun_for(source: str) -> bool:
+    """Whether a session that this file of tests needs was begun before there was an answer."""
+    rare = (*OPTIONAL_PYTEST_PLUGINS.values(), LEGACY_PATHS_PATTERN, OUTPUT_OPTIONS_PATTERN)
+    return bool(_SESSIONS) and not any(use.search(source) for use in rare)
 
-    What is configured stays so: the process ends after its tests.
-    """
+
+def end_session() -> None:
+    """Undo what a session changed outside of pytest, where nobody needs it."""
+    while _SESSIONS:
+        _SESSIONS.pop()[1].config._ensure_unconfigure()
+
+
+def _session_status(session: Any) -> int:
+    """Run the tests of a session that has begun, as pytest does it otherwise; the process ends after it."""
     config = session.config
     session.path = session._bestrelpathcache.path = config._rootpath = pathlib.Path.cwd()
     config.invocation_params = type(config).InvocationParams(args=(), plugins=None, dir=config._rootpath)
     os.environ["PYTEST_VERSION"] = pytest.__version__  # as pytest.main does
-    config._do_configure()
-    config.pluginmanager.subset_hook_caller("pytest_sessionstart", [fixtures])(session=session)
     session.exitstatus = 3
     try:
         config.hook.pytest_collection(session=session)
@@ -527,19 +534,40 @@ def _pytest_options(unneeded: Iterable[str]) -> list[str]:
 
 
 def _usual_sessions() -> list[tuple[MemoryPlugin, Any]]:
-    """The session of pytest that most files need, made before there is an answer: it is most of what pytest does for a short file.
+    """The session of pytest that most files need, begun before there is an answer: that is most of what pytest does for a short file.
 
-    It has the fixtures of all plug-ins and changes nothing outside of pytest. Empty if pytest, in the version or with the
-    plug-ins of its environment, has to make it later.
+    Empty if pytest, in the version or with the plug-ins of its environment, has to begin it later: no answer may share an open
+    file with another, and no thread would be there after a fork.
     """
     if not HAS_PYTEST:
         return []
+    before = _open_files()
+    config = None
     with contextlib.suppress(BaseException):
         plugin = MemoryPlugin()
-        session = pytest.Session.from_config(_prepareconfig(_pytest_options(OPTIONAL_PYTEST_PLUGINS), plugins=[plugin]))
-        fixtures.pytest_sessionstart(session)
-        return [(plugin, session)]
+        config = _prepareconfig(_pytest_options(OPTIONAL_PYTEST_PLUGINS), plugins=[plugin])
+        session = pytest.Session.from_config(config)
+        config._do_configure()
+        config.hook.pytest_sessionstart(session=session)
+        log: Any = config.pluginmanager.get_plugin("logging-plugin")
+        log.log_file_handler.stream.close()
+        log.log_file_handler.stream = None  # opened again by the first message
+        if _open_files() == before and threading.active_count() == 1:
+            return [(plugin, session)]
+    if config is not None:
+        with contextlib.suppress(BaseException):
+            config._ensure_unconfigure()
     return []
+
+
+def _open_files() -> list[int]:
+    """The open descriptors of this process, by asking for each: there need not be a /proc."""
+    found = []
+    for number in range(MAX_OPEN_FILES):
+        with contextlib.suppress(OSError):
+            os.fstat(number)
+            found.append(number)
+    return found
 
 
 _SESSIONS = _usual_sessions()
