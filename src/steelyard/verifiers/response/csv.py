@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from typing import ClassVar, NamedTuple
 
 from msgspec.structs import replace
@@ -75,15 +77,14 @@ def csv_rows(text: str, delimiter: str = ",") -> list[CsvRow]:
 
 def _unquoted_csv_rows(text: str, delimiter: str) -> list[CsvRow]:
     """The same, much faster, for a text without quotation marks."""
-    found: list[CsvRow] = []
-    position = 0
     lines = text.split("\n", MAX_CSV_ROWS + 1)
     is_cut = len(lines) > MAX_CSV_ROWS + 1 and bool(lines.pop())
-    for line in lines if lines[-1] or is_cut else lines[:-1]:
-        found.append(CsvRow(position, line.split(delimiter)))
-        position += len(line) + 1
+    if not (lines[-1] or is_cut):
+        lines.pop()
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    found = [CsvRow(start, line.split(delimiter)) for start, line in zip(starts, lines, strict=False)]
     if is_cut:
-        found.append(CsvRow(position, [], TOO_MANY_CSV_ROWS))
+        found.append(CsvRow(starts[-1], [], TOO_MANY_CSV_ROWS))
     return found
 
 
@@ -113,9 +114,8 @@ class CsvCheck:
         body = text[start : blank.start() + 1 if blank else len(text)]
         table = csv_rows(body, self.delimiter)
         # prose may follow without a blank line: the table ends where a line has another number of fields
-        count = next(
-            (n for n, row in enumerate(table) if len(row.fields) != len(self.columns) or row.fault), len(table)
-        )
+        width = len(self.columns)
+        count = next((n for n, row in enumerate(table) if len(row.fields) != width or row.fault), len(table))
         return self._compared(text, start, table[:count])
 
     def _named(self) -> str:
@@ -123,11 +123,15 @@ class CsvCheck:
 
     def _header(self, text: str) -> int | None:
         """Where the line with the columns begins."""
+        match = self._header_line.search(text)
+        return match.start() if match else None
+
+    @cached_property
+    def _header_line(self) -> re.Pattern[str]:
         fields = [f'(?:{re.escape(name)}|"{re.escape(name.replace(chr(34), chr(34) * 2))}")' for name in self.columns]
         blanks = "" if self.delimiter in " \t" else "[ \\t]*+"
         line = f"{blanks}{re.escape(self.delimiter)}{blanks}".join(fields)
-        match = re.compile(rf"^{blanks}{line}{blanks}\r?$", re.MULTILINE).search(text)
-        return match.start() if match else None
+        return re.compile(rf"^{blanks}{line}{blanks}\r?$", re.MULTILINE)
 
     def _whole(self, text: str, start: int, body: str, *, is_fenced: bool = False) -> ResponseCheckResult:
         table = csv_rows(body, self.delimiter)
@@ -175,7 +179,7 @@ class CsvCheck:
             return self._unequal(text, start, what, header, self.columns)
         # neither programs nor people take a row of empty fields for one, unless the case asks for it
         is_kept = isinstance(self.rows, tuple) and any(not any(fields) for fields in self.rows)
-        body = [row for row in table[1:] if is_kept or any(field.strip() for field in row.fields)]
+        body = [row for row in table[1:] if is_kept or any(map(str.strip, row.fields))]
         wanted = len(self.rows) if isinstance(self.rows, tuple) else self.rows
         if wanted is not None and len(body) != wanted:
             empty = len(table) - 1 - len(body)

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
+from string import ascii_lowercase
 from typing import ClassVar
 
 import msgspec
@@ -23,7 +24,7 @@ MIN_SCRIPT_SHARE = 0.6
 MIN_LANGUAGE_LEAD = 1.15
 """How far the likeliest language must be ahead of the next."""
 
-ASCII_WORD = re.compile("[a-z]+")
+_ASCII_LETTERS = bytes(code if chr(code) in ascii_lowercase else ord(" ") for code in range(128)).ljust(256)
 
 
 class _Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -119,10 +120,13 @@ def _prose(text: str) -> str:
 def _likeliest(text: str, script: str) -> str | None:
     tables, weights = language_tables(), _weights(script)
     points = dict.fromkeys(tables.scripts[script].languages, 0.0)
-    for word, count in Counter((ASCII_WORD if text.isascii() else tables.word).findall(text)).items():
+    # splitting ASCII takes a fifth of the time that a pattern takes
+    is_ascii = text.isascii()
+    words = text.encode().translate(_ASCII_LETTERS).decode().split() if is_ascii else tables.word.findall(text)
+    for word, count in Counter(words).items():
         for language, weight in weights.get(word, ()):
             points[language] += weight * count
-    for language in () if text.isascii() else points:
+    for language in () if is_ascii else points:
         points[language] += 0.5 * min(20, sum(map(text.count, tables.letters.get(language, ""))))
     (first, most), (_, next_most) = sorted(points.items(), key=lambda item: (-item[1], item[0]))[:2]
     return first if most >= 1 and most >= MIN_LANGUAGE_LEAD * next_most else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 from xml.parsers import expat
@@ -26,13 +26,12 @@ from steelyard.verifiers.response.unicode import printable_excerpt
 
 # every alternative matches whatever follows and never backtracks, so that no text can make scanning slow
 HTML_TOKEN = re.compile(
-    r"<!--(?:[^-]++|-(?!->))*+(?:-->)?|<![^>]*+>?"
-    r"|<(?P<raw>script|style|textarea|title|iframe|noembed|noframes|xmp)(?=[\s/>])"
-    r"(?:[^>\"']++|\"[^\"]*+\"?|'[^']*+'?)*+(?P<rawend>>)?"
-    r"|<(?P<name>[A-Za-z][^\s/>]*+)(?:[^>\"']++|\"[^\"]*+\"?|'[^']*+'?)*+(?P<end>>)?"
-    r"|</(?P<closes>[A-Za-z][^\s/>]*+)[^>]*+>?",
-    re.IGNORECASE,
+    r"<(?:(?P<name>[A-Za-z][^\s/>]*+)(?:[^>\"']++|\"[^\"]*+\"?|'[^']*+'?)*+(?P<end>>)?"
+    r"|/(?P<closes>[A-Za-z][^\s/>]*+)[^>]*+>?"
+    r"|!--(?:[^-]++|-(?!->))*+(?:-->)?|![^>]*+>?)"
 )
+RAW_TEXT_ELEMENTS = frozenset(("script", "style", "textarea", "title", "iframe", "noembed", "noframes", "xmp"))
+"""Elements whose content is always text."""
 VOID_ELEMENTS = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr")
 )
@@ -70,33 +69,36 @@ def html_elements(text: str) -> HtmlElements:
     opened: dict[str, int] = {}
     complete: set[str] = set()
     within: list[str] = []
-    counts: Counter[str] = Counter()
+    # a Counter takes several times as long to change
+    counts: defaultdict[str, int] = defaultdict(int)
     outside: int | None = None
     position = 0
+    has_code = "`" in text
     while match := HTML_TOKEN.search(text, position):
-        if not within and outside is None and (before := text[position : match.start()]).strip():
+        start, end = match.span()
+        if not within and outside is None and (before := text[position:start]).strip():
             outside = position + len(before) - len(before.lstrip())
-        position = match.end()
-        if text[match.start() - 1 : match.start()] == "`" != text[match.start() - 2 : match.start() - 1]:
+        position = end
+        if has_code and text[start - 1 : start] == "`" != text[start - 2 : start - 1]:
             continue  # code within a sentence of Markdown
-        name = (match["raw"] or match["name"] or "").lower()
-        if name and (match["rawend"] or match["end"]):
-            opened.setdefault(name, match.start())
+        name, is_ended, closes = match.groups()
+        if is_ended:
+            name = name.lower()
+            if name not in opened:
+                opened[name] = start
             if name in VOID_ELEMENTS:
                 complete.add(name)
-            else:
-                within.append(name)
-                counts[name] += 1
-            if match["raw"]:
-                # the content of these elements is always text
+                continue
+            within.append(name)
+            counts[name] += 1
+            if name in RAW_TEXT_ELEMENTS:
                 closing = re.compile(f"</{name}", re.IGNORECASE).search(text, position)
                 position = closing.start() if closing else len(text)
-        elif match["closes"] and counts[name := match["closes"].lower()]:
+        elif closes and counts[name := closes.lower()]:
             complete.add(name)
-            while counts[name] and (last := within.pop()):
+            while (last := within.pop()) != name:
                 counts[last] -= 1
-                if last == name:
-                    break
+            counts[name] -= 1
     if not within and outside is None and (rest := text[position:]).strip():
         outside = position + len(rest) - len(rest.lstrip())
     if outside is None:
