@@ -143,8 +143,8 @@ class EncodedReply:
         return self.fold(codes.decode("utf-8", "replace"))
 
     def _encoded(self, keys: _EncodedKeys) -> DisguiseFinding | None:
-        for alphabet, view, wanted in zip(BASE32_ALPHABETS, self._base32, keys.base32, strict=True):
-            if found := _first(view, wanted.letters if view.isalpha() else wanted.all):
+        for alphabet, (view, is_alpha), wanted in zip(BASE32_ALPHABETS, self._base32, keys.base32, strict=True):
+            if found := _first(view, wanted.letters if is_alpha else wanted.all):
                 either_case = f"[{alphabet}{alphabet.lower()}]"
                 return DisguiseFinding("base32", *_place(re.compile(either_case), self.text, *found))
         if found := _first(self._without_blanks, keys.base85):
@@ -165,10 +165,11 @@ class EncodedReply:
         return None
 
     @cached_property
-    def _base32(self) -> list[str]:
-        """The signs of each alphabet, without everything else; large and small letters are the same."""
+    def _base32(self) -> list[tuple[str, bool]]:
+        """The signs of each alphabet, without everything else, and whether all are letters; large and small ones are the same."""
         large = self._looked_at.encode("ascii", "ignore").upper()
-        return [large.translate(None, _others(alphabet)).decode() for alphabet in BASE32_ALPHABETS]
+        views = [large.translate(None, _others(alphabet)) for alphabet in BASE32_ALPHABETS]
+        return [(view.decode(), view.isalpha()) for view in views]
 
     @cached_property
     def _without_blanks(self) -> str:

@@ -58,7 +58,17 @@ def quick_predicate(schema: Any) -> SchemaPredicate | None:
         if test is None:
             return None
         tests.append(test)
-    return lambda value: all(test(value) for test in tests)
+    if len(tests) == 1:
+        return tests[0]
+
+    # a loop takes half the time of a generator
+    def meets_all(value: Any) -> bool:
+        for test in tests:  # noqa: SIM110
+            if not test(value):
+                return False
+        return True
+
+    return meets_all
 
 
 def _keyword_predicate(key: str, wanted: Any, schema: dict[str, Any]) -> SchemaPredicate | None:
@@ -74,7 +84,8 @@ def _keyword_predicate(key: str, wanted: Any, schema: dict[str, Any]) -> SchemaP
             return None
         return lambda value: isinstance(value, str) and value in known
     if key == "required":
-        return lambda value: not isinstance(value, dict) or all(name in value for name in wanted)
+        needed = frozenset(wanted)
+        return lambda value: not isinstance(value, dict) or value.keys() >= needed
     if key in SIZE_KEYWORDS:
         kind, sign = SIZE_KEYWORDS[key]
         return lambda value: not isinstance(value, kind) or sign * len(value) >= sign * wanted
@@ -96,7 +107,15 @@ def _properties(wanted: dict[str, Any]) -> SchemaPredicate | None:
     known = [(name, test) for name, test in tests.items() if test]
     if len(known) < len(tests):
         return None
-    return lambda value: not isinstance(value, dict) or all(test(value[name]) for name, test in known if name in value)
+
+    def meets_known(value: Any) -> bool:
+        if isinstance(value, dict):
+            for name, test in known:
+                if name in value and not test(value[name]):
+                    return False
+        return True
+
+    return meets_known
 
 
 def _additional_properties(wanted: Any, named: frozenset[str]) -> SchemaPredicate | None:
