@@ -433,6 +433,25 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def fed_cost(counts: list[int], attempts: int, repeat: int) -> Cost:
+    """Show what the feeder does for attempts that cost nothing to verify; returns what it takes in a whole run of them."""
+    print(f"\nAttempts that cost nothing to verify, about {attempts} in each run: all that the feeder does")
+    table("trivial", counts, attempts, repeat)
+    print(
+        "\nReplies that cost nothing, handed to other processes: what one feeder can hand out, without asking for them"
+    )
+    (handed,) = table("handed", counts, attempts, repeat).values()
+    # on few processors the others take time from the feeder: its own time says what it could do
+    rate = 1000 / handed.feeder_ms
+    verdict = "met" if rate >= AIM_TRIVIAL_PER_SECOND else "MISSED"
+    print(f"{rate:.0f} per second of the feeder's own time (aim {AIM_TRIVIAL_PER_SECOND}: {verdict})")
+    print(
+        "\nA whole run of such attempts with other processes that verify: what the feeder does for each, from asking to storing"
+    )
+    (fed,) = table("fed", counts, attempts, repeat).values()
+    return fed
+
+
 def main() -> None:
     """Measure from one processor to all, and say what that predicts for more."""
     from steelyard.errors import SteelyardError
@@ -476,21 +495,7 @@ def main() -> None:
     costs = table("code", counts, given.attempts, given.repeat)
     cost = costs[counts[-1]]
     if given.trivial:
-        print(f"\nAttempts that cost nothing to verify, about {given.trivial} in each run: all that the feeder does")
-        table("trivial", counts[-1:], given.trivial, given.repeat)
-        print(
-            "\nReplies that cost nothing, handed to other processes: what one feeder can hand out, without asking for them"
-        )
-        (handed,) = table("handed", counts[-1:], given.trivial, given.repeat).values()
-        # on few processors the others take time from the feeder: its own time says what it could do
-        rate = 1000 / handed.feeder_ms
-        verdict = "met" if rate >= AIM_TRIVIAL_PER_SECOND else "MISSED"
-        print(f"{rate:.0f} per second of the feeder's own time (aim {AIM_TRIVIAL_PER_SECOND}: {verdict})")
-        print(
-            "\nA whole run of such attempts with other processes that verify: what the feeder does for each, from asking to storing"
-        )
-        (fed,) = table("fed", counts[-1:], given.trivial, given.repeat).values()
-        cost = fed_apart(cost, fed, counts[-1])
+        cost = fed_apart(cost, fed_cost(counts[-1:], given.trivial, given.repeat), counts[-1])
     print(f"\nPredicted from {cost.feeder_ms:.3f} ms of the feeder and {cost.worker_ms:.3f} ms of others per attempt")
     for processors, aim in AIMS.items():
         efficiency = predicted_efficiency(cost.feeder_ms, cost.worker_ms, processors)
