@@ -102,3 +102,27 @@ def test_very_many_tests_are_counted_rather_than_listed(run_of: Callable[..., Ru
 )
 def test_a_cut_keeps_the_beginning_and_the_end(most: int, head: str, tail: str) -> None:
     assert truncated_text("abcdefghijklmnopqrstuvwxyz", most) == (head, 26 - most, tail)
+
+
+@pytest.mark.parametrize(
+    ("failed", "said"),
+    [
+        (10, "2,000 of 4,000 cases are shown: all where something failed among them"),
+        (3_000, "2,000 of 4,000 cases are shown: the first of the 3,000 where something failed"),
+    ],
+)
+def test_the_matrix_of_many_cases_has_those_first_where_something_failed_and_says_how_many_more_there_are(
+    run_of: Callable[..., RunResults], failed: int, said: str
+) -> None:
+    few = run_of(3, "short")
+    case, counted = few.cases[0], few.summary.cases[0]
+    cases = tuple(replace(case, id=f"case {number}") for number in range(4_000))
+    counts = tuple(
+        replace(counted, case=case.id, attempts=1, correct=int(number < 4_000 - failed))
+        for number, case in enumerate(cases)
+    )
+    page = html.page(html_report_data(few._replace(cases=cases, summary=replace(few.summary, cases=counts))))
+    assert said in page
+    assert page.count('<span class="cell') + page.count('<a class="cell') == 2_000
+    assert f">case {4_000 - failed}<" in page, "the first that failed"
+    assert ">case 3500<" not in page

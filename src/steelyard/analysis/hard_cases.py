@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterator
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from steelyard.analysis.summary import CaseSummary, Summary
@@ -21,22 +25,22 @@ class HardCase(NamedTuple):
 
 def hardest_cases(summary: Summary, limit: int = 5) -> list[HardCase]:
     """The cases that failed most often over all models; of equals, those first at which the best model failed most."""
-    by_case: dict[str, list[CaseSummary]] = {}
-    for row in summary.cases:
-        if row.attempts:
-            by_case.setdefault(row.case, []).append(row)
-    found = [
-        HardCase(
-            case,
-            sum(row.attempts for row in rows),
-            sum(row.correct for row in rows),
-            best=max(rows, key=_share),
-            failed=max((row for row in rows if row.correct < row.attempts), key=_share),
-        )
-        for case, rows in by_case.items()
-        if any(row.correct < row.attempts for row in rows)
-    ]
-    return sorted(found, key=lambda hard: (hard.correct / hard.attempts, _share(hard.best)))[:limit]
+    return heapq.nsmallest(
+        limit, _failed_cases(summary), key=lambda hard: (hard.correct / hard.attempts, _share(hard.best))
+    )
+
+
+def _failed_cases(summary: Summary) -> Iterator[HardCase]:
+    for case, of_case in groupby(summary.cases, key=attrgetter("case")):
+        rows = [row for row in of_case if row.attempts]
+        if any(row.correct < row.attempts for row in rows):
+            yield HardCase(
+                case,
+                sum(row.attempts for row in rows),
+                sum(row.correct for row in rows),
+                best=max(rows, key=_share),
+                failed=max((row for row in rows if row.correct < row.attempts), key=_share),
+            )
 
 
 def _share(row: CaseSummary) -> float:

@@ -106,12 +106,13 @@ class RenderedAttempt(NamedTuple):
 
 
 class ReportCaseRow(NamedTuple):
-    """One case: a row of the matrix, and a section further down."""
+    """One case: a row of the matrix, a section further down, or both."""
 
     anchor: str
     case: Case
     groups: Sequence[ReportCell]
     head: Markup
+    in_matrix: bool
 
     @property
     def differs(self) -> bool:
@@ -153,7 +154,7 @@ def html_report_data(results: RunResults) -> HtmlReportData:
 def page(material: HtmlReportData) -> str:
     """The page: the verdict and the headline numbers, charts, the matrix, then attempts."""
     summary, models = material.summary, material.summary.models
-    hidden = _hidden_counts(material)
+    hidden, cases = _hidden_attempts(material), _page_cases(material)
     all_figures = figures.metric_rows(models)
     known = {
         "style": style(),
@@ -164,6 +165,7 @@ def page(material: HtmlReportData) -> str:
         "sizes": _size_summary(material),
         "headline_verdict": _headline_verdict(material),
         "kept": _shown_texts_note(material, hidden),
+        "left_out": cases.left_out,
         "ks": sorted({k for model in models for k in model.pass_at}),
         "thin": _thin(models),
         "figures": all_figures,
@@ -179,7 +181,7 @@ def page(material: HtmlReportData) -> str:
         "against": _baseline_context(material.against) if material.against else None,
         **_chart_context(material),
     }
-    rows = _rows(material, hidden)
+    rows = _rows(material, cases, hidden)
     pieces = TextFitter(material.cases, material.shown, material.judgments)
     room = (
         SMALL_RUN_PAGE_BYTES
@@ -187,7 +189,7 @@ def page(material: HtmlReportData) -> str:
         - len(_render(known, material, rows).encode())
     )
     fitted = pieces.fitted(room)
-    return _render(known, material, _rows(material, hidden, fitted))
+    return _render(known, material, _rows(material, cases, hidden, fitted))
 
 
 def _render(known: dict[str, Any], material: HtmlReportData, rows: Sequence[ReportCaseRow]) -> str:
@@ -205,7 +207,6 @@ def _render(known: dict[str, Any], material: HtmlReportData, rows: Sequence[Repo
             **known,
             rows=rows,
             places={row.case.id: row.anchor for row in rows if row.is_shown},
-            matrix=_matrix(rows),
             concerns=[
                 (
                     concern,
@@ -322,12 +323,12 @@ def _mean_rate(rates: Mapping[str, tuple[float, int]]) -> float:
     return sum(share for share, _ in rates.values()) / len(rates) if rates else 0.0
 
 
-def _shown_texts_note(material: HtmlReportData, hidden: HiddenCounts) -> str:
+def _shown_texts_note(material: HtmlReportData, hidden: _HiddenAttempts) -> str:
     """Which texts are on the page, where not all are."""
     of = material.chosen
-    if not hidden:
+    left_out = hidden.outcomes
+    if not left_out:
         return ""
-    left_out: Counter[AttemptOutcome] = sum(hidden.values(), Counter())
     total = len(of.rows) + left_out.total()
     failed = of.failed + left_out.total() - left_out["correct"]
     failures = f"all {counted(failed, 'failure')}" if of.failed == failed else f"{of.failed:,} of {failed:,} failures"
@@ -392,33 +393,75 @@ MAX_PAGE_LISTED_CHANGES = 50
 # The matrix, and the attempts below it.
 
 
-HiddenCounts = Mapping[tuple[str, str, str], Counter[AttemptOutcome]]
-"""How the attempts came out whose texts are not shown, by case, model and tier."""
+class _HiddenAttempts(NamedTuple):
+    """How the attempts came out whose texts are not shown."""
+
+    outcomes: Counter[AttemptOutcome]
+    """Of all of them."""
+    by_cell: Mapping[tuple[int, str, str], Counter[AttemptOutcome]]
+    """Of those at cases that have a section, by the index of the case, model and tier."""
 
 
-def _hidden_counts(material: HtmlReportData) -> HiddenCounts:
+def _hidden_attempts(material: HtmlReportData) -> _HiddenAttempts:
     chosen = {row[:3] for row in material.chosen.rows}
-    found: dict[tuple[int, int], Counter[AttemptOutcome]] = {}
+    sections = {row.case for row in material.chosen.rows}
+    every: Counter[AttemptOutcome] = Counter()
+    found: dict[tuple[int, str, str], Counter[AttemptOutcome]] = {}
     for row in material.attempts.rows:
         if row[:3] not in chosen:
-            found.setdefault(row[:2], Counter())[row.outcome] += 1
-    columns = material.attempts.columns
-    return {(material.cases[case].id, *columns[column]): counts for (case, column), counts in found.items()}
+            every[row.outcome] += 1
+            if row.case in sections:
+                found.setdefault((row.case, *material.attempts.columns[row.column]), Counter())[row.outcome] += 1
+    return _HiddenAttempts(every, found)
 
 
-def _rows(material: HtmlReportData, hidden: HiddenCounts, fitted: FittedTexts | None = None) -> list[ReportCaseRow]:
-    """The cases with their attempts; without a fit the attempts are empty."""
+class _PageCases(NamedTuple):
+    """The cases that are on the page: of very many the others are only counted."""
+
+    matrix: frozenset[int]
+    """The indexes of those in the matrix."""
+    sections: frozenset[int]
+    """The indexes of those with a section further down."""
+    left_out: str
+    """A sentence about those that the matrix leaves out; empty if it has all."""
+
+
+def _page_cases(material: HtmlReportData) -> _PageCases:
+    """All cases; in the matrix of very many those where something failed, and the first of the others."""
+    sections = frozenset(row.case for row in material.chosen.rows)
+    size, models = len(material.cases), len(material.summary.models)
+    if size <= MAX_MATRIX_ROWS:
+        return _PageCases(frozenset(range(size)), sections, "")
+    solved = Counter(case.case for case in material.summary.cases if cell_state(case.attempts, case.correct) == "full")
+    failed, others = list[int](), list[int]()
+    for index, case in enumerate(material.cases):
+        (others if solved[case.id] == models else failed).append(index)
+    shown = [*failed, *others][:MAX_MATRIX_ROWS]
+    which = (
+        "all where something failed among them"
+        if len(failed) < MAX_MATRIX_ROWS
+        else f"the first of the {len(failed):,} where something failed"
+    )
+    return _PageCases(frozenset(shown), sections, f"{len(shown):,} of {counted(size, 'case')} are shown: {which}")
+
+
+def _rows(
+    material: HtmlReportData, cases: _PageCases, hidden: _HiddenAttempts, fitted: FittedTexts | None = None
+) -> list[ReportCaseRow]:
+    """The cases of the page with their attempts; without a fit the attempts are empty."""
     shown: dict[tuple[str, str, str], list[AttemptText]] = {}
     for tried in material.shown:
         shown.setdefault((tried.case.id, tried.model, tried.tier), []).append(tried)
-    counts = {(case.case, case.model, case.tier): case for case in material.summary.cases}
+    indexes = sorted(cases.matrix | cases.sections)
+    names = {material.cases[index].id for index in indexes}
+    counts = {(case.case, case.model, case.tier): case for case in material.summary.cases if case.case in names}
     changes = _changes(material.against)
     rows = []
-    for number, case in enumerate(material.cases, 1):
-        groups = []
+    for index in indexes:
+        case, groups = material.cases[index], []
         for column, model in enumerate(material.summary.models, 1):
             place = (case.id, model.model, model.tier)
-            anchor = f"case-{number}-model-{column}"
+            anchor = f"case-{index + 1}-model-{column}"
             name = figures.model_label(model.model, model.tier)
             parts = [
                 RenderedAttempt(
@@ -428,11 +471,11 @@ def _rows(material: HtmlReportData, hidden: HiddenCounts, fitted: FittedTexts | 
                 )
                 for place_of, tried in enumerate(shown.get(place, ()), 1)
             ]
-            more = _hidden_attempts_note(hidden.get(place))
+            more = _hidden_attempts_note(hidden.by_cell.get((index, *place[1:])))
             change = changes.get((case.id, name), "")
             groups.append(ReportCell(anchor, name, counts.get(place), parts, more, change))
         head = fitted.cases[case.id] if fitted and case.id in fitted.cases else Markup("")
-        rows.append(ReportCaseRow(f"case-{number}", case, groups, head))
+        rows.append(ReportCaseRow(f"case-{index + 1}", case, groups, head, index in cases.matrix))
     return rows
 
 
@@ -456,26 +499,3 @@ def _hidden_attempts_note(hidden: Counter[AttemptOutcome] | None) -> str:
         if count
     ]
     return f"{counted(hidden.total(), 'more attempt')} whose texts are not kept here: {', '.join(states)}"
-
-
-class _ShownMatrix(NamedTuple):
-    rows: Sequence[ReportCaseRow]
-    left_out: str
-
-
-def _matrix(rows: Sequence[ReportCaseRow]) -> _ShownMatrix:
-    """The rows of the matrix; of very many those where something failed, and the first of the others."""
-    if len(rows) <= MAX_MATRIX_ROWS:
-        return _ShownMatrix(rows, "")
-    failed = [row for row in rows if any(group.state != "full" for group in row.groups)]
-    kept = {row.anchor for row in (*failed, *rows)[:MAX_MATRIX_ROWS]} if len(failed) < MAX_MATRIX_ROWS else set()
-    chosen_rows = [row for row in rows if row.anchor in kept] if kept else failed[:MAX_MATRIX_ROWS]
-    return _ShownMatrix(
-        chosen_rows,
-        f"{len(chosen_rows):,} of {counted(len(rows), 'case')} are shown: "
-        + (
-            "all where something failed among them"
-            if kept
-            else f"the first of the {len(failed):,} where something failed"
-        ),
-    )

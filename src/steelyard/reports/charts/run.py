@@ -146,7 +146,7 @@ class _ChartedModel(NamedTuple):
 class _ChartedRun(NamedTuple):
     models: tuple[_ChartedModel, ...]
     groups: Mapping[str, str]
-    """Which cases belong together, by case."""
+    """The group of each case that has one."""
     left_out: str
     """A sentence about the models that are not shown; empty if all are."""
 
@@ -185,7 +185,7 @@ def _charted_run(summary: Summary, cases: Sequence[Case], attempts: AttemptTable
         for place in [Column(model.model, model.tier)]
     )
     left_out = f"the {len(shown)} best of {len(judged)} models" if len(judged) > len(shown) else ""
-    return _ChartedRun(models, {case.id: case.group or f"case {case.id}" for case in cases}, left_out)
+    return _ChartedRun(models, {case.id: case.group for case in cases if case.group}, left_out)
 
 
 def short_name(model: ModelSummary, models: Sequence[ModelSummary]) -> str:
@@ -257,7 +257,7 @@ def _pass_at(run: _ChartedRun, model: _ChartedModel, k: int) -> Estimate | None:
     if not usable or len(usable) < MIN_CASE_SHARE_FOR_K * len(model.judged):
         return None
     values = [pass_at_k(case.attempts, case.correct, k) or 0.0 for case in usable]
-    groups = [run.groups.get(case.case, case.case) for case in usable]
+    groups = [run.groups.get(case.case) or f"case {case.case}" for case in usable] if run.groups else []
     return mean(
         values, sum(case.attempts for case in usable), groups=groups if len(set(groups)) < len(groups) else None
     )
