@@ -7,9 +7,11 @@ of its yes or no. Ratings are kept by the whole identity of what was judged, and
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -180,42 +182,124 @@ def panel_agreement(ratings: Iterable[JudgeRating], *, seed: int) -> PanelAgreem
     Croux 1993, "Alternatives to the median absolute deviation", Journal of the American Statistical Association 88,
     1273-1283.
     """
-    given = sorted(ratings, key=_rating_key)
-    _check(given)
-    voices = _pooled_ratings(given)
-    things = sorted({each.thing for each in given})
-    judges = sorted({each.judge for each in given})
-    scores = _table(voices, things, judges, lambda voice: voice.score)
-    passes = _table(voices, things, judges, lambda voice: voice.passed)
-    names = sorted({name for each in given if each.valid for name in each.categories})
-    categories = {name: _table(voices, things, judges, partial(_category, name)) for name in names}
-    spread, outliers = _outliers(things, judges, scores)
-    few = (
-        f"no thing was scored by {MIN_JUDGES_FOR_OUTLIERS} judges or more, and with two it is unknown which one is off"
-    )
-    return PanelAgreement(
-        ratings=len(given),
-        invalid=estimates.share(sum(not each.valid for each in given), len(given)),
-        rulings=tuple(
-            PanelRuling(thing=thing, consensus=consensus(_column(scores, place), _flags(_column(passes, place))))
-            for place, thing in enumerate(things)
-        ),
-        judges=tuple(
-            _report(judge, [each for each in given if each.judge == judge], things, judges, scores, passes)
-            for judge in judges
-        ),
-        scores=_agreement(scores, "interval", seed),
-        passes=_agreement(passes, "nominal", seed),
-        categories={name: _agreement(table, "interval", seed) for name, table in categories.items()},
-        spread=spread,
-        outliers=outliers,
-        claims_off=sum(each.claim_off for each in given if each.valid),
-        reasons={"spread": few, "outliers": few} if outliers is None else {},
-    )
+    panel, rulings = PanelRatings(), []
+    for thing, of_thing in groupby(sorted(ratings, key=_rating_key), key=attrgetter("thing")):
+        rulings.append(PanelRuling(thing=thing, consensus=panel.add(thing, list(of_thing))))
+    return replace(panel.agreement(seed=seed), rulings=tuple(rulings))
+
+
+class PanelRatings:
+    """The ratings of one thing after the other, of which only numbers are kept: there may be a hundred thousand things."""
+
+    def __init__(self) -> None:
+        self._things: list[AttemptIdentity] = []
+        self._tallies: dict[str, _JudgeTally] = {}
+
+    def add(self, thing: AttemptIdentity, ratings: Sequence[JudgeRating]) -> Consensus:
+        """Add all ratings of a thing, in the order of judges and repeats, and return what they say; things come in order."""
+        _check(ratings)
+        place = len(self._things)
+        self._things.append(thing)
+        voices = []
+        for judge, given in groupby(ratings, key=attrgetter("judge")):
+            voice = self._tallies.setdefault(judge, _JudgeTally()).add(place, list(given))
+            if voice is not None:
+                voices.append(voice)
+        return consensus((voice.score for voice in voices), (voice.passed for voice in voices))
+
+    def agreement(self, *, seed: int) -> PanelAgreement:
+        """What they say together, without the rulings."""
+        things, judges = self._things, sorted(self._tallies)
+        tallies = [self._tallies[judge] for judge in judges]
+        scores = [each.scores.values(len(things)) for each in tallies]
+        passes = [each.passes.values(len(things)) for each in tallies]
+        nothing = _RatedThings()
+        categories = {
+            name: [each.categories.get(name, nothing).values(len(things)) for each in tallies]
+            for name in sorted({name for each in tallies for name in each.categories})
+        }
+        spread, outliers = _outliers(things, judges, scores)
+        few = f"no thing was scored by {MIN_JUDGES_FOR_OUTLIERS} judges or more, and with two it is unknown which one is off"
+        total = sum(each.ratings for each in tallies)
+        return PanelAgreement(
+            ratings=total,
+            invalid=estimates.share(sum(each.invalid for each in tallies), total),
+            rulings=(),
+            judges=tuple(
+                _report(own, judge, tally, things, scores, passes)
+                for own, (judge, tally) in enumerate(zip(judges, tallies, strict=True))
+            ),
+            scores=_agreement(scores, "interval", seed),
+            passes=_agreement(passes, "nominal", seed),
+            categories={name: _agreement(table, "interval", seed) for name, table in categories.items()},
+            spread=spread,
+            outliers=outliers,
+            claims_off=sum(each.claims_off for each in tallies),
+            reasons={"spread": few, "outliers": few} if outliers is None else {},
+        )
 
 
 RatingTable = list[list[float | None]]
 """One row per judge, one column per thing; None if a judge has nothing to say."""
+
+
+class _RatedThings:
+    """One value of each thing that a judge rated, by the places of the things."""
+
+    def __init__(self) -> None:
+        self._values: list[float | None] = []
+
+    def add(self, place: int, value: float | None) -> None:
+        self._values += [None] * (place - len(self._values))
+        self._values.append(value)
+
+    def values(self, size: int) -> list[float | None]:
+        """The value of every thing, None where the judge gave none."""
+        return self._values + [None] * (size - len(self._values))
+
+
+class _JudgeTally:
+    """What is kept of one judge's ratings."""
+
+    def __init__(self) -> None:
+        self.ratings = self.invalid = self.claims_off = 0
+        self.scored = 0
+        """Ratings with a score."""
+        self.scores, self.passes = _RatedThings(), _RatedThings()
+        self.categories: dict[str, _RatedThings] = {}
+        self._squares, self._freedom = array("d"), 0
+        self._flip_rates = array("d")
+
+    def add(self, place: int, ratings: Sequence[JudgeRating]) -> _PooledRating | None:
+        """Add its ratings of one thing; returns what they say together, None if none is valid."""
+        valid = [each for each in ratings if each.valid]
+        self.ratings += len(ratings)
+        self.invalid += len(ratings) - len(valid)
+        if not valid:
+            return None
+        self.claims_off += sum(each.claim_off for each in valid)
+        self._compare_repeats(_known(each.score for each in valid), _flags(each.passed for each in valid))
+        voice = _pooled_rating(valid)
+        self.scores.add(place, voice.score)
+        self.passes.add(place, voice.passed)
+        for name, score in voice.categories.items():
+            self.categories.setdefault(name, _RatedThings()).add(place, score)
+        return voice
+
+    def _compare_repeats(self, scores: Sequence[float], votes: Sequence[bool | None]) -> None:
+        self.scored += len(scores)
+        if len(scores) > 1:
+            middle = _mean(scores) or 0.0
+            self._squares.extend((score - middle) ** 2 for score in scores)
+            self._freedom += len(scores) - 1
+        known = [vote for vote in votes if vote is not None]
+        if (rate := flip_rate(len(known), sum(known))) is not None:
+            self._flip_rates.append(rate)
+
+    def repeat_variation(self) -> tuple[float | None, float | None]:
+        """How much the judge's scores of one item vary, and how often its votes on one item differ."""
+        spread = math.sqrt(math.fsum(self._squares) / self._freedom) if self._freedom else None
+        return spread, _mean(self._flip_rates)
 
 
 class _PooledRating(NamedTuple):
@@ -237,36 +321,11 @@ def _check(ratings: Sequence[JudgeRating]) -> None:
             raise ValueError(f"a score is a finite number or None, got {each}")
 
 
-def _pooled_ratings(ratings: Sequence[JudgeRating]) -> dict[tuple[AttemptIdentity, str], _PooledRating]:
-    """What each judge says of each thing, its repeats taken together."""
-    together: dict[tuple[AttemptIdentity, str], list[JudgeRating]] = {}
-    for each in ratings:
-        if each.valid:
-            together.setdefault((each.thing, each.judge), []).append(each)
-    return {place: _pooled_rating(group) for place, group in together.items()}
-
-
 def _pooled_rating(ratings: Sequence[JudgeRating]) -> _PooledRating:
     agreed = consensus((each.score for each in ratings), (each.passed for each in ratings))
     names = sorted({name for each in ratings for name in each.categories})
     categories = {name: consensus(each.categories.get(name) for each in ratings).score for name in names}
     return _PooledRating(agreed.score, agreed.passed, categories)
-
-
-def _table(
-    voices: Mapping[tuple[AttemptIdentity, str], _PooledRating],
-    things: Sequence[AttemptIdentity],
-    judges: Sequence[str],
-    value: Callable[[_PooledRating], float | None],
-) -> RatingTable:
-    return [
-        [None if (voice := voices.get((thing, judge))) is None else value(voice) for thing in things]
-        for judge in judges
-    ]
-
-
-def _category(name: str, voice: _PooledRating) -> float | None:
-    return voice.categories.get(name)
 
 
 def _column(table: RatingTable, place: int) -> list[float | None]:
@@ -328,18 +387,17 @@ def _distance(values: Sequence[float]) -> float:
 
 
 def _report(
+    own: int,
     judge: str,
-    ratings: Sequence[JudgeRating],
+    tally: _JudgeTally,
     things: Sequence[AttemptIdentity],
-    judges: Sequence[str],
     scores: RatingTable,
     passes: RatingTable,
 ) -> JudgeReport:
-    own = judges.index(judge)
     reasons = {}
     mean = _mean_score(
         [(thing.case, score) for thing, score in zip(things, scores[own], strict=True) if score is not None],
-        sum(each.score is not None for each in ratings if each.valid),
+        tally.scored,
     )
     if mean.value is None:
         reasons["mean"] = "it scored nothing"
@@ -348,7 +406,7 @@ def _report(
         reasons["leniency"] = "no other judge scored what it scored"
     elif leniency.low is None:
         reasons["leniency.low"] = reasons["leniency.high"] = "it shares fewer than 2 cases with other judges"
-    spread, flips = _repeat_variation(ratings)
+    spread, flips = tally.repeat_variation()
     for name, value in ("spread", spread), ("flips", flips):
         if value is None:
             reasons[name] = "it rated nothing twice"
@@ -357,15 +415,15 @@ def _report(
         reasons["decides"] = "no other judge voted on what it voted on"
     return JudgeReport(
         judge=judge,
-        ratings=len(ratings),
-        invalid=estimates.share(sum(not each.valid for each in ratings), len(ratings)),
+        ratings=tally.ratings,
+        invalid=estimates.share(tally.invalid, tally.ratings),
         things=mean.cases,
         mean=mean,
         leniency=leniency,
         spread=spread,
         flips=flips,
         decides=decides,
-        claims_off=sum(each.claim_off for each in ratings if each.valid),
+        claims_off=tally.claims_off,
         reasons=reasons,
     )
 
@@ -395,24 +453,6 @@ def _leniency(own: int, things: Sequence[AttemptIdentity], scores: RatingTable) 
     return Estimate(value=value, low=value - reach, high=value + reach, cases=len(shared), attempts=len(shared))
 
 
-def _repeat_variation(ratings: Sequence[JudgeRating]) -> tuple[float | None, float | None]:
-    """How much the judge's scores of one item vary, and how often its votes on one item differ."""
-    scores: dict[AttemptIdentity, list[float]] = {}
-    votes: dict[AttemptIdentity, list[bool]] = {}
-    for each in ratings:
-        if each.valid and each.score is not None:
-            scores.setdefault(each.thing, []).append(each.score)
-        if each.valid and each.passed is not None:
-            votes.setdefault(each.thing, []).append(each.passed)
-    squares, freedom = [], 0
-    for values in scores.values():
-        middle = _mean(values) or 0.0
-        squares += [(value - middle) ** 2 for value in values]
-        freedom += len(values) - 1
-    rates = _known(flip_rate(len(group), sum(group)) for group in votes.values())
-    return math.sqrt(math.fsum(squares) / freedom) if freedom else None, _mean(rates)
-
-
 def _decisive_votes(own: int, passes: RatingTable) -> int | None:
     """How many majorities would be others without the judge; None if it never voted beside another."""
     is_one_of_several, decided = False, 0
@@ -429,13 +469,14 @@ def _outliers(
     things: Sequence[AttemptIdentity], judges: Sequence[str], scores: RatingTable
 ) -> tuple[float | None, tuple[JudgeOutlier, ...] | None]:
     """The panel's spread, and the scores that are too far from the others; None if too few judges scored anything."""
-    rated = [
-        {judge: score for judge, score in zip(judges, _column(scores, place), strict=True) if score is not None}
-        for place in range(len(things))
-    ]
+
+    def rated() -> Iterator[dict[str, float]]:
+        for of_thing in zip(*scores, strict=True):
+            yield {judge: score for judge, score in zip(judges, of_thing, strict=True) if score is not None}
+
     distances = [
         abs(score - others)
-        for given in rated
+        for given in rated()
         if len(given) >= MIN_JUDGES_FOR_OUTLIERS
         for judge, score in given.items()
         if (others := _consensus_of_others(given, judge)) is not None
@@ -446,7 +487,7 @@ def _outliers(
     limit = max(OUTLIER_SPREAD_FACTOR * MEDIAN_DISTANCE_TO_STANDARD_DEVIATION * middle, MIN_OUTLIER_DISTANCE)
     found = [
         outlier
-        for thing, given in zip(things, rated, strict=True)
+        for thing, given in zip(things, rated(), strict=True)
         for outlier in _attempt_outliers(thing, given, limit)
     ]
     return MEDIAN_DISTANCE_TO_STANDARD_DEVIATION * middle, tuple(found)

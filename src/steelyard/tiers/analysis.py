@@ -24,6 +24,7 @@ from steelyard.text import line, printable, short_quote
 from steelyard.tiers import formulas
 from steelyard.tiers.impl_rates import chosen_impl_rate, figure_table, with_impl_rates
 from steelyard.tiers.judges import experiment_judgments
+from steelyard.tiers.rating_tables import JudgmentTable
 from steelyard.tiers.results import (
     PAIR_BY,
     RUN_METRICS,
@@ -72,7 +73,7 @@ MAX_LISTED_TIERS = 40
 
 def analyse_tiers(
     runs: Iterable[TierRun],
-    ratings: Iterable[RunRating] = (),
+    ratings: Iterable[RunRating] | JudgmentTable = (),
     criteria: Iterable[CriterionRating] = (),
     *,
     weights: tuple[float, float] = (0.5, 0.5),
@@ -97,10 +98,9 @@ def analyse_tiers(
     """
     if pair_by not in PAIR_BY:
         raise ValueError(f"runs pair by {' or '.join(PAIR_BY)}, got {pair_by!r}")
-    given, rated = RunTable.of(runs), list(ratings)
-    marks = list(criteria)
-    kind = chosen_impl_rate(given, rated, marks, impl_rate)
-    judgments = experiment_judgments(rated, marks, seed=seed, by=kind or "points")
+    given, rated = RunTable.of(runs), JudgmentTable.of(ratings, criteria)
+    kind = chosen_impl_rate(given, rated, impl_rate)
+    judgments = experiment_judgments(rated, seed=seed, by=kind or "points")
     agreed = judgments.opinions if judgments else {}
     _check(given, agreed)
     names = _ordered_tiers(given.names["tier"].there(), baseline, order)

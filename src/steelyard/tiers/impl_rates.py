@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -12,19 +12,18 @@ from steelyard.errors import InputError
 from steelyard.stats.descriptive import median, plain_mean
 from steelyard.tiers import formulas
 from steelyard.tiers.judges import RunConsensus
+from steelyard.tiers.rating_tables import JudgmentTable
 from steelyard.tiers.results import (
     IMPL_RATE_ABOVE_ONE_FLAG,
     IMPL_RATE_DIFFERS_FLAG,
     IMPL_RATES,
     JUDGES_DISAGREE_FLAG,
     NONZERO_EXIT_CODE_FLAG,
-    CriterionRating,
     ImplRate,
     ImplRateResult,
     ModelAnalysis,
     RunFlag,
     RunIdentity,
-    RunRating,
 )
 from steelyard.tiers.rubrics import SCORE_THRESHOLD_TOLERANCE, is_claim_off
 from steelyard.tiers.run_tables import PASSED_BY, RUN_FLAGS, FigureTable, RunTable, TierRuns
@@ -33,20 +32,15 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-def chosen_impl_rate(
-    runs: RunTable,
-    ratings: Sequence[RunRating],
-    criteria: Sequence[CriterionRating],
-    wanted: ImplRate | None,
-) -> ImplRate | None:
+def chosen_impl_rate(runs: RunTable, judgments: JudgmentTable, wanted: ImplRate | None) -> ImplRate | None:
     """What impl rates are taken from: what is wanted, or the first that any run has; None if no run has any.
 
     Where a run records no score, what its judges claim in total is one, but points go before claims. Raises an InputError if no run has what is wanted.
     """
     is_recorded = {name: bool((runs.amounts[name] >= 0).any()) for name in ("score", "impl_rate")}
     has: dict[ImplRate, bool] = {
-        "score": is_recorded["score"] or any(each.score is not None for each in ratings),
-        "points": bool(criteria) or any(each.impl_rate is not None for each in ratings),
+        "score": is_recorded["score"] or judgments.has("score"),
+        "points": judgments.has_criteria or judgments.has("impl_rate"),
         "recorded": is_recorded["impl_rate"],
     }
     known = [kind for kind in IMPL_RATES if has[kind]]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
 from statistics import median
 from typing import NamedTuple
 
@@ -12,15 +13,15 @@ from msgspec.structs import replace
 
 from steelyard.stats.descriptive import percentile
 from steelyard.tiers import agreement
-from steelyard.tiers.agreement import PanelAgreement, consensus, panel_agreement
+from steelyard.tiers.agreement import PanelAgreement, PanelRatings, consensus
 from steelyard.tiers.formulas import points_share
+from steelyard.tiers.rating_tables import CriterionMarks, JudgmentTable
 from steelyard.tiers.results import (
     IMPL_RATES,
     ClaimCheck,
     ClaimColumn,
     CriterionRating,
     ImplRate,
-    JudgeIdentity,
     RunIdentity,
     RunRating,
 )
@@ -57,7 +58,11 @@ class ExperimentJudgments(NamedTuple):
 
 
 def experiment_judgments(
-    ratings: Iterable[RunRating], criteria: Iterable[CriterionRating], *, seed: int, by: ImplRate = "points"
+    ratings: Iterable[RunRating] | JudgmentTable,
+    criteria: Iterable[CriterionRating] = (),
+    *,
+    seed: int,
+    by: ImplRate = "points",
 ) -> ExperimentJudgments | None:
     """What judges say of every run and how far they agree; None if there are none.
 
@@ -67,116 +72,122 @@ def experiment_judgments(
     1. Agreement is that of the shares, or `by` score that of the totals that judges claim. A judge that was asked several
     times has one voice.
     """
-    given, checks, empty = _rated(ratings, criteria)
-    if not given:
+    table = JudgmentTable.of(ratings, criteria)
+    if not len(table):
         return None
+    shares = _Shares(table)
     # what no judge gave is nothing that judges can agree on
-    shown = next((kind for kind in (by, *IMPL_RATES) if _is_given(given, kind)), by)
-    voices = {run: [each.voice(shown) for each in of_run] for run, of_run in given.items()}
-    runs = {_attempt_identity(run): run for run in given}
-    whole = panel_agreement((each for of_run in voices.values() for each in of_run), seed=seed)
-    opinions = {}
-    for ruling in whole.rulings:
-        run = runs[ruling.thing]
+    shown = next((kind for kind in (by, *IMPL_RATES) if shares.are_given(kind)), by)
+    panel, opinions, own = PanelRatings(), {}, set()
+    shifts: dict[str, array[float]] = {}
+    for thing, rows in table.by_run():
+        run, voices = table.run(rows[0]), [shares.voice(row, thing, shown) for row in rows]
+        ruling = panel.add(thing, voices)
         points, scores = (
-            list(_scores_by_judge(each.voice(kind) for each in given[run]).values()) for kind in ("points", "score")
+            list(_scores_by_judge(zip(voices, shares.of(rows, kind), strict=True)).values())
+            for kind in ("points", "score")
         )
         opinions[run] = RunConsensus(
-            consensus(points).score,
-            consensus(scores).score,
-            median(points) if points else None,
-            ruling.consensus.passed,
+            consensus(points).score, consensus(scores).score, median(points) if points else None, ruling.passed
         )
+        if any(each.judge == run.model for each in voices):
+            own.add(run.model)
+        for judge, shift in _shifts(_scores_by_judge((each, each.score) for each in voices)):
+            shifts.setdefault(judge, array("d")).append(shift)
+    whole = panel.agreement(seed=seed)
     outliers = whole.outliers and tuple(
-        replace(each, thing=replace(each.thing, case="/".join(_case(runs[each.thing])))) for each in whole.outliers
+        replace(each, thing=replace(each.thing, case="/".join(msgspec.json.decode(each.thing.case))))
+        for each in whole.outliers
     )
-    own = {run.model for run, of_run in voices.items() if any(each.judge == run.model for each in of_run)}
-    shifts = _shifts({run: _scores_by_judge(of_run) for run, of_run in voices.items()})
     return ExperimentJudgments(
-        opinions, replace(whole, rulings=(), outliers=outliers), shifts, tuple(sorted(own)), checks, empty
+        opinions,
+        replace(whole, outliers=outliers),
+        {
+            judge: tuple(value for share in SHIFT_QUANTILES if (value := percentile(shifts[judge], share)) is not None)
+            for judge in sorted(shifts)
+        },
+        tuple(sorted(own)),
+        shares.checks(),
+        shares.empty,
     )
 
 
-def _is_given(given: Mapping[RunIdentity, Sequence[_RatedRun]], kind: ImplRate) -> bool:
-    return any(each.voice(kind).score is not None for of_run in given.values() for each in of_run)
+class _Shares:
+    """What the points of each rating add up to, by its row, and how far the claims of judges are off."""
 
+    def __init__(self, table: JudgmentTable) -> None:
+        self._table = table
+        self._points, self._scores, self._are_off = array("d"), array("d"), bytearray()
+        self._distances: dict[ClaimColumn, array[float]] = {"score": array("d"), "impl_rate": array("d")}
+        self.empty = 0
+        """Ratings that do not count because nothing applies."""
+        for row, rating in enumerate(table.ratings()):
+            points = _Points(table.marks(row))
+            share = points.share
+            nothing_applies = share is None and points.are_known
+            self.empty += nothing_applies and rating.valid
+            self._are_off.append(self._is_off(rating, share))
+            given = share if points.are_known else rating.impl_rate
+            self._points.append(math.nan if given is None else given)
+            self._scores.append(math.nan if nothing_applies or rating.score is None else rating.score)
 
-class _RatedRun(NamedTuple):
-    """One judge's rating of a run, with what its points add up to."""
-
-    rating: agreement.JudgeRating
-    points: float | None
-    score: float | None
-
-    def voice(self, by: ImplRate) -> agreement.JudgeRating:
-        share = self.score if by == "score" else self.points
-        return replace(self.rating, score=None if share is None else min(share, 1.0))
-
-
-def _rated(
-    ratings: Iterable[RunRating], criteria: Iterable[CriterionRating]
-) -> tuple[dict[RunIdentity, list[_RatedRun]], tuple[ClaimCheck, ...], int]:
-    """Every rating by its run, how far claims are off, and how many ratings do not count because nothing applies."""
-    given: dict[tuple[RunIdentity, JudgeIdentity], _Points] = {}
-    for each in criteria:
-        given.setdefault((each.run, each.judge), _Points()).add(each)
-    found: dict[RunIdentity, list[_RatedRun]] = {}
-    distances: dict[ClaimColumn, list[float]] = {"score": [], "impl_rate": []}
-    empty = 0
-    listed = list(ratings)
-    rated = {(rating.run, rating.judge) for rating in listed}
-    listed += [RunRating(run=run, judge=judge) for run, judge in given if (run, judge) not in rated]
-    for rating in listed:
-        points = given.get((rating.run, rating.judge), _Points())
-        share = points.share
-        nothing_applies = share is None and points.are_known
-        empty += nothing_applies and rating.valid
-        off = []
+    def _is_off(self, rating: RunRating, share: float | None) -> bool:
+        if share is None or not rating.valid:
+            return False
         claims: dict[ClaimColumn, float | None] = {"score": rating.score, "impl_rate": rating.impl_rate}
-        for claim, claimed in claims.items():
-            if claimed is not None and share is not None and rating.valid:
-                off.append(is_claim_off(claimed, share))
-                distances[claim].append(abs(claimed - share))
-        found.setdefault(rating.run, []).append(
-            _RatedRun(
-                agreement.JudgeRating(
-                    thing=_attempt_identity(rating.run),
-                    judge=rating.judge.model,
-                    repeat=rating.judge.number,
-                    valid=rating.valid,
-                    passed=None if nothing_applies else rating.passed,
-                    categories=points.shares,
-                    claim_off=any(off),
-                ),
-                points=share if points.are_known else rating.impl_rate,
-                score=None if nothing_applies else rating.score,
+        known = {claim: claimed for claim, claimed in claims.items() if claimed is not None}
+        for claim, claimed in known.items():
+            self._distances[claim].append(abs(claimed - share))
+        return any(is_claim_off(claimed, share) for claimed in known.values())
+
+    def are_given(self, kind: ImplRate) -> bool:
+        """Whether any rating has a share of this kind."""
+        return any(share == share for share in (self._scores if kind == "score" else self._points))
+
+    def of(self, rows: Iterable[int], kind: ImplRate) -> Iterator[float | None]:
+        """The shares of some ratings; what is above 1 counts as 1."""
+        shares = self._scores if kind == "score" else self._points
+        return (None if shares[row] != shares[row] else min(shares[row], 1.0) for row in rows)
+
+    def voice(self, row: int, thing: agreement.AttemptIdentity, kind: ImplRate) -> agreement.JudgeRating:
+        """What a rating says of its run by the shares of a kind."""
+        rating, points = self._table.rating(row), _Points(self._table.marks(row))
+        return agreement.JudgeRating(
+            thing=thing,
+            judge=rating.judge.model,
+            repeat=rating.judge.number,
+            valid=rating.valid,
+            score=next(self.of((row,), kind)),
+            passed=None if points.share is None and points.are_known else rating.passed,
+            categories=points.shares,
+            claim_off=bool(self._are_off[row]),
+        )
+
+    def checks(self) -> tuple[ClaimCheck, ...]:
+        """How far the claims of judges are from their points."""
+        return tuple(
+            ClaimCheck(
+                claim=claim,
+                checked=len(distances),
+                off=sum(is_claim_off(each, 0.0) for each in distances),
+                mean_distance=math.fsum(distances) / len(distances),
             )
+            for claim, distances in self._distances.items()
+            if distances
         )
-    checks = tuple(
-        ClaimCheck(
-            claim=claim,
-            checked=len(all_distances),
-            off=sum(is_claim_off(each, 0.0) for each in all_distances),
-            mean_distance=math.fsum(all_distances) / len(all_distances),
-        )
-        for claim, all_distances in distances.items()
-        if all_distances
-    )
-    return found, checks, empty
 
 
 class _Points:
     """The points that one judge gave one run."""
 
-    def __init__(self) -> None:
+    def __init__(self, marks: Iterable[CriterionMarks]) -> None:
         self._given: dict[str, tuple[float, float]] = {}
         self.are_known = False
         """Whether points are what it gave, even if none applies."""
-
-    def add(self, each: CriterionRating) -> None:
-        self.are_known = self.are_known or each.max is not None or each.score is None
-        if each.achieved is not None and each.max is not None:
-            self._given[each.criterion] = each.achieved, each.max
+        for each in marks:
+            self.are_known = self.are_known or each.max is not None or each.score is None
+            if each.achieved is not None and each.max is not None:
+                self._given[each.criterion] = each.achieved, each.max
 
     @property
     def share(self) -> float | None:
@@ -187,33 +198,18 @@ class _Points:
         return {name: points_share((each,)) for name, each in self._given.items()}
 
 
-def _attempt_identity(run: RunIdentity) -> agreement.AttemptIdentity:
-    # both names in one text that no other two names give
-    case = msgspec.json.encode(_case(run)).decode()
-    return agreement.AttemptIdentity(case=case, model=run.model, tier=run.tier, number=run.number)
-
-
-def _case(run: RunIdentity) -> tuple[str, str]:
-    return run.experiment, run.case
-
-
-def _scores_by_judge(ratings: Iterable[agreement.JudgeRating]) -> dict[str, float]:
-    """The share that each judge gives a run."""
+def _scores_by_judge(shares: Iterable[tuple[agreement.JudgeRating, float | None]]) -> dict[str, float]:
+    """The share that each judge gives a run, given that of each rating."""
     together: dict[str, list[float | None]] = {}
-    for each in ratings:
-        together.setdefault(each.judge, []).append(each.score if each.valid else None)
+    for each, share in shares:
+        together.setdefault(each.judge, []).append(share if each.valid else None)
     mean_scores = {judge: consensus(scores).score for judge, scores in together.items()}
     return {judge: score for judge, score in mean_scores.items() if score is not None}
 
 
-def _shifts(voices: Mapping[RunIdentity, Mapping[str, float]]) -> dict[str, tuple[float, ...]]:
-    found: dict[str, list[float]] = {}
-    for of_run in voices.values():
-        for judge, score in of_run.items():
-            others = consensus(other for name, other in of_run.items() if name != judge).score
-            if others is not None:
-                found.setdefault(judge, []).append(score - others)
-    return {
-        judge: tuple(value for share in SHIFT_QUANTILES if (value := percentile(found[judge], share)) is not None)
-        for judge in sorted(found)
-    }
+def _shifts(scores: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+    """How much more each judge gives one run than the mean of the others."""
+    for judge, score in scores.items():
+        others = consensus(other for name, other in scores.items() if name != judge).score
+        if others is not None:
+            yield judge, score - others

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
@@ -71,16 +72,38 @@ class NameColumn(NamedTuple):
         codes, first = np.unique(self.codes, return_index=True)
         return [self.names[code] for code in codes[np.argsort(first)].tolist()]
 
-    @classmethod
-    def of(cls, texts: Iterable[str]) -> NameColumn:
+
+class NameColumnBuilder:
+    """A column of names to which one row after the other is added."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._codes = array("i")
+
+    def append(self, name: str) -> None:
+        self._codes.append(self._code(name))
+
+    def replace(self, row: int, name: str) -> None:
+        self._codes[row] = self._code(name)
+
+    def __getitem__(self, row: int) -> str:
+        return self._names[self._codes[row]]
+
+    def _code(self, name: str) -> int:
+        if (code := self._numbers.get(name)) is None:
+            code = self._numbers[name] = len(self._names)
+            self._names.append(name)
+        return code
+
+    def column(self) -> NameColumn:
+        """All rows so far."""
         import numpy as np
 
-        numbers: dict[str, int] = {}
-        codes = [numbers.setdefault(text, len(numbers)) for text in texts]
-        return cls(list(numbers), np.array(codes, np.int32))
+        return NameColumn(self._names, np.array(self._codes, np.int32))
 
 
-class _RecordTable(Sequence[RecordT]):
+class RecordTable(Sequence[RecordT]):
     """Records that are made from columns when they are asked for."""
 
     def __len__(self) -> int:
@@ -109,7 +132,7 @@ class _RecordTable(Sequence[RecordT]):
     __hash__ = None  # type: ignore[assignment]  # it is compared like a list
 
 
-class RunTable(_RecordTable[TierRun]):
+class RunTable(RecordTable[TierRun]):
     """Runs as columns; a number is NaN where it is not known, and `passed` is -1."""
 
     def __init__(
@@ -129,20 +152,25 @@ class RunTable(_RecordTable[TierRun]):
 
         if isinstance(runs, RunTable):
             return runs
-        given = list(runs)
-        columns = {name: [getattr(run, name) for run in given] for name in (*RUN_AMOUNTS, *RUN_INTEGERS)}
-        for name in RUN_AMOUNTS:
-            wrong = next((place for place, value in enumerate(columns[name]) if value != value), None)
-            if wrong is not None:
-                raise ValueError(amount_message(given[wrong].identity, name, math.nan))
+        names = {name: NameColumnBuilder() for name in RUN_NAMES}
+        amounts = {name: array("d") for name in (*RUN_AMOUNTS, *RUN_INTEGERS)}
+        numbers, passed = array("q"), array("b")
+        # one by one, so that whoever makes them need not hold them all
+        for run in runs:
+            for name, codes in names.items():
+                codes.append(getattr(run, name))
+            numbers.append(run.number)
+            passed.append(-1 if run.passed is None else run.passed)
+            for name, values in amounts.items():
+                value = getattr(run, name)
+                if value != value:
+                    raise ValueError(amount_message(run.identity, name, math.nan))
+                values.append(math.nan if value is None else value)
         return cls(
-            {name: NameColumn.of(getattr(run, name) for run in given) for name in RUN_NAMES},
-            np.array([run.number for run in given], np.int64),
-            np.array([-1 if run.passed is None else int(run.passed) for run in given], np.int8),
-            {
-                name: np.array([math.nan if value is None else value for value in values], np.float64)
-                for name, values in columns.items()
-            },
+            {name: codes.column() for name, codes in names.items()},
+            np.array(numbers, np.int64),
+            np.array(passed, np.int8),
+            {name: np.array(values, np.float64) for name, values in amounts.items()},
         )
 
     def __len__(self) -> int:
@@ -202,7 +230,7 @@ def _outcomes(passed: npt.NDArray[Any]) -> list[bool | None]:
     return [None if code < 0 else code == 1 for code in passed.tolist()]
 
 
-class FigureTable(_RecordTable[RunFigures]):
+class FigureTable(RecordTable[RunFigures]):
     """The metrics of runs as columns, in the order of the analysis; a number is NaN where it is not known."""
 
     def __init__(

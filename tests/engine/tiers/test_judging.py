@@ -15,6 +15,7 @@ import steelyard
 from steelyard import Case, Means, Settings
 from steelyard.engine.progress import SessionProgress
 from steelyard.engine.resume import judge
+from steelyard.engine.tiers.judging import wanted_judgments
 from steelyard.engine.tiers.tier_runs import analysis, tier_experiment
 from steelyard.errors import InputError
 from steelyard.records import Answer, Failure, Judgment, Panel, Price, Reply, RunInfo, Verdict, digest
@@ -187,11 +188,25 @@ def test_judgments_are_analysed_without_holding_the_texts_of_answers_or_judges(t
     found = tier_experiment(stored)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert (len(found.runs), [rating.passed for rating in found.ratings]) == (40, [True] * 40)
+    assert (len(found.runs), [rating.passed for rating in found.judgments.ratings()]) == (40, [True] * 40)
     assert most < 5_000_000, "of 16 MB of texts"
 
 
 def test_the_digest_of_an_experiment_is_that_of_its_records(answered: Path) -> None:
     found = tier_experiment(StoredRun(answered))
     (source,) = found.sources
-    assert source.digest == digest(tuple(found.runs), found.ratings, found.criteria)
+    assert source.digest == digest(
+        tuple(found.runs), tuple(found.judgments.ratings()), tuple(found.judgments.criteria())
+    )
+
+
+def test_only_the_last_reply_of_an_attempt_is_judged_and_others_are_not_counted(tmp_path: Path) -> None:
+    info = RunInfo(
+        id="run", started_at="2026-01-02T03:04:05Z", models=("p/m",), names=("p/m",), samples=2, k=(1,), panel=PANEL
+    )
+    with create_run(tmp_path / "run", info, CASES[1:]) as journal:
+        for key, number in (("old", 1), ("other", 2), ("new", 1)):
+            where: dict[str, Any] = {"at": "2026-01-02T03:04:05Z", "case": "b", "model": "p/m", "number": number}
+            journal.append(Reply(key=key, asked="", answer=Answer(text=key), **where))
+    wanted = list(wanted_judgments(StoredRun(tmp_path / "run"), PANEL, "openai/judge", {"b"}))
+    assert [(each.reply.key, each.is_given) for each in wanted] == [("other", False), ("new", False)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 import secrets
+from array import array
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
@@ -12,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from steelyard.engine.pace import Budget, CircuitBreaker, ConcurrencyLimiter, max_request_tokens
+from steelyard.engine.plan import CompactKeySet
 from steelyard.engine.plugin_guard import ask_provider
 from steelyard.engine.pool import run_concurrently
 from steelyard.engine.steps import BodyKeeper, RetryPolicy, ask
@@ -31,6 +34,8 @@ from steelyard.verifiers.judge.prompt import schema as judgment_schema
 
 AnyNumber = TypeVar("AnyNumber", int, float)
 
+HASH_DIGITS = 16
+"""Digits of a digest by which attempts are told apart where many are held: 64 bits."""
 MAX_JUDGE_REPAIR_REQUESTS = 2
 """How often a judge is asked to repair its answer before that is a failure."""
 MAX_MISSING_JUDGMENT_SHARE = 0.05
@@ -109,28 +114,61 @@ class SchemaFallback:
         await self._provider.close()
 
 
+class WantedJudgment(NamedTuple):
+    """A judgment that the plan requires."""
+
+    reply: Reply
+    judge: str
+    repeat: int
+    is_given: bool
+
+
 def owed_judgments(
     stored: StoredRun, panel: Panel, judge: str, cases: Container[str], plan: JudgingPlan | None = None
 ) -> Iterator[tuple[Reply, str, int]]:
     """The replies that a judge must still rate: the last one of every attempt, where the plan requires it."""
-    done = set()
+    for wanted in wanted_judgments(stored, panel, judge, cases, plan):
+        if not wanted.is_given:
+            yield wanted[:3]
+
+
+def wanted_judgments(
+    stored: StoredRun, panel: Panel, judge: str, cases: Container[str], plan: JudgingPlan | None = None
+) -> Iterator[WantedJudgment]:
+    """The judgments of a judge that the plan requires, given or not: of the last reply of every attempt.
+
+    Of a hundred thousand replies only hashes are held, and the texts are read again.
+    """
+    given = CompactKeySet()
     judgments: list[Judgment] = []
-    replies: dict[tuple[str, str, str, int], str] = {}
+    attempts = array("Q")
     for fact in stored.facts():
         if isinstance(fact, Judgment):
             if not fact.unusable:
-                done.add(fact.key)
+                given.add(fact.key)
             if plan is None and panel.escalation is not None:
                 judgments.append(fact)
         elif isinstance(fact, Reply):
-            replies[fact.case, fact.model, fact.tier, fact.number] = fact.key
-    last = set(replies.values())
+            attempts.append(int(digest(fact.case, fact.model, fact.tier, fact.number)[:HASH_DIGITS], 16))
+    is_last = _last_of_each(attempts)
     plan = plan or JudgingPlan(panel, judgments)
-    for fact in stored.facts():
-        if isinstance(fact, Reply) and fact.key in last and fact.case in cases and plan.is_wanted(fact.key, judge):
+    replies = (fact for fact in stored.facts() if isinstance(fact, Reply))
+    # replies that come while the others are judged are not theirs
+    for fact, counts in zip(replies, is_last, strict=False):
+        if counts and fact.case in cases and plan.is_wanted(fact.key, judge):
             for repeat in range(1, panel.repeats + 1):
-                if judgment_key(fact, panel, judge, repeat) not in done:
-                    yield fact, judge, repeat
+                is_given = judgment_key(fact, panel, judge, repeat) in given
+                yield WantedJudgment(fact, judge, repeat, is_given)
+
+
+def _last_of_each(hashes: array[int]) -> bytes:
+    """For each place 1 if no later one has the same hash, otherwise 0."""
+    import numpy as np
+
+    _, from_end = np.unique(np.array(hashes, np.uint64)[::-1], return_index=True)
+    is_last = np.zeros(len(hashes), np.uint8)
+    is_last[len(hashes) - 1 - from_end] = 1
+    return is_last.tobytes()
 
 
 class JudgeRequests:
@@ -293,15 +331,12 @@ class JudgeRunner:
 
     def _missing(self) -> Iterator[str]:
         """Why the judgments do not decide, for each judge that was asked about all replies."""
-        replies = {
-            (fact.case, fact.model, fact.tier, fact.number): fact.key
-            for fact in self._journal.facts()
-            if isinstance(fact, Reply)
-        }
-        for judge in self._judges:
-            planned = sum(self._plan.is_wanted(ask, judge) for ask in replies.values()) * self._panel.repeats
-            missing = sum(1 for _ in self._wanted(judge))
-            if self._goes_on(judge) and missing > MAX_MISSING_JUDGMENT_SHARE * planned:
+        for judge in filter(self._goes_on, self._judges):
+            wanted = Counter(
+                each.is_given for each in wanted_judgments(self._journal, self._panel, judge, self._cases, self._plan)
+            )
+            planned, missing = wanted.total(), wanted[False]
+            if missing > MAX_MISSING_JUDGMENT_SHARE * planned:
                 yield (
                     f"judge {judge} gave no usable answer for {missing} of {counted(planned, 'judgment')}, "
                     f"the last because {self._failures.get(judge, 'it was not asked')}"

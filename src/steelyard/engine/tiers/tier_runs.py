@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
+from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,8 +31,8 @@ from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER, find_run
 from steelyard.text import line, short_quote
 from steelyard.tiers.analysis import MAX_UNSCORED_TIER_CASE_SHARE, analyse_tiers
 from steelyard.tiers.escalation import EscalatedAnswer, EscalatedPanel, escalated_panel
+from steelyard.tiers.rating_tables import CriterionMarks, JudgmentTable
 from steelyard.tiers.results import (
-    CriterionRating,
     ExperimentAnalysis,
     ImplRate,
     JudgeIdentity,
@@ -54,8 +55,7 @@ class TierExperiment(NamedTuple):
     """An experiment in the form that its analysis needs."""
 
     runs: Sequence[TierRun]
-    ratings: tuple[RunRating, ...]
-    criteria: tuple[CriterionRating, ...]
+    judgments: JudgmentTable
     sources: tuple[RunSource, ...]
     order: tuple[str, ...] = ()
     """The tiers as the experiment lists them, the baseline first."""
@@ -95,8 +95,7 @@ def analysis(
         raise InputError("; ".join((what, *found.notes)))
     analysis = analyse_tiers(
         found.runs,
-        found.ratings,
-        found.criteria,
+        found.judgments,
         weights=found.weights,
         baseline=baseline,
         order=[tier for tier in found.order if tier in there] or None,
@@ -151,14 +150,14 @@ def from_files(
 ) -> tuple[TierExperiment, tuple[Problem, ...]]:
     """An experiment that another tool has recorded in CSV files, and what is odd about them."""
     read = experiment(runs, judges=judges, criteria=criteria)
-    return TierExperiment(read.runs, read.ratings, read.criteria, read.sources), read.warnings
+    return TierExperiment(read.runs, JudgmentTable.of(read.ratings, read.criteria), read.sources), read.warnings
 
 
 def from_scylla(path: Path) -> tuple[TierExperiment, tuple[Problem, ...]]:
     """An experiment of ProjectScylla, out of its folder of results or of its tables, and what is odd about it."""
     with explain_file_errors(path):
         read = scylla_experiment(path)
-    return TierExperiment(read.runs, read.ratings, read.criteria, read.sources), read.warnings
+    return TierExperiment(read.runs, JudgmentTable.of(read.ratings, read.criteria), read.sources), read.warnings
 
 
 def tier_experiment(stored: StoredRun) -> TierExperiment:
@@ -175,24 +174,14 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
 
     runs = RunTable.of(found())
     attempts = [one for one in tried if one.is_run]
-    current = dict(zip((one.reply for one in attempts), runs.identities(), strict=True))
-    said = _PanelJudgments(stored, info.panel, current)
-    ratings: list[RunRating] = []
-    criteria: list[CriterionRating] = []
+    said = _PanelJudgments(stored, info.panel, runs, [one.reply for one in attempts])
     notes, conclusive = _missing_runs(info, cases, tried, runs)
     escalated: EscalatedPanel | None = None
     if info.panel is not None:
         plan = said.plan(info.panel)
-        for each in said.kept.values():
-            ratings.append(each.rating)
-            criteria += each.criteria
-        judged = Counter(
-            judge
-            for (ask, judge, repeat), each in said.kept.items()
-            if not each.unusable and repeat <= info.panel.repeats and plan.is_wanted(ask, judge)
-        )
+        judged = said.counts(info.panel, plan)
         wanted = {
-            judge: sum(plan.is_wanted(ask, judge) for ask in current) * info.panel.repeats
+            judge: sum(plan.is_wanted(one.reply, judge) for one in attempts) * info.panel.repeats
             for judge in info.panel.judges
         }
         notes = (*notes, *_missing_judgments(wanted, judged), *_self_judging_notes(info, info.panel))
@@ -201,15 +190,15 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
         )
         if info.panel.escalation is not None:
             escalated = _escalated_panel(info.panel, plan, attempts, said)
+    table = said.table
     return TierExperiment(
         runs=runs,
-        ratings=tuple(ratings),
-        criteria=tuple(criteria),
-        sources=(RunSource(name=str(stored.folder), digest=_digest(runs, ratings, criteria)),),
+        judgments=table,
+        sources=(RunSource(name=str(stored.folder), digest=_digest(runs, table.ratings(), table.criteria())),),
         order=tuple(tier for _, tier in _compared_tiers(info, tried)),
         weights=(info.experiment.pass_weight, info.experiment.impl_weight) if info.experiment else (0.5, 0.5),
         # a judge's own total is a claim
-        impl_rate="points" if criteria else None,
+        impl_rate="points" if table.has_criteria else None,
         judges_usd=math.fsum(said.costs) if said.costs else None,
         judges_unpriced=said.unpriced,
         notes=(*notes, *_winner_notes(info), *uncontained_warnings(info)),
@@ -251,26 +240,22 @@ def _tier_attempt(info: RunInfo, tried: AttemptText) -> _TierAttempt:
     )
 
 
-class _KeptJudgment(NamedTuple):
-    """What is kept of a judgment."""
-
-    rating: RunRating
-    criteria: list[CriterionRating]
-    unusable: str
-    usd: float | None
-
-
 class _PanelJudgments:
     """The judgments of a run, read one by one; none of their texts is kept."""
 
-    def __init__(self, stored: StoredRun, panel: Panel | None, current: Mapping[str, RunIdentity]) -> None:
-        """`current` are the runs that are judged, by the keys of their replies."""
+    def __init__(self, stored: StoredRun, panel: Panel | None, runs: RunTable, replies: Sequence[str]) -> None:
+        """`replies` are the keys of the replies of the runs."""
+        self.table = JudgmentTable()
         self.costs: list[float] = []
         """Of all judgments whose cost is known."""
         self.unpriced = 0
-        self.kept: dict[tuple[str, str, int], _KeptJudgment] = {}
-        """By the key of the reply, the judge, and which of its askings it is."""
-        self._opinions: dict[tuple[str, str, int], Judgment] = {}
+        self._replies = replies
+        self._rows: dict[JudgeIdentity, dict[int, int]] = {}
+        """For each asking of a judge the row of its rating, by the place of the run."""
+        self._usable, self._prices = bytearray(), array("d")
+        """By the rows; NaN where a cost is not known."""
+        self._opinions: dict[int, Judgment] = {}
+        places = {reply: place for place, reply in enumerate(replies)}
         rubric = panel_rubric(panel) if panel is not None else None
         for fact in stored.facts():
             if not isinstance(fact, Judgment):
@@ -280,21 +265,47 @@ class _PanelJudgments:
                 self.unpriced += 1
             else:
                 self.costs.append(usd)
-            # what was judged by another rubric is not comparable, and of one asking the last answer counts
-            if panel is not None and rubric is not None and fact.rubric == panel.digest and fact.ask in current:
-                key = sys.intern(fact.ask), sys.intern(fact.judge), fact.repeat
-                self.kept[key] = _KeptJudgment(
-                    *_rating_and_criteria(fact, rubric, current[fact.ask]), fact.unusable, usd
-                )
+            # what was judged by another rubric is not comparable
+            if panel is not None and rubric is not None and fact.rubric == panel.digest and fact.ask in places:
+                row = self._add(fact, rubric, runs, places[fact.ask])
                 if panel.escalation is not None:
-                    self._opinions[key] = fact
+                    self._opinions[row] = fact
+
+    def _add(self, fact: Judgment, rubric: Rubric, runs: RunTable, place: int) -> int:
+        """Add a judgment of the run in a place; of one asking the last answer counts."""
+        judge = JudgeIdentity(fact.judge, fact.repeat)
+        rows = self._rows.setdefault(judge, {})
+        rating, marks = _rating_and_marks(fact, rubric, runs.identity(place), judge)
+        if place not in rows:
+            rows[place] = self.table.add(rating, marks)
+            self._usable.append(0)
+            self._prices.append(math.nan)
+        else:
+            self.table.replace(rows[place], rating, marks)
+        self._usable[rows[place]] = not fact.unusable
+        self._prices[rows[place]] = fact.answer.cost.usd if fact.answer.cost else math.nan
+        return rows[place]
+
+    def counts(self, panel: Panel, plan: JudgingPlan) -> Counter[str]:
+        """How many of the judgments that are wanted each judge has given."""
+        found: Counter[str] = Counter()
+        for judge, rows in self._rows.items():
+            if judge.number <= panel.repeats:
+                given = (place for place, row in rows.items() if self._usable[row])
+                found[judge.model] += sum(plan.is_wanted(self._replies[place], judge.model) for place in given)
+        return found
+
+    def prices(self, judge: str) -> list[float | None]:
+        """What each of a judge's judgments cost; None where that is not known."""
+        rows = sorted(row for each, rows in self._rows.items() if each.model == judge for row in rows.values())
+        return [None if self._prices[row] != self._prices[row] else self._prices[row] for row in rows]
 
     def plan(self, panel: Panel) -> JudgingPlan:
         """Who is asked about which answers."""
         return JudgingPlan(panel, self._opinions.values())
 
 
-def _digest(*lists: Sequence[msgspec.Struct]) -> str:
+def _digest(*lists: Iterable[msgspec.Struct]) -> str:
     """The digest of lists of records, of which one record at a time is encoded."""
     found = hashlib.blake2b(b"[", digest_size=16)
     for number, records in enumerate(lists):
@@ -372,8 +383,7 @@ def _escalated_panel(
         )
         for one in attempts
     ]
-    costs = {judge: [each.usd for (_, by, _), each in said.kept.items() if by == judge] for judge in panel.other_judges}
-    return escalated_panel(panel, answers, costs)
+    return escalated_panel(panel, answers, {judge: said.prices(judge) for judge in panel.other_judges})
 
 
 def _winner_notes(info: RunInfo) -> Iterator[str]:
@@ -415,9 +425,10 @@ def _tier_run(info: RunInfo, tried: AttemptText) -> TierRun:
     )
 
 
-def _rating_and_criteria(fact: Judgment, rubric: Rubric, run: RunIdentity) -> tuple[RunRating, list[CriterionRating]]:
+def _rating_and_marks(
+    fact: Judgment, rubric: Rubric, run: RunIdentity, judge: JudgeIdentity
+) -> tuple[RunRating, list[CriterionMarks]]:
     """What one judge says of one run, read from its words."""
-    judge = JudgeIdentity(fact.judge, fact.repeat)
     found = judgment(fact.answer.text, rubric)
     if isinstance(found, UnusableJudgeReply):
         return RunRating(run=run, judge=judge, valid=False), []
@@ -429,19 +440,12 @@ def _rating_and_criteria(fact: Judgment, rubric: Rubric, run: RunIdentity) -> tu
         passed=found.passed,
         grade=found.grade or "",
     )
-    return rating, list(_criteria(run, judge, rubric, found.categories))
-
-
-def _criteria(
-    run: RunIdentity, judge: JudgeIdentity, rubric: Rubric, marks: dict[str, CategoryScore]
-) -> Iterator[CriterionRating]:
-    for category in rubric.categories:
-        given = marks.get(category.name)
-        if given is not None:
-            achieved, most = _points(category, given)
-            yield CriterionRating(
-                run=run, judge=judge, criterion=category.name, score=given.score, achieved=achieved, max=most
-            )
+    given = ((category, found.categories.get(category.name)) for category in rubric.categories)
+    return rating, [
+        CriterionMarks(category.name, marks.score, *_points(category, marks))
+        for category, marks in given
+        if marks is not None
+    ]
 
 
 def _points(category: RubricCategory, marks: CategoryScore) -> tuple[float | None, float | None]:
