@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, islice, repeat
-from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from steelyard.analysis.attempts import (
@@ -137,18 +137,22 @@ def attempts_by_case(
     found: CasesByColumn = {column: {} for column in planned_columns(info)}
     by_judges = {order for order, case in enumerate(cases) if case.by_judges}
     totals = _CaseTotals(table.digests, with_replies=with_replies)
-    for (order, index), group in groupby(table.rows if rows is None else rows, key=itemgetter(0, 1)):
+    for (order, index), group in groupby(table.rows if rows is None else rows, key=operator.itemgetter(0, 1)):
         if order not in by_judges:
             found.setdefault(table.columns[index], {})[order] = totals.of(cases[order], list(group))
     for column, by_case in found.items():
         for order, case in enumerate(cases):
             if order in by_judges or (order not in by_case and info.unrecorded.get(column.model, 0)):
                 continue
-            attempts = by_case.setdefault(order, CaseAttempts(CaseLabels.of(case)))
+            attempts = by_case.get(order) or by_case.setdefault(order, CaseAttempts(CaseLabels.of(case)))
             if (unasked := (info.fair_samples(column.model, case.id) or 0) - attempts.planned) > 0:
                 missing = Counter(dict(attempts.missing)) + Counter({"not asked yet": unasked})
                 attempts.missing = tuple(missing.items())
-    return {column: dict(sorted(found[column].items())) for column in sorted(found)}
+    # where nothing is missing they are in order already, and another dictionary of many cases is large
+    return {
+        column: by_case if all(map(operator.lt, by_case, islice(by_case, 1, None))) else dict(sorted(by_case.items()))
+        for column, by_case in sorted(found.items())
+    }
 
 
 class _CaseTotals:
@@ -176,7 +180,7 @@ class _CaseTotals:
             classes=self._counts(_counted(chain(repeat("pass", correct), (row.failure for row in wrong)))),
             # scores are kept apart: 1 and 1.0 are equal, and yet not the same
             scores=self._shared_scores.setdefault(score_counts := tuple(sorted(scores.items())), score_counts),
-            cost=math.fsum(prices) if len(prices) == len(judged) else None,
+            cost=(math.fsum(prices) if prices else 0.0) if len(prices) == len(judged) else None,
             first_wrong=min((row.number for row in wrong), default=None),
             why=most_frequent(row.reason for row in wrong) if wrong else "",
             flagged=self._flagged(judged),
@@ -223,7 +227,7 @@ class _CaseTotals:
             empty=sum(row.is_empty for row in rows),
             finishes=self._counts(_counted(row.finish for row in rows)),
             latencies=len(seconds),
-            seconds=math.fsum(seconds),
+            seconds=math.fsum(seconds) if seconds else 0.0,
             waits=array("d", (row.wait for row in rows if row.wait is not None)) if case.suite else (),
             cached=tuple(
                 (sources, len(of), math.fsum(row.cost_usd or 0.0 for row in of)) for sources, of in cached.items()

@@ -14,9 +14,9 @@ def shared_groups(groups: list[str]) -> list[str] | None:
     return groups if len(set(groups)) < len(groups) else None
 
 
-def groups_of(cases: Iterable[CaseAttempts]) -> list[str] | None:
+def groups_of(cases: Sequence[CaseAttempts]) -> list[str] | None:
     """The group of each case; None when no two cases share one."""
-    return shared_groups([attempts.group for attempts in cases])
+    return shared_groups([each.group for each in cases]) if any(each.case.group for each in cases) else None
 
 
 def mean_pass(
@@ -29,25 +29,27 @@ def mean_pass(
 
     `counts` are attempts and successes at each case, if success is not the same as being correct.
     """
-    if counts is None:
-        counts = [(attempts.judged, attempts.correct) for attempts in cases]
-    values = {pair: of(*pair, k) for pair in set(counts)}
-    usable = [
-        (attempts, value) for attempts, pair in zip(cases, counts, strict=True) if (value := values[pair]) is not None
-    ]
-    size = sum(attempts.judged for attempts, _ in usable)
-    return mean([value for _, value in usable], size, groups=groups_of(attempts for attempts, _ in usable))
+    known: dict[tuple[int, int], float | None] = {}
+    usable, values = list[CaseAttempts](), list[float]()
+    pairs = ((attempts.judged, attempts.correct) for attempts in cases) if counts is None else counts
+    for attempts, pair in zip(cases, pairs, strict=True):
+        if pair not in known:
+            known[pair] = of(*pair, k)
+        if (value := known[pair]) is not None:
+            usable.append(attempts)
+            values.append(value)
+    return mean(values, sum(attempts.judged for attempts in usable), groups=groups_of(usable))
 
 
 def mean_value(cases: Sequence[CaseAttempts], of: Sequence[float | None]) -> Estimate:
     """The mean over cases of the mean over their attempts, given the value of each digest."""
-    known = [
-        (attempts, math.fsum(values) / len(values), len(values))
-        for attempts in cases
-        if (values := attempts.values(of))
-    ]
-    groups = groups_of(attempts for attempts, _, _ in known)
-    return mean([value for _, value, _ in known], sum(size for _, _, size in known), groups=groups)
+    known, means, size = list[CaseAttempts](), list[float](), 0
+    for attempts in cases:
+        if values := attempts.values(of):
+            known.append(attempts)
+            means.append(math.fsum(values) / len(values))
+            size += len(values)
+    return mean(means, size, groups=groups_of(known))
 
 
 def total_cost(cases: Iterable[CaseAttempts]) -> float | None:

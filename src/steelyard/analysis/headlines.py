@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -90,7 +90,7 @@ def _headline(column: Column, cases: Sequence[CaseAttempts], scores: Sequence[fl
 
 def headlines_from_summary(cases: Sequence[Case], summary: Summary) -> tuple[ModelHeadline, ...]:
     """The same from a summary by the run's own rule."""
-    groups = {case.id: case_group(case) for case in cases}
+    groups = {case.id: case_group(case) for case in cases if case.group}
     judged: dict[tuple[str, str], list[CaseSummary]] = {}
     for row in summary.cases:
         if row.attempts:
@@ -100,7 +100,7 @@ def headlines_from_summary(cases: Sequence[Case], summary: Summary) -> tuple[Mod
         rows = judged.get((model.model, model.tier), [])
         # a run need not ask for pass@1, and has it all the same
         values = [value for row in rows if (value := pass_at_k(row.attempts, row.correct, 1)) is not None]
-        shared = shared_groups([groups[row.case] for row in rows])
+        shared = shared_groups([groups.get(row.case, f"case {row.case}") for row in rows]) if groups else None
         found.append(
             ModelHeadline(
                 model=model.model,
@@ -118,6 +118,8 @@ def headlines_from_summary(cases: Sequence[Case], summary: Summary) -> tuple[Mod
 
 ATTEMPT_TABLE_VERSION = 5
 """Goes up when the format of the index changes; older ones are made again."""
+MAP_16, ARRAY_32 = b"\xde", b"\xdd"
+"""What begins a map of msgpack before its size in two bytes, and an array before its size in four."""
 MAX_NAMED_DAMAGED_LINES = 20
 """Damaged lines that are named; the others are only counted."""
 
@@ -132,7 +134,19 @@ def pack_attempt_table(fingerprint: str, table: AttemptTable, summary: Summary) 
 
 def pack_summary(summary: Summary) -> bytes:
     """A summary as bytes."""
-    return msgspec.msgpack.encode(summary)
+    return b"".join(summary_pieces(summary))
+
+
+def summary_pieces(summary: Summary) -> Iterator[bytes]:
+    """The same in pieces, the cases one by one: there may be a hundred thousand."""
+    encode = msgspec.msgpack.Encoder().encode
+    fields = msgspec.structs.asdict(summary)
+    cases = fields.pop("cases")
+    yield MAP_16 + (len(fields) + 1).to_bytes(2, "big")
+    for name, value in fields.items():
+        yield encode(name) + encode(value)
+    yield encode("cases") + ARRAY_32 + len(cases).to_bytes(4, "big")
+    yield from map(encode, cases)
 
 
 def unpack_attempt_table(content: bytes, fingerprint: str, cases: int) -> tuple[AttemptTable, bytes]:
@@ -146,7 +160,7 @@ def unpack_attempt_table(content: bytes, fingerprint: str, cases: int) -> tuple[
         sizes = checked_footer(footer, fingerprint, cases)
         blocks = (view[block.offset : block.offset + block.size] for block in footer.blocks)
         rows = tuple(row for block in blocks for row in unpacked_rows(bytes(block), sizes))
-        return msgspec.structs.replace(footer.table, rows=rows), footer.summary
+        return msgspec.structs.replace(footer.table, rows=rows), bytes(footer.summary)
     try:
         state, table, summary = _attempt_table_decoder.decode(content)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -34,7 +34,8 @@ class IndexFooter(msgspec.Struct, frozen=True, array_like=True):
     fingerprint: str
     table: AttemptTable
     """Without its rows."""
-    summary: bytes
+    summary: memoryview
+    """A part of what was read, and not a copy of it: that of many cases is large."""
     blocks: tuple[RowBlock, ...]
 
 
@@ -79,14 +80,16 @@ def check_rows(rows: Sequence[AttemptRow], sizes: TableSizes) -> None:
             raise ValueError("a row of a case, column or digest that does not exist")
 
 
-def footer_pieces(footer: IndexFooter) -> Iterator[bytes]:
-    """The end of an index; the summary of many cases is large, and is in no other piece."""
-    fingerprint, table, _, blocks = map(msgspec.msgpack.encode, (footer.fingerprint, footer.table, b"", footer.blocks))
-    before = _ARRAY_OF_4 + fingerprint + table + _BYTES_HEADER + len(footer.summary).to_bytes(4, "big")
-    size = len(before) + len(footer.summary) + len(blocks)
+def footer_pieces(
+    fingerprint: str, table: AttemptTable, summary: Callable[[], Iterator[bytes]], blocks: Sequence[RowBlock]
+) -> Iterator[bytes]:
+    """The end of an index; the summary of many cases is large, so it is made twice, and never in memory as a whole."""
+    first, second, last = map(msgspec.msgpack.encode, (fingerprint, table, blocks))
+    length = sum(map(len, summary()))
+    before = _ARRAY_OF_4 + first + second + _BYTES_HEADER + length.to_bytes(4, "big")
     yield before
-    yield footer.summary
-    yield blocks + size.to_bytes(_SIZE_BYTES, "little") + INDEX_END
+    yield from summary()
+    yield last + (len(before) + length + len(last)).to_bytes(_SIZE_BYTES, "little") + INDEX_END
 
 
 def unpacked_footer(read: Callable[[int, int], bytes], size: int) -> IndexFooter | None:

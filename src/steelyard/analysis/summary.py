@@ -120,15 +120,16 @@ def summarise_attempts(
         )
         for column, asked in by_column.items()
     )
-    every = sorted(
-        ((order, column, attempts) for column, asked in by_column.items() for order, attempts in asked.items()),
-        key=lambda entry: entry[:2],
-    )
     rates = _Rates(sizes)
     is_judged = any(model.attempts for model in models) or _needs_no_verdict(info, cases)
     return Summary(
         models=models,
-        cases=tuple(_case_summary(column, attempts, scores, rates) for _, column, attempts in every),
+        cases=tuple(
+            _case_summary(column, asked[order], scores, rates)
+            for order in range(len(cases))
+            for column, asked in by_column.items()
+            if order in asked
+        ),
         rule=weights.name,
         witnesses=info.witnesses,
         spending=info.spending,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from array import array
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,16 +31,13 @@ def planned_attempts(info: RunInfo, cases: Sequence[Case], providers: Mapping[st
     if info.experiment is not None:
         yield from interleaved_attempts(info, info.experiment, cases, providers)
         return
-    # cases may be in a file, so only their indexes are held
-    counts = [
-        (index, model, expected_attempts(info, model, provider, case))
-        for index, case in enumerate(cases)
-        for model, provider in providers.items()
-    ]
-    for number in range(1, max((count for _, _, count in counts), default=0) + 1):
-        for index, model, count in counts:
+    # cases may be in a file, so only counts are held: of the first case for each model, of the second, and so on
+    models = tuple(providers)
+    counts = array("Q", (expected_attempts(info, model, providers[model], case) for case in cases for model in models))
+    for number in range(1, max(counts, default=0) + 1):
+        for place, count in enumerate(counts):
             if number <= count:
-                case = cases[index]
+                case, model = cases[place // len(models)], models[place % len(models)]
                 yield Attempt(
                     case=case,
                     model=model,
@@ -232,7 +230,7 @@ def _round_tripped(record: PlanRecord) -> PlanRecord:
     return msgspec.json.decode(msgspec.json.encode(record), type=type(record))
 
 
-MAX_UNPACKED_KEYS = 1 << 16
+MAX_UNPACKED_KEYS = 1 << 14
 """Keys that are kept as they are, and that are worth packing."""
 
 

@@ -91,7 +91,7 @@ class Session:
         # as they were written down: what is resumed must not be other than what was begun
         self.cases = with_python_env(journal.cases, means.python_env)
         self._by_id = cases_by_id(self.cases)
-        self._verified_cases = {case.id for case in self.cases if self._verifies and case.has_verifier}
+        self._unverified_cases = {case.id for case in self.cases if not case.has_verifier}
         self._verifying = verifying
         self._pool = pool
         self._overdue = CompactKeySet()
@@ -160,7 +160,7 @@ class Session:
 
     def _is_verified(self, case: str) -> bool:
         """Whether answers to this case are for a verifier, and not for judges alone."""
-        return case in self._verified_cases
+        return self._verifies and case in self._by_id and case not in self._unverified_cases
 
     @property
     def out_of_budget(self) -> bool:

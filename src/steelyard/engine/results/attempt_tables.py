@@ -33,12 +33,11 @@ from steelyard.analysis.headlines import (
     ATTEMPT_TABLE_VERSION,
     checked_footer,
     pack_attempt_table,
-    pack_summary,
     problem_sentences,
+    summary_pieces,
     unpack_attempt_table,
 )
 from steelyard.analysis.row_blocks import (
-    IndexFooter,
     RowBlock,
     TableSizes,
     footer_pieces,
@@ -98,7 +97,7 @@ def index_pieces(stored: StoredRun, table: AttemptTable, summary: Summary) -> It
         return
     yield from table.rows.pieces()
     blocks = tuple(table.rows.blocks)
-    yield from footer_pieces(IndexFooter(fingerprint, replace(table, rows=()), pack_summary(summary), blocks))
+    yield from footer_pieces(fingerprint, replace(table, rows=()), lambda: summary_pieces(summary), blocks)
 
 
 def _indexed_table(stored: StoredRun, cases: int) -> AttemptTable | None:

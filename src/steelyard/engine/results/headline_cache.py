@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import NamedTuple
@@ -33,6 +34,7 @@ from steelyard.store.run_folders import (
     unknown_run_folders,
 )
 from steelyard.store.run_index import IndexedRun, RunLines, current_runs, indexed_run, run_state, write_run_index
+from steelyard.store.stored_cases import StoredCases
 from steelyard.text import line
 
 _headlines = msgspec.json.Decoder(RunHeadlines)
@@ -40,6 +42,9 @@ _headlines = msgspec.json.Decoder(RunHeadlines)
 
 def summarise_and_cache(journal: Journal, info: RunInfo, cases: Sequence[Case]) -> tuple[Summary, tuple[str, ...]]:
     """The summary of a run, and what went wrong, without harm, when the cache was written."""
+    if isinstance(cases, StoredCases):
+        # a session that has ended is part of cycles, and of many cases it holds as much as their summary takes
+        gc.collect()
     table = joined_attempt_table(journal, info, cases)
     summary = summarise_attempts(info, cases, table)
     return summary, _write_cache(journal, cases, table, summary)
