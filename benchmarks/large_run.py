@@ -1,14 +1,13 @@
-"""What every command costs over one large run, in CPU time and memory.
+"""What every command costs over one large run, in CPU time and memory, for few cases with many attempts and for many cases with one.
 
-    python benchmarks/large_run.py [--attempts 100000] [--cases 1000] [--folder DIR] [--only NAME...]
+    python benchmarks/large_run.py [--attempts 100000] [--cases 1000,100000] [--folder DIR] [--only NAME...]
 
-The run has two models and replies of 1 KB with code in them, two thirds of them correct. Every command is a process of its own,
+With fewer cases than attempts the run has two models, otherwise one. Replies have 1 KB with code in them, and two thirds of them are correct. Every command is a process of its own,
 start-up included; CPU time is that of all threads, memory is the peak of the largest process. Where a command starts others, the peak of
 all of them together stands beside it, shared pages counted once and looked at twice a second. `verify` verifies all
 replies again, each by a search for a word; `run` takes recorded replies, half of the attempts in
 each of two shards, and `merge` puts them together; `judge` and `pairs` ask a function that always says the same; `view` and `label` are
-measured from their start to a page of the run. `import` reads what `report` wrote. The lines that end in "many cases" are about an
-eval set with as many cases as the other run has attempts, and one attempt at each. Beside it stands the size of what a command wrote.
+measured from their start to a page of the run. `import` reads what `report` wrote. Beside it stands the size of what a command wrote.
 `tests/tools/test_large_run.py` fails if a command or a report format is missing here.
 """
 
@@ -20,7 +19,6 @@ import multiprocessing
 import os
 import platform
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,7 +34,7 @@ from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Test, TestOutcome, Verdict
 from steelyard.store.journal import create_run
 
-MODELS = ("provider/model-a", "provider/model-b")
+ALL_MODELS = ("provider/model-a", "provider/model-b")
 BAR_MEGABYTES = 200
 MOMENT = "2026-01-02T03:04:06Z"
 REPORTS = (
@@ -45,8 +43,8 @@ REPORTS = (
     *("x.forgetest.json", "x.otlp.json", "x.parquet"),
 )
 
-IMPORTED = ("x.human-eval.jsonl", "x-provider-model-a.inspect.json", "x.promptfoo.json")
-"""Reports that `import` reads."""
+IMPORTED = ("x.human-eval.jsonl", "x.inspect.json", "x.promptfoo.json")
+"""Reports that `import` reads; of several models, one has a file of its own for Inspect."""
 WITHOUT_ATTEMPTS = {
     "validate": "reads cases",
     "models": "lists models of endpoints",
@@ -81,25 +79,53 @@ class Cost(NamedTuple):
     """Of all processes that the command had at the same time; 0 if it had only one."""
 
 
-def prepare(folder: Path, cases: int, numbers: Sequence[int], seed: int) -> Path:
-    """A run with these numbers of attempts at each case by each model, as a run leaves it."""
+class Shape(NamedTuple):
+    """How the attempts of a run are spread."""
+
+    cases: int
+    models: tuple[str, ...]
+    samples: int
+    """Attempts at each case by each model."""
+
+    @property
+    def attempts(self) -> int:
+        return self.cases * len(self.models) * self.samples
+
+    @classmethod
+    def of(cls, attempts: int, cases: int) -> Shape:
+        models = ALL_MODELS if attempts > cases else ALL_MODELS[:1]
+        return cls(cases, models, attempts // cases // len(models))
+
+
+def prepare(folder: Path, shape: Shape, seed: int) -> Path:
+    """A run as a run leaves it."""
     chance = random.Random(seed)
     asked = [
-        Case(id=f"suite/case-{number:06}", prompt="Write f.", suite="suite", target="return") for number in range(cases)
+        Case(id=f"suite/case-{number:06}", prompt=f"Write f, number {number}.", suite="suite", target="return")
+        for number in range(shape.cases)
     ]
     info = RunInfo(
-        id=folder.name, started_at=MOMENT, ended_at=MOMENT, models=MODELS, names=MODELS, samples=len(numbers), k=(1, 5)
+        id=folder.name,
+        started_at=MOMENT,
+        ended_at=MOMENT,
+        models=shape.models,
+        names=shape.models,
+        samples=shape.samples,
+        k=(1, 5),
     )
     with create_run(folder, info, asked) as journal:
         for case in asked:
-            for model in MODELS:
-                for number in numbers:
+            for model in shape.models:
+                for number in range(1, shape.samples + 1):
                     where: dict[str, Any] = {"case": case.id, "model": model, "number": number, "at": MOMENT}
                     key = f"{case.id} {model} {number}"
                     is_right = chance.random() < 2 / 3
                     code = f'def f():\n    return "{chance.randbytes(430).hex()}é"\n'
                     answer = Answer(
-                        text=f"Here it is:\n```python\n{code}```\n", input_tokens=50, output_tokens=300, latency=1.25
+                        text=f"Here it is:\n```python\n{code}```\n",
+                        input_tokens=50,
+                        output_tokens=chance.randrange(300, 400),
+                        latency=1 + chance.random(),
                     )
                     journal.append(Reply(key=key, asked="", answer=answer, **where))
                     outcome: TestOutcome = "passed" if is_right else "failed"
@@ -113,40 +139,33 @@ def prepare(folder: Path, cases: int, numbers: Sequence[int], seed: int) -> Path
     return folder
 
 
-def record(place: Path, cases: int, samples: int) -> None:
-    """An eval set, and replies to replay."""
+def record(place: Path, shape: Shape) -> None:
+    """An eval set, replies to replay, and files of other tools."""
     chance = random.Random(3)
-    names = [f"case-{number:06}" for number in range(cases)]
+    names = [f"case-{number:06}" for number in range(shape.cases)]
+    replies = shape.attempts // shape.cases
     with (place / "cases.jsonl").open("w") as file:
-        file.writelines(json.dumps({"id": name, "prompt": "Write f.", "target": "return"}) + "\n" for name in names)
+        for number, name in enumerate(names):
+            case = {"id": name, "prompt": f"Write a function f that returns {number}.", "target": "return"}
+            file.write(json.dumps(case) + "\n")
     with (place / "replies.jsonl").open("w") as file:
         for name in names:
-            for _ in range(samples):
+            for _ in range(replies):
                 text = f"def f():\n    return {chance.randbytes(480).hex()}\n"
                 file.write(json.dumps({"task_id": name, "solution": text}) + "\n")
     (place / "judges.py").write_text(JUDGES)
     (place / "rubric.json").write_text(json.dumps(RUBRIC))
     fixes = {"fixes_dir": "made", "output_dir": "results", "problems_dataset": "made/problems.csv"}
     (place / "evaluation_config.json").write_text(json.dumps(fixes))
-    labels = [f"suite/{name},{model},1,true" for name in names[:200] for model in MODELS]
+    labels = [f"suite/{name},{model},1,true" for name in names[:200] for model in shape.models]
     (place / "labels.csv").write_text("\n".join(["case,model,number,passed", *labels, ""]))
     with (place / "runs.csv").open("w") as file:
         file.write("experiment,agent_model,tier,subtest,run_number,passed,score,cost_usd\n")
-        for name in names:
-            for number in range(samples):
-                passed = chance.random() < 2 / 3
-                tier = f"T{number % 2}"
-                file.write(f"large,model-a,{tier},{name},{number // 2 + 1},{passed},{float(passed)},0.01\n")
-
-
-def record_many(place: Path, cases: int) -> None:
-    """An eval set of many different cases, and a reply to each."""
-    with (place / "many.jsonl").open("w") as file, (place / "many-replies.jsonl").open("w") as replies:
-        for number in range(cases):
-            name, target = f"case-{number:06}", f"return {number}"
-            prompt = f"Write a function f that returns {number}, with a docstring."
-            file.write(json.dumps({"id": name, "prompt": prompt, "target": target}) + "\n")
-            replies.write(json.dumps({"task_id": name, "solution": f"def f():\n    {target}\n"}) + "\n")
+        # a tier without another has nothing to be compared with
+        for number in range(shape.attempts):
+            task, attempt = divmod(number, max(2, replies))
+            passed = chance.random() < 2 / 3
+            file.write(f"large,model-a,T{attempt % 2},{names[task]},{attempt // 2 + 1},{passed},{float(passed)},0.01\n")
 
 
 def measured(command: Sequence[str], place: Path) -> Cost:
@@ -224,20 +243,26 @@ def measured_viewer(command: Sequence[str], place: Path) -> Cost:
     return _cost(process, began, command)
 
 
-def commands(steelyard: list[str]) -> dict[str, list[str]]:
+def commands(steelyard: list[str], shape: Shape) -> dict[str, list[str]]:
     """Each by the name in the table."""
     reports = {f"report -o {name}": ["report", "large", "-o", name] for name in REPORTS}
-    imports = {f"import {name}": ["import", name, "-o", f"imported/{name}"] for name in IMPORTED}
+    own = "x-provider-model-a.inspect.json" if len(shape.models) > 1 else "x.inspect.json"
+    imports = {
+        f"import {name}": ["import", own if "inspect" in name else name, "-o", f"imported/{name}"] for name in IMPORTED
+    }
     halves = {
         f"run --shard {half}/2": [*RUN, "--shard", f"{half}/2", "--output", f"steelyard-runs/half-{half}"]
         for half in (1, 2)
     }
-    judges = ("--judges", "python:judges.py:judge", "--allow-code")
+    asks = ("--judges", "python:judges.py:judge", "--allow-code")
+    asks_pair = ("--judges", "python:judges.py:pair", "--allow-code")
+    problems = ("--problems", str(min(shape.cases, shape.attempts // 2)))
+    made = (*problems, "--samples", str(max(1, shape.attempts // shape.cases // 2)), "--models", "strong=0.8,weak=0.3")
     table: dict[str, Sequence[str]] = {
         "list": ["list"],
         "show RUN": ["show", "large"],
         "show RUN CASE": ["show", "large", "suite/case-000007"],
-        "show RUN CASE 3": ["show", "large", "suite/case-000007", "3"],
+        "show RUN CASE 1": ["show", "large", "suite/case-000007", "1"],
         "show RUN --failed": ["show", "large", "--failed"],
         **reports,
         "report of a report.json: compare": ["compare", "report.json", "other"],
@@ -256,73 +281,71 @@ def commands(steelyard: list[str]) -> dict[str, list[str]]:
         "resume, nothing owed": ["resume", "whole"],
         **halves,
         "merge": ["merge", "half-1", "half-2", "--output", "steelyard-runs/merged"],
-        "verify": ["verify", "large"],
-        "judge": ["judge", "large", "--rubric", "rubric.json", *judges],
-        "pairs": [
-            "pairs",
-            "large",
-            "--output",
-            "steelyard-runs/pairs",
-            "--judges",
-            "python:judges.py:pair",
-            "--allow-code",
-        ],
         "label --import": ["label", "large", "--by", "ada", "--import", "labels.csv"],
         "label --rates": ["label", "large", "--rates"],
         "label --export": ["label", "large", "--export", "exported.csv"],
         "label": ["label", "large", "--port", "0", "--no-browser"],
         "view": ["view", "--port", "0", "--no-browser"],
+        "verify": ["verify", "large"],
+        "judge": ["judge", "large", "--rubric", "rubric.json", *asks],
+        "tiers RUN, judged": ["tiers", "large"],
+        "report -o report.html, judged": ["report", "large", "-o", "report.html"],
+        "label --rates, judged": ["label", "large", "--rates"],
+        "pairs": ["pairs", "large", "--output", "steelyard-runs/pairs", *asks_pair],
         "tiers --runs-csv": ["tiers", "--runs-csv", "runs.csv"],
-        "synth": ["synth", "--out", "made", "--problems", "1000", "--samples", "50", "--models", "strong=0.8,weak=0.3"],
+        "synth": ["synth", "--out", "made", *made],
         "passk --fixes-csv": ["passk", "--problems-csv", "made/problems.csv", "--fixes-csv", *MADE_FIXES],
         "repairs": ["repairs", "--config", "evaluation_config.json"],
         "suites --results": ["suites", "--results", "report.jsonl"],
-        "run, many cases": ["run", "many.jsonl", "-m", "replay:many-replies.jsonl", "--output", "steelyard-runs/many"],
-        "show RUN, many cases": ["show", "many"],
-        "report -o x.html, many cases": ["report", "many", "-o", "many.html"],
-        "resume, many cases": ["resume", "many"],
-        "verify, many cases": ["verify", "many"],
     }
+    if len(shape.models) < len(ALL_MODELS):
+        # two answers to the same question are compared
+        del table["pairs"]
     return {name: [*steelyard, *command] for name, command in table.items()}
+
+
+def measure_shape(place: Path, shape: Shape, only: Sequence[str]) -> float:
+    """Measure and print every command over one run; returns the megabytes of the largest."""
+    largest = 0.0
+    root = place / "steelyard-runs"
+    # in a process of their own: a child's peak counts what its parent had in memory
+    for target, *arguments in (
+        (prepare, root / "large", shape, 1),
+        (prepare, root / "other", shape, 2),
+        (record, place, shape),
+    ):
+        preparation = multiprocessing.get_context("spawn").Process(target=target, args=arguments)
+        preparation.start()
+        preparation.join()
+        if preparation.exitcode:
+            raise SystemExit(f"could not make the data: {target.__name__} ended with {preparation.exitcode}")
+    title = f"{shape.attempts:,} attempts at {shape.cases:,} cases"
+    print(f"\n{title:<42}{'CPU s':>8}{'wall s':>9}{'MB':>7}{'tree MB':>9}{'wrote MB':>10}")
+    for name, command in commands([sys.executable, "-m", "steelyard.cli"], shape).items():
+        if only and not any(part in name for part in only):
+            continue
+        cost = (measured_viewer if name in SERVERS else measured)(command, place)
+        largest = max(largest, cost.megabytes)
+        written = place / command[-1]
+        size = f"{written.stat().st_size / 1e6:>10.1f}" if written.is_file() else ""
+        together = f"{cost.together:>9.0f}" if cost.together else " " * 9
+        print(f"  {name:<40}{cost.seconds:>8.2f}{cost.wall:>9.1f}{cost.megabytes:>7.0f}{together}{size}", flush=True)
+    return largest
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--attempts", type=int, default=100_000, help="attempts of the run (default: 100000)")
-    parser.add_argument("--cases", type=int, default=1000, help="its cases (default: 1000)")
-    parser.add_argument("--folder", help="where it is written and deleted again (default: the usual place)")
+    parser.add_argument("--attempts", type=int, default=100_000, help="attempts of each run (default: 100000)")
+    parser.add_argument("--cases", default="1000,100000", help="cases of each run (default: 1000,100000)")
+    parser.add_argument("--folder", help="where they are written and deleted again (default: the usual place)")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="only commands whose names contain one of these")
     given = parser.parse_args()
-    samples = given.attempts // given.cases // len(MODELS)
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     largest = 0.0
-    with tempfile.TemporaryDirectory(prefix="steelyard-benchmark-", dir=given.folder) as scratch:
-        place = Path(scratch)
-        root = place / "steelyard-runs"
-        # in a process of their own: a child's peak counts what its parent had in memory
-        for target, *arguments in (
-            (prepare, root / "large", given.cases, range(1, samples + 1), 1),
-            (prepare, root / "other", given.cases, range(1, samples + 1), 2),
-            (record, place, given.cases, len(MODELS) * samples),
-            (record_many, place, given.attempts),
-        ):
-            preparation = multiprocessing.get_context("spawn").Process(target=target, args=arguments)
-            preparation.start()
-            preparation.join()
-        title = f"{given.cases * len(MODELS) * samples:,} attempts at {given.cases:,} cases"
-        print(f"\n{title:<42}{'CPU s':>8}{'wall s':>9}{'MB':>7}{'tree MB':>9}{'wrote MB':>10}")
-        for name, command in commands([sys.executable, "-m", "steelyard.cli"]).items():
-            if given.only and not any(part in name for part in given.only):
-                continue
-            cost = (measured_viewer if name in SERVERS else measured)(command, place)
-            largest = max(largest, cost.megabytes)
-            written = place / command[-1]
-            size = f"{written.stat().st_size / 1e6:>10.1f}" if written.is_file() else ""
-            together = f"{cost.together:>9.0f}" if cost.together else " " * 9
-            print(
-                f"  {name:<40}{cost.seconds:>8.2f}{cost.wall:>9.1f}{cost.megabytes:>7.0f}{together}{size}", flush=True
-            )
-        shutil.rmtree(root)
+    for cases in map(int, given.cases.split(",")):
+        with tempfile.TemporaryDirectory(prefix="steelyard-benchmark-", dir=given.folder) as scratch:
+            shape = Shape.of(given.attempts, cases)
+            largest = max(largest, measure_shape(Path(scratch), shape, given.only or ()))
     print(f"\nbar: every command under {BAR_MEGABYTES} MB: {'met' if largest < BAR_MEGABYTES else 'missed'}")
 
 
