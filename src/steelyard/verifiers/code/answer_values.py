@@ -30,6 +30,9 @@ _ANY_FUNCTION_PATTERN = re.compile(
 """A function without a keyword, and other words before brackets and a block."""
 _BRACE_LANGUAGES = frozenset(("c", "cpp", "java", "javascript", "typescript"))
 """Languages whose functions may have no keyword."""
+_HELPER_PATTERN = re.compile(
+    r"\b(\w+)[ \t]*(?:=[ \t]*\[[^\]\n]*\][ \t]*)?\([^;{}\n]{0,200}\)[^;{}\n]{0,60}[{:]\s*(?:return\b)?([^;}\n]*)"
+)
 _ANSWER_IMPORT_PATTERN = re.compile(
     r"\bimport\s+([^;\"']*?)\s+from\s+[\"']\./|\b(?:const|let|var)\s+([^;=]*?)\s*=\s*require\([\"']\./"
 )
@@ -82,7 +85,8 @@ class AnswerValues:
         # Rust and Go make `Point { x: 1 }` and `Point(1)` themselves
         self._makes_literals = language in ("rust", "go")
         self.imported = set(re.findall(r"\w+", " ".join(IMPORT_PATTERN.findall(tests)))) | {"super", "crate"}
-        self._variables: dict[str, frozenset[str]] = {}
+        self.variables: dict[str, frozenset[str]] = {}
+        """The variables of the tests that hold something of the answer's, with the names that it is made by."""
         self._whole: set[str] = set()
         self._arrays = set(re.findall(r"\b(\w+)\s*\[", tests))
         for _ in range(3):
@@ -94,8 +98,8 @@ class AnswerValues:
         """The answer's types and functions by which a part of the tests is made."""
         found: set[str] = set()
         for each in re.finditer(r"[A-Za-z_][\w$]*", text):
-            if (word := each[0]) in self._variables:
-                found |= self._variables[word]
+            if (word := each[0]) in self.variables:
+                found |= self.variables[word]
             elif word in self.types or word in self.functions:
                 found |= self._made(text, each)
         return frozenset(found)
@@ -103,11 +107,6 @@ class AnswerValues:
     def fractions(self, text: str) -> frozenset[str]:
         """The same, without variables that hold whole numbers."""
         return self.names(re.sub(r"\w+", lambda word: "0" if word[0] in self._whole else word[0], text))
-
-    @property
-    def variables(self) -> set[str]:
-        """The variables of the tests that hold something of the answer's."""
-        return set(self._variables)
 
     def is_free_function(self, name: str) -> bool:
         """Whether tests that write just this name mean a function of the answer, and neither a method nor a variable of theirs."""
@@ -147,7 +146,7 @@ class AnswerValues:
             # `Money a(1), b{2};`
             if found := re.match(rf"\s*(?:const\s+)?{name}\s+(\w+\s*[({{].*)", statement, re.DOTALL):
                 for variable in re.findall(r"(?:^|,)\s*(\w+)\s*[({]", found[1]):
-                    self._variables[variable] = frozenset({name})
+                    self.variables[variable] = frozenset({name})
         # Go and C++ assign in a condition, too
         plain = re.sub(r"^\s*(?:if|for|switch|while)\b\s*\(?", "", statement)
         assigned = _ASSIGNMENT_PATTERN.match(plain) or _FILLED_PATTERN.match(plain)
@@ -169,14 +168,13 @@ class AnswerValues:
             is_whole = _WHOLE_PATTERN.search(assigned["names"]) or _WHOLE_VALUE_PATTERN.search(value)
             if is_whole or not self.fractions(value):
                 self._whole.add(variable)
-            self._variables[variable] = names
+            self.variables[variable] = names
 
     def _read_helpers(self) -> None:
         """A function of the tests gives what its first statement makes: `fn m(n: i32) -> Money { Money::new(n) }`."""
-        for name in self.functions_of_tests:
-            head = rf"\b{re.escape(name)}\b[^;{{}}\n]{{0,200}}\)[^;{{}}\n]{{0,60}}[{{:]\s*(?:return\b)?([^;}}\n]*)"
-            if (found := re.search(head, self.tests)) and (names := self.names(found[1])):
-                self._variables[name] = names
+        for found in _HELPER_PATTERN.finditer(self.tests):
+            if found[1] in self.functions_of_tests and (names := self.names(found[2])):
+                self.variables[found[1]] = names
 
     def _fill(self, statement: str) -> None:
         """A call as a statement may write to what it is given."""
@@ -185,7 +183,7 @@ class AnswerValues:
             for part in parts_of(called[2]):
                 variable = re.fullmatch(r"\s*(&?)\s*([A-Za-z_]\w*)\s*", part)
                 if variable and (variable[1] or variable[2] in self._arrays):
-                    self._variables.setdefault(variable[2], frozenset({called[1]}))
+                    self.variables.setdefault(variable[2], frozenset({called[1]}))
 
 
 def _heads(code: str) -> Iterator[set[str]]:
@@ -259,8 +257,7 @@ def side_before(text: str, place: int) -> str:
 
 def side_after(text: str, place: int) -> str:
     """What stands on the right of a comparison that ends at a place."""
-    found = parts_of(text[place:], ends=re.compile(r"[,;?]|&&|\|\||\s(?:or|and)\s"))
-    return found[0]
+    return parts_of(text[place:], ends=re.compile(r"[,;?]|&&|\|\||\s(?:or|and)\s"))[0]
 
 
 def parts_of(text: str, ends: re.Pattern[str] = re.compile(",")) -> list[str]:

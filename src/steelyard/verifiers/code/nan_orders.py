@@ -47,7 +47,7 @@ def too_far_only(tests: str, code: str, language: str) -> bool:
                 continue
             words = set(re.findall(r"\w+", " ".join(sides)))
             if _must_hold(statement, sign.start() - len(left), sign.end() + len(right), tests):
-                strict |= words & values.variables
+                strict |= words & values.variables.keys()
             else:
                 loose.append(words)
     return any(not words & strict for words in loose)
@@ -63,7 +63,8 @@ def _must_hold(statement: Statement, start: int, end: int, tests: str) -> bool:
             r"\|\|\s*$|[-+*/%]\s*$", before
         ):
             return False
-        opening = _opening(before)
+        brackets = [each.start() for each in re.finditer(r"[(\[{]", before)]
+        opening = max((at for at in brackets if closing_place(before, at) == len(before)), default=-1)
         if opening < 0:
             return _statement_must_hold(statement, start, end, tests)
         head = before[:opening]
@@ -115,13 +116,3 @@ def _without_loop(text: str) -> str:
         opening = text.find("(")
         text = text[closing_place(text, opening) + 1 :] if opening >= 0 else ""
     return text
-
-
-def _opening(text: str) -> int:
-    """The place of the innermost bracket that is not closed before the end of a text; -1 if there is none."""
-    depth = 0
-    for at in range(len(text) - 1, -1, -1):
-        depth += (text[at] in ")]}") - (text[at] in "([{")
-        if depth < 0:
-            return at
-    return -1

@@ -9,7 +9,7 @@ A claim of tests proves something if the language compares plain data. It proves
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import pairwise
 
 from steelyard.text import word_set
@@ -58,6 +58,10 @@ _METHOD_PATTERN = re.compile(r"(?:\.|->)\s*\w+\s*(?P<opening>\()")
 _COMPARATOR_PATTERN = re.compile(r"\bComparator\b[^;{}=(]{0,200}?\b(\w+)\s*[=(]")
 
 
+Both = list[tuple[frozenset[str], frozenset[str]]]
+"""The names of the answer's on the two sides of each claim that has some on both."""
+
+
 def own_decision(tests: str, code: str, language: str) -> str:
     """Why an answer may have decided its tests itself; empty if it has not.
 
@@ -69,15 +73,13 @@ def own_decision(tests: str, code: str, language: str) -> str:
     if len(code) > MAX_READ_CHARS:
         return "the answer is too long to see whether it decides its tests itself"
     if language == "shell":
-        return _decided_in_shell(tests, code)
+        return _compared_only(*_compared_in_shell(tests, code), frozenset())
     values = AnswerValues(tests, code, language)
     if name := _own_order(values, TEXT_OR_COMMENT_PATTERN.sub('""', code), language):
         return f"{name} says itself when values are equal, or in which order they come"
     both, anchored = _compared(values)
-    for one, other in both:
-        if (one | other) & values.types or not (one <= anchored or other <= anchored):
-            name = min((one | other) & values.types or one | other)
-            return f"the tests compare what {name} makes only with what the answer makes; compare it with a plain value"
+    if compared := _compared_only(both, anchored, values.types):
+        return compared
     if name := min(_handed_over(values) - anchored, default=""):
         return f"the tests hand {name} over as a value, so that it may decide what is equal, or in which order"
     return ""
@@ -119,11 +121,10 @@ def _ordered_in_rust(code: str) -> Iterator[str]:
     traits = _RUST_ORDER_TRAITS | set(re.findall(r"\b(?:PartialEq|PartialOrd|Ord|Hash)\s+as\s+(\w+)", code))
     if "macro_rules" in code and traits & set(re.findall(r"\w+", code)):
         yield from re.findall(r"\w+", code)
+    for _ in range(4):
+        code = re.sub(r"<[^<>]*>", "", code)
     for piece in re.split(r"[{};]", code):
-        head = piece
-        for _ in range(4):
-            head = re.sub(r"<[^<>]*>", "", head)
-        trait, _, owner = head.partition(" for ")
+        trait, _, owner = piece.partition(" for ")
         if "impl" in trait and (re.findall(r"\w+", trait) or [""])[-1] in traits:
             yield from re.findall(r"\w+", owner)
 
@@ -131,20 +132,31 @@ def _ordered_in_rust(code: str) -> Iterator[str]:
 def _handed_over(values: AnswerValues) -> set[str]:
     """The functions of the answer that tests hand over without calling them, or whose results they sort by."""
     tests = re.sub(r"#\[[^\]\n]*\]", "", IMPORT_PATTERN.sub("", values.tests))
-    found: set[str] = set()
-    for each in re.finditer(r"[(,=\[{&\\]\s*&?(?:(\w+)(?:::|\.))*([A-Za-z_]\w*)\s*(?=[),;\]\n}])", tests):
-        owner, name = each.groups()
-        is_known = owner in values.types | values.imported if owner else values.is_free_function(name)
-        found |= {name} if name in values.functions and is_known else set()
+    written = set(re.findall(r"[(,=\[{&\\]\s*&?(?:(\w+)(?:::|\.))*([A-Za-z_]\w*)\s*(?=[),;\]\n}])", tests))
+    found = {
+        name
+        for owner, name in written
+        if name in values.functions
+        and (owner in values.types | values.imported if owner else values.is_free_function(name))
+    }
     for each in _SORT_PATTERN.finditer(tests):
         parts = parts_of(tests[each.end() : closing_place(tests, each.start("opening"))])
         found |= values.names(",".join(parts if each["dot"] else parts[1:]))
     return found
 
 
-def _compared(values: AnswerValues) -> tuple[list[tuple[frozenset[str], frozenset[str]]], set[str]]:
+def _compared_only(both: Both, anchored: set[str], types: Collection[str]) -> str:
+    for one, other in both:
+        typed = (one | other).intersection(types)
+        if typed or not (one <= anchored or other <= anchored):
+            name = min(typed or one | other)
+            return f"the tests compare what {name} makes only with what the answer makes; compare it with a plain value"
+    return ""
+
+
+def _compared(values: AnswerValues) -> tuple[Both, set[str]]:
     """The claims with something of the answer on both sides, and what is elsewhere compared with plain data."""
-    both: list[tuple[frozenset[str], frozenset[str]]] = []
+    both: Both = []
     anchored: set[str] = set()
     for left, right in _claims(values):
         one, other = values.names(left), values.names(right)
@@ -157,11 +169,9 @@ def _compared(values: AnswerValues) -> tuple[list[tuple[frozenset[str], frozense
 
 def _claims(values: AnswerValues) -> Iterator[tuple[str, str]]:
     """The two sides of each comparison in tests; a value of the answer's type that is looked up is both."""
-    helper = re.compile(
-        rf"\b(?:{'|'.join(map(re.escape, sorted(values.functions_of_tests))) or '(?!)'})\s*(?P<opening>\()"
-    )
     for statement in values.statements:
         text = statement.text
+        helpers = [each for each in re.finditer(r"\b(\w+)\s*\(", text) if each[1] in values.functions_of_tests]
         for found in _COMPARISON_PATTERN.finditer(text):
             left, right = side_before(text, found.start()), side_after(text, found.end())
             # an order says too little of a value; whether something was found is read elsewhere
@@ -180,34 +190,24 @@ def _claims(values: AnswerValues) -> Iterator[tuple[str, str]]:
             if after := re.match(r"\s*(?:\.\s*\w+\s*)+\(", text[end + 1 :]):
                 yield text[found.end() : end], parts_of(text[end + 1 + after.end() :])[0]
         # what nothing else is compared with may be a comparison itself, by any name
-        is_claim = _ASSERTING_PATTERN.search(text) and not any(
-            pattern.search(text) for pattern in (_COMPARISON_PATTERN, _EQUAL_CALL_PATTERN, _EXPECT_PATTERN, helper)
-        )
+        claiming = (_COMPARISON_PATTERN, _EQUAL_CALL_PATTERN, _EXPECT_PATTERN)
+        is_claim = _ASSERTING_PATTERN.search(text) and not (helpers or any(each.search(text) for each in claiming))
         for found in _METHOD_PATTERN.finditer(text) if is_claim else ():
             receiver, given = side_before(text, found.start()), parts_of(text[found.end() :])[0]
             if values.names(receiver) & values.types and values.names(given) & values.types:
                 yield receiver, given
-        for found in (*_EQUAL_CALL_PATTERN.finditer(text), *helper.finditer(text)):
+        for found in (*_EQUAL_CALL_PATTERN.finditer(text), *helpers):
             parts = parts_of(text[found.end() :])
             receiver = side_before(text, found.start()) + found.groupdict().get("name", "").rpartition(".")[0]
             yield from pairwise(parts) if len(parts) > 1 else [(receiver, parts[0])]
 
 
-def _decided_in_shell(tests: str, code: str) -> str:
+def _compared_in_shell(tests: str, code: str) -> tuple[Both, set[str]]:
     """The same for a shell, where tests compare what functions print."""
     for name, value in re.findall(r"^[ \t]*(\w+)=\"?(\$\(\s*\w+)", tests, re.MULTILINE):
         tests = re.sub(rf"\$\{{?{name}\b", value, tests)
-    own = set(re.findall(r"^[ \t]*(?:function[ \t]+)?(\w+)[ \t]*\([ \t]*\)", code, re.MULTILINE))
-    both: list[set[str]] = []
-    anchored: set[str] = set()
-    for left, right in re.findall(r"\[\[?\s+(\S.*?)\s+!?==?\s+(.*?)\s+\]\]?", tests):
-        one, other = (own & set(re.findall(r"\$\(\s*(\w+)", side)) for side in (left, right))
-        if one and other:
-            both.append(one | other)
-        anchored |= set() if one and other else one | other
-    alone = next((names for names in both if not names & anchored), None)
-    return (
-        f"the tests compare what {min(alone)} prints only with what the answer prints; compare it with a plain value"
-        if alone
-        else ""
-    )
+    own = frozenset(re.findall(r"^[ \t]*(?:function[ \t]+)?(\w+)[ \t]*\([ \t]*\)", code, re.MULTILINE))
+    sides = re.findall(r"\[\[?\s+(\S.*?)\s+!?==?\s+(.*?)\s+\]\]?", tests)
+    printed = [tuple(own & set(re.findall(r"\$\(\s*(\w+)", side)) for side in pair) for pair in sides]
+    both = [(one, other) for one, other in printed if one and other]
+    return both, {name for one, other in printed if not (one and other) for name in one | other}

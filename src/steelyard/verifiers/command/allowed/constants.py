@@ -33,17 +33,8 @@ def equal_constants_of(found: Sequence[Token], asked: AskedNames, language: str)
 
 def _library(tests: str) -> set[str]:
     """The constants of the language's own objects that tests use, such as `Math.PI`."""
-    return set(
-        re.findall(r"\b(?:Math|Number|Integer|Long|Double|Character|Float|System)\s*\.\s*([A-Z][A-Z0-9_]+)", tests)
-    ) | {
-        "STEELYARD_END_OF_TESTS",
-        "NULL",
-        "EOF",
-        "JSON",
-        "URL",
-        "INT_MAX",
-        "INT_MIN",
-    }
+    named = re.findall(r"\b(?:Math|Number|Integer|Long|Double|Character|Float|System)\s*\.\s*([A-Z][A-Z0-9_]+)", tests)
+    return set(named) | {"STEELYARD_END_OF_TESTS", "NULL", "EOF", "JSON", "URL", "INT_MAX", "INT_MIN"}
 
 
 def _values(found: Sequence[Token], named: set[str], *, is_macro: bool) -> dict[str, str]:

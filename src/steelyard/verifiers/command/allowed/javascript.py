@@ -75,16 +75,8 @@ def _is_defined_here(found: Sequence[Token], place: int) -> bool:
     if after == "(":
         return text_at(found, closing(found, place + 1) + 1) in ("{", ":")
     before = text_at(found, place - 1)
-    return after in ("=", ";", "}", ",", ":") and before in (
-        "{",
-        "}",
-        ";",
-        "static",
-        ",",
-        "readonly",
-        "private",
-        "public",
-    )
+    starts = ("{", "}", ";", "static", ",", "readonly", "private", "public")
+    return after in ("=", ";", "}", ",", ":") and before in starts
 
 
 def _keys_of_javascript(found: Sequence[Token]) -> frozenset[str]:

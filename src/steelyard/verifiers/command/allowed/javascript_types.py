@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from steelyard.text import word_set
 from steelyard.verifiers.command.allowed.asked import AskedNames
 from steelyard.verifiers.command.allowed.constants import equal_constants_of
 from steelyard.verifiers.command.allowed.tokens import Token, text_at
@@ -16,6 +17,7 @@ _ERROR_CLASS_PATTERN = re.compile(
 _LANGUAGE_ERRORS = frozenset(
     ("Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError", "URIError", "EvalError")
 )
+_VALUE_ENDS = word_set(", ; } ) export const let var function class") | {""}
 _EMPTY_VALUES = frozenset(("undefined", "null", "void", "NaN"))
 
 
@@ -62,19 +64,7 @@ def _constants(found: Sequence[Token], used: set[str]) -> Iterator[tuple[str, st
         after, before = text_at(found, place + 1), text_at(found, place - 1)
         if (after == "=" or (after == ":" and before in ("{", ","))) and place + 2 < len(found):
             value = found[place + 2]
-            if text_at(found, place + 3) in (
-                ",",
-                ";",
-                "}",
-                ")",
-                "",
-                "export",
-                "const",
-                "let",
-                "var",
-                "function",
-                "class",
-            ):
+            if text_at(found, place + 3) in _VALUE_ENDS:
                 yield token.text, f"'{value.text}'" if value.kind == "text" else value.text
             elif value.text == "void" and value.kind == "name":
                 yield token.text, "void"
