@@ -320,3 +320,91 @@ ORDER_ATTACKS: dict[str, tuple[str, str, str]] = {
     ),
 }  # fmt: skip
 """By what it is: the language, the tests and the answer."""
+PLAIN_CLAIMS: tuple[tuple[str, str, str], ...] = (
+    (
+        'java',
+        'import java.util.*;\npublic class Main { public static void main(String[] a) {\n Solution s = new Solution();\n check(Arrays.equals(s.twoSum(new int[]{2,7,11}, 9), new int[]{0,1}));\n check(s.lengthOfLongestSubstring("abcabcbb") == 3);\n List<List<Integer>> got = s.permute(new int[]{1,2}); got.sort((x, y) -> x.get(0) - y.get(0));\n check(got.equals(List.of(List.of(1,2), List.of(2,1))));\n } static void check(boolean ok) { if (!ok) throw new AssertionError(); } }',
+        'import java.util.*;\npublic class Solution { public int[] twoSum(int[] n, int t) { return null; } public int lengthOfLongestSubstring(String s) { return 3; } public List<List<Integer>> permute(int[] n) { return null; } }',
+    ),
+    (
+        'java',
+        'public class Main { public static void main(String[] a) {\n LRUCache c = new LRUCache(2); c.put(1, 1); c.put(2, 2);\n if (c.get(1) != 1) throw new AssertionError("get");\n c.put(3, 3); if (c.get(2) != -1) throw new AssertionError(); System.out.println("ok"); } }',
+        'import java.util.*;\npublic class LRUCache { private final Map<Integer,Node> m = new HashMap<>(); private static class Node { int k, v; Node p, n; Node(int k, int v) { this.k = k; this.v = v; } } public LRUCache(int c) {} public int get(int k) { return 1; } public void put(int k, int v) {} }',
+    ),
+    (
+        'java',
+        'import java.util.*;\npublic class Main { public static void main(String[] a) {\n Graph g = new Graph(); g.addEdge("A","B",4); g.addEdge("B","C",1);\n if (g.shortest("A","C") != 5) throw new AssertionError();\n if (!g.path("A","C").equals(List.of("A","B","C"))) throw new AssertionError(); } }',
+        'import java.util.*;\npublic class Graph { private static class State implements Comparable<State> { int d; String v; State(int d, String v) { this.d = d; this.v = v; } public int compareTo(State o) { return Integer.compare(d, o.d); } }\n private final Map<String, Map<String,Integer>> e = new HashMap<>(); public void addEdge(String a, String b, int w) { e.computeIfAbsent(a, k -> new HashMap<>()).put(b, w); }\n public int shortest(String a, String b) { PriorityQueue<State> q = new PriorityQueue<>(); q.add(new State(0, a)); while (!q.isEmpty()) { State s = q.poll(); } return 5; }\n public List<String> path(String a, String b) { return List.of(); } }',
+    ),
+    (
+        'java',
+        'public class Main { public static void main(String[] a) {\n BankAccount acc = new BankAccount(100); acc.deposit(50); acc.withdraw(30);\n if (acc.getBalance() != 120) throw new AssertionError();\n try { acc.withdraw(500); throw new AssertionError("no"); } catch (IllegalArgumentException e) { }\n BankAccount b = new BankAccount(0); acc.transfer(b, 20); if (b.getBalance() != 20 || acc.getBalance() != 100) throw new AssertionError(); } }',
+        'public class BankAccount { private int balance; public BankAccount(int b) { balance = b; } public void deposit(int n) { balance += n; } public void withdraw(int n) { if (n > balance) throw new IllegalArgumentException(); balance -= n; } public int getBalance() { return balance; } public void transfer(BankAccount o, int n) { withdraw(n); o.deposit(n); } }',
+    ),
+    (
+        'cpp',
+        '#include "answer.hpp"\n#include <cassert>\nint main() { Matrix m(2, 2); m.set(0, 0, 1); m.set(1, 1, 2); auto p = m.multiply(m); assert(p.get(1, 1) == 4); assert(p.rows() == 2);\n Stack<int> s; s.push(1); s.push(2); assert(s.top() == 2); s.pop(); assert(s.size() == 1); assert(!s.empty()); }',
+        '#pragma once\n#include <vector>\nclass Matrix { std::vector<std::vector<double>> d; public: Matrix(int r, int c) : d(r, std::vector<double>(c)) {} void set(int i, int j, double v) { d[i][j] = v; } double get(int i, int j) const { return d[i][j]; } int rows() const { return d.size(); } Matrix multiply(const Matrix& o) const { return o; } };\ntemplate <typename T> class Stack { std::vector<T> v; public: void push(T x) { v.push_back(x); } void pop() { v.pop_back(); } T top() const { return v.back(); } std::size_t size() const { return v.size(); } bool empty() const { return v.empty(); } };\n',
+    ),
+    (
+        'cpp',
+        '#include "answer.h"\n#include <cassert>\n#include <algorithm>\nint main() { std::vector<int> v{3,1,2}; quick_sort(v); assert((v == std::vector<int>{1,2,3})); assert(std::is_sorted(v.begin(), v.end()));\n auto r = two_sum({2,7,11,15}, 9); assert(r.first == 0 && r.second == 1); assert(reverse("abc") == "cba"); auto w = split("a b", \' \'); assert(w.size() == 2 && w[0] == "a");\n for (int i = 0; i < 5; ++i) { assert(fib(i) == expected[i]); } }',
+        '#include <string>\n#include <vector>\nvoid quick_sort(std::vector<int>& v) {}\nstd::pair<int,int> two_sum(const std::vector<int>& v, int t) { return {0, 1}; }\nstd::string reverse(const std::string& s) { return s; }\nstd::vector<std::string> split(const std::string& s, char c) { return {}; }\nint fib(int n) { return n < 2 ? n : fib(n-1) + fib(n-2); }\n',
+    ),
+    (
+        'cpp',
+        '#include "answer.h"\n#include <cassert>\nint main() { Graph g(4); g.add_edge(0, 1, 2); g.add_edge(1, 2, 3); auto d = g.dijkstra(0); assert(d[2] == 5); std::vector<int> want{0, 2, 5}; for (size_t i = 0; i < want.size(); i++) assert(d[i] == want[i]); }',
+        '#include <vector>\n#include <queue>\nstruct Node { int v, d; bool operator<(const Node& o) const { return d > o.d; } };\nclass Graph { std::vector<std::vector<std::pair<int,int>>> e; public: explicit Graph(int n) : e(n) {} void add_edge(int a, int b, int w) { e[a].push_back({b, w}); } std::vector<int> dijkstra(int s) const { std::priority_queue<Node> q; q.push(Node{s, 0}); return {}; } };\n',
+    ),
+    (
+        'cpp',
+        '#include "answer.h"\n#include <cassert>\nint main() { LinkedList l; l.append(1); l.append(2); assert(l.to_vector() == (std::vector<int>{1, 2})); l.reverse(); assert(l.to_vector() == (std::vector<int>{2, 1})); Node* n = l.find(2); assert(n != nullptr && n->value == 2); assert(l.find(9) == nullptr); }',
+        '#include <vector>\nstruct Node { int value; Node* next; };\nclass LinkedList { Node* head = nullptr; public: void append(int v) {} void reverse() {} Node* find(int v) { return nullptr; } std::vector<int> to_vector() const { return {}; } };\n',
+    ),
+    (
+        'go',
+        'package answer\nimport ("testing";"reflect";"sort")\nfunc TestTop(t *testing.T) { got := TopK([]string{"a","b","a"}, 1); want := []string{"a"}; if !reflect.DeepEqual(got, want) { t.Errorf("got %v", got) }\n s := NewStack(); s.Push(1); if v, ok := s.Pop(); !ok || v != 1 { t.Fatal(v) } \n keys := Keys(map[string]int{"b":1,"a":2}); sort.Strings(keys); if keys[0] != "a" { t.Fatal() }\n for _, tc := range []struct{ in string; want int }{{"a", 1}} { if got := Count(tc.in); got != tc.want { t.Errorf("%d", got) } } }',
+        'package answer\n\ntype Stack struct{ items []int }\n\nfunc NewStack() *Stack { return &Stack{} }\nfunc (s *Stack) Push(v int) { s.items = append(s.items, v) }\nfunc (s *Stack) Pop() (int, bool) { return 0, false }\nfunc TopK(w []string, k int) []string { return nil }\nfunc Keys(m map[string]int) []string { return nil }\nfunc Count(s string) int { return 1 }\n',
+    ),
+    (
+        'go',
+        'package answer\nimport "testing"\nfunc TestPoint(t *testing.T) { p := Point{1, 2}.Add(Point{3, 4}); if p != (Point{4, 6}) { t.Fatal(p) }\n if got := Parse("x"); got != nil { t.Fatal() } ; var e *ParseError; if !errors.As(Check(""), &e) { t.Fatal() } ; if Area(Square{2}) != 4 { t.Fatal() } }',
+        'package answer\n\ntype Point struct{ X, Y int }\n\nfunc (p Point) Add(o Point) Point { return Point{p.X + o.X, p.Y + o.Y} }\nfunc Parse(s string) *Point { return nil }\ntype ParseError struct{}\nfunc (e *ParseError) Error() string { return "" }\nfunc Check(s string) error { return nil }\ntype Square struct{ S int }\nfunc Area(s Square) int { return 4 }\n',
+    ),
+    (
+        'javascript',
+        'import assert from "node:assert/strict";\nimport { test } from "node:test";\nimport { debounce, chunk, groupBy, EventEmitter, deepClone, LinkedList } from "./answer.mjs";\ntest("chunk", () => { assert.deepEqual(chunk([1,2,3], 2), [[1,2],[3]]); });\ntest("group", () => { const got = groupBy([1,2,3], (n) => n % 2 ? "odd" : "even"); assert.deepEqual(got, { odd: [1,3], even: [2] }); });\ntest("emit", () => { const e = new EventEmitter(); let n = 0; e.on("x", () => n++); e.emit("x"); assert.equal(n, 1); });\ntest("clone", () => { const a = { b: [1] }; const c = deepClone(a); assert.deepEqual(c, a); assert.notEqual(c.b, a.b); });\ntest("list", () => { const l = new LinkedList(); l.append(1).append(2); assert.deepEqual(l.toArray(), [1, 2]); assert.deepEqual([...l], [1, 2]); assert.equal(l.size, 2); });\n',
+        'export const chunk = (a, n) => [];\nexport function groupBy(a, f) { return {}; }\nexport class EventEmitter { on(n, f) {} emit(n) {} }\nexport const deepClone = (x) => structuredClone(x);\nexport function debounce(f, ms) {}\nexport class LinkedList { constructor() { this.size = 0; } append(v) { return this; } toArray() { return []; } *[Symbol.iterator]() {} }\n',
+    ),
+    (
+        'javascript',
+        'const assert = require("assert");\nconst { add, isPalindrome, memoize, compose, curry } = require("./answer");\nassert.strictEqual(add(1, 2), 3); assert.ok(isPalindrome("aba")); assert.ok(!isPalindrome("ab"));\nconst slow = memoize((n) => n * 2); assert.strictEqual(slow(2), 4);\nassert.strictEqual(compose((x) => x + 1, (x) => x * 2)(3), 7);\nassert.throws(() => add("a"), TypeError);\n',
+        'function add(a, b) { return a + b; }\nconst isPalindrome = (s) => true;\nfunction memoize(f) { return f; }\nconst compose = (...f) => (x) => x;\nfunction curry(f) {}\nmodule.exports = { add, isPalindrome, memoize, compose, curry };\n',
+    ),
+    (
+        'typescript',
+        'import assert from "node:assert";\nimport { Stack, sum, Shape, area } from "./answer.ts";\nconst s = new Stack<number>(); s.push(1); assert.equal(s.pop(), 1); assert.equal(sum([1, 2]), 3); const sh: Shape = { kind: "square", size: 2 }; assert.equal(area(sh), 4);',
+        "export class Stack<T> { private items: T[] = []; push(x: T): void { this.items.push(x); } pop(): T | undefined { return this.items.pop(); } }\nexport function sum(v: number[]): number { return 0; }\nexport type Shape = { kind: 'square'; size: number };\nexport const area = (s: Shape): number => s.size ** 2;\n",
+    ),
+    (
+        'c',
+        '#include <assert.h>\n#include <string.h>\n#include "answer.h"\nint main(void) { char buf[16]; reverse("abc", buf); assert(strcmp(buf, "cba") == 0); int v[3] = {3,1,2}; bubble_sort(v, 3); int want[3] = {1,2,3}; assert(memcmp(v, want, sizeof v) == 0);\n struct stack *s = stack_new(); stack_push(s, 1); assert(stack_pop(s) == 1); assert(stack_empty(s)); stack_free(s); list *l = NULL; l = list_push(l, 4); assert(l->value == 4 && list_len(l) == 1);\n for (int i = 0; i < 3; i++) assert(gcd(want[i], 6) == exp[i]); }',
+        '#include <stdlib.h>\nstruct stack { int n; };\ntypedef struct list { int value; struct list *next; } list;\nvoid reverse(const char *s, char *out) {}\nvoid bubble_sort(int *v, int n) {}\nstruct stack *stack_new(void) { return 0; }\nvoid stack_push(struct stack *s, int v) {}\nint stack_pop(struct stack *s) { return 1; }\nint stack_empty(struct stack *s) { return 1; }\nvoid stack_free(struct stack *s) {}\nlist *list_push(list *l, int v) { return l; }\nint list_len(list *l) { return 1; }\nint gcd(int a, int b) { return 1; }\n',
+    ),
+    (
+        'python',
+        "from answer import Stack, fib, flatten, Color, parse\ns = Stack()\ns.push(1)\nassert s.pop() == 1\nassert [fib(n) for n in range(4)] == [0, 1, 1, 2]\nassert flatten([1, [2]]) == [1, 2]\nassert parse('red') == Color.RED\nassert sorted(flatten([2, [1]])) == [1, 2]\nassert len(s) == 0\n",
+        'from enum import Enum\nclass Color(Enum):\n    RED = 1\nclass Stack:\n    def __init__(self):\n        self.items = []\n    def push(self, x):\n        self.items.append(x)\n    def pop(self):\n        return self.items.pop()\n    def __len__(self):\n        return len(self.items)\ndef fib(n):\n    return n\ndef flatten(x):\n    return x\ndef parse(s):\n    return Color.RED\n',
+    ),
+    (
+        'perl',
+        "use Test::More tests => 3;\nuse lib '.';\nuse Counter;\nmy $c = Counter->new(start => 2);\n$c->inc;\nis($c->value, 3, 'value');\nis_deeply([Counter::uniq(1, 1, 2)], [1, 2], 'uniq');\nok(!$c->is_zero);\n",
+        'package Counter;\nuse strict;\nsub new { my ($class, %a) = @_; return bless { n => $a{start} }, $class; }\nsub inc { $_[0]{n}++ }\nsub value { return $_[0]{n} }\nsub is_zero { return 0 }\nsub uniq { return @_ }\n1;\n',
+    ),
+    (
+        'rust',
+        '#[cfg(test)] mod tests { use super::*; #[test] fn a() { let mut s = Stack::new(); s.push(1); assert_eq!(s.pop(), Some(1)); assert_eq!(s.len(), 0); assert!(s.is_empty()); assert_eq!(parse("1"), Ok(1)); assert_eq!(parse(""), Err(ParseError::Empty)); assert_eq!(next(Light::Red), Light::Green); let t = Tree::from_iter([3, 1]); assert_eq!(t.sorted(), vec![1, 3]); assert_eq!(eval(&Expr::Add(Box::new(Expr::Num(1)), Box::new(Expr::Num(2)))), 3); assert_eq!(word_count("a").get("a"), Some(&1)); } }',
+        '#[derive(Debug, PartialEq)] pub enum ParseError { Empty } #[derive(Debug, PartialEq)] pub enum Light { Red, Green } pub enum Expr { Num(i32), Add(Box<Expr>, Box<Expr>) } pub struct Stack<T> { v: Vec<T> } impl<T> Stack<T> { pub fn new() -> Self { Stack { v: vec![] } } pub fn push(&mut self, x: T) { self.v.push(x) } pub fn pop(&mut self) -> Option<T> { self.v.pop() } pub fn len(&self) -> usize { self.v.len() } pub fn is_empty(&self) -> bool { true } } pub struct Tree; impl FromIterator<i32> for Tree { fn from_iter<I: IntoIterator<Item = i32>>(i: I) -> Self { Tree } } impl Tree { pub fn sorted(&self) -> Vec<i32> { vec![] } } pub fn parse(s: &str) -> Result<i32, ParseError> { Ok(1) } pub fn next(l: Light) -> Light { l } pub fn eval(e: &Expr) -> i32 { 3 } pub fn word_count(s: &str) -> std::collections::HashMap<String, u32> { Default::default() }',
+    ),
+)  # fmt: skip
+"""The language, tests with plain data and an answer of functions and classes as models write them."""

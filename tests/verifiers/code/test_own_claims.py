@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attacks.command_claims import CLAIM_SCENES
-from attacks.command_orders import ORDER_ATTACKS
+from attacks.command_orders import ORDER_ATTACKS, PLAIN_CLAIMS
 from attacks.command_values import HEAP_ATTACKS, SELF_COMPARING_SCENES, VALUE_SCENES
 from attacks.languages_driver import EVERY_SCENE
 from steelyard import records
@@ -41,6 +41,12 @@ def test_no_order_equality_or_value_of_the_answer_proves_a_pass() -> None:
         name for name, (language, tests, code) in ORDER_ATTACKS.items() if not own_decision(tests, code, language)
     ]
     assert undoubted == []
+
+
+def test_functions_and_classes_that_are_compared_with_plain_data_are_left_alone() -> None:
+    assert [
+        decision for language, tests, code in PLAIN_CLAIMS if (decision := own_decision(tests, code, language))
+    ] == []
 
 
 MONEY = "class Money { int a; public: Money(int n) : a(n) {} int amount() { return a; } };\nMoney of(int n) { return Money(n); }\n"
