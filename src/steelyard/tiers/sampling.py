@@ -37,6 +37,8 @@ from steelyard.tiers import formulas
 from steelyard.tiers.results import SamplingUnit, Tasks
 from steelyard.tiers.run_tables import TierCaseKey, TierRuns
 
+MAX_CACHED_TASKS = 20_000
+"""Tasks up to which their values are held for further figures; those of more are taken from the columns again."""
 MIN_SAMPLED_TASKS = 7
 """With fewer tasks nothing useful can be said of tasks like these: a median has no bounds, and a mean hardly any."""
 
@@ -83,9 +85,11 @@ class TierSample:
 
     def by_case(self, metric: str) -> Mapping[TierCaseKey, list[float]]:
         """The known values of each task that has any, sorted by name."""
-        if metric not in self._values:
-            self._values[metric] = self.runs.by_task(metric)
-        return self._values[metric]
+        if (known := self._values.get(metric)) is None:
+            known = self.runs.by_task(metric)
+            if len(known) <= MAX_CACHED_TASKS:
+                self._values[metric] = known
+        return known
 
     @cached_property
     def unit(self) -> SamplingUnit:

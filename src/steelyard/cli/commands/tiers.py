@@ -192,9 +192,12 @@ def judge(options: argparse.Namespace) -> int:
     )
     with user_output_on_stderr():
         done = resume.judge(find_named_run(options.run, settings), panel, means=means)
-    analysis = tier_runs.analysis(tier_runs.tier_experiment(StoredRun(done.folder)))
+    folder, stopped = done.folder, done.stopped
+    # the summary of many cases is large, and the analysis does not need it
+    del done
+    analysis = tier_runs.analysis(tier_runs.tier_experiment(StoredRun(folder)))
     _print_tiers(analysis, options)
-    return conclude(tier_runs.TierResult(analysis, done.stopped).conclusion())
+    return conclude(tier_runs.TierResult(analysis, stopped).conclusion())
 
 
 def _judge_options(sub: argparse.ArgumentParser) -> None:

@@ -175,7 +175,7 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
     runs = RunTable.of(found())
     attempts = [one for one in tried if one.is_run]
     said = _PanelJudgments(stored, info.panel, runs, [one.reply for one in attempts])
-    notes, conclusive = _missing_runs(info, cases, tried, runs)
+    notes, conclusive = _missing_runs(info, cases, tried)
     escalated: EscalatedPanel | None = None
     if info.panel is not None:
         plan = said.plan(info.panel)
@@ -335,27 +335,27 @@ def _compared_tiers(info: RunInfo, tried: Sequence[_TierAttempt]) -> list[tuple[
     return [(names[model], name) for model, _, name in there]
 
 
-def _missing_runs(
-    info: RunInfo, cases: Sequence[Case], tried: Sequence[_TierAttempt], runs: Sequence[TierRun]
-) -> tuple[tuple[str, ...], bool]:
+def _missing_runs(info: RunInfo, cases: Sequence[Case], tried: Sequence[_TierAttempt]) -> tuple[tuple[str, ...], bool]:
     """What each tier is missing, and whether its figures are conclusive all the same."""
     missing, conclusive = [], True
-    done = Counter((run.tier, run.case) for run in runs)
-    begun = Counter((one.name, one.case) for one in tried)
     for model, tier in _compared_tiers(info, tried):
-        planned = {case.id: max(info.samples or 0, begun[tier, case.id]) for case in cases}
-        if info.unrecorded.get(model):
-            planned = {case: begun[tier, case] for case in planned}
-        owed = sum(planned.values()) - sum(done[tier, case] for case in planned)
+        begun = Counter(one.case for one in tried if one.name == tier)
+        done = Counter(one.case for one in tried if one.name == tier and one.is_run)
+        least = 0 if info.unrecorded.get(model) else info.samples or 0
+        planned = owed = without = 0
+        for case in cases:
+            count = max(least, begun[case.id])
+            planned += count
+            owed += count - done[case.id]
+            without += bool(count) and not done[case.id]
         if not owed:
             continue
         failures = Counter(one.failure for one in tried if one.name == tier and one.failure)
         most = failures.most_common(1)
         why = f", most often: {most[0][0]}" if most else ""
-        missing.append(f"{line(tier, 80)}: {owed:,} of {sum(planned.values()):,} runs are missing{why}")
-        without = sum(1 for case, count in planned.items() if count and not done[tier, case])
+        missing.append(f"{line(tier, 80)}: {owed:,} of {planned:,} runs are missing{why}")
         conclusive = conclusive and without <= MAX_UNSCORED_TIER_CASE_SHARE * len(cases) + 1e-9
-        conclusive = conclusive and owed <= MAX_UNSCORED_TIER_CASE_SHARE * sum(planned.values()) + 1e-9
+        conclusive = conclusive and owed <= MAX_UNSCORED_TIER_CASE_SHARE * planned + 1e-9
     return tuple(missing), conclusive
 
 
