@@ -225,8 +225,11 @@ def suite_scores(cases: Iterable[SuiteCase], rule: SuiteRule, *, names: Iterable
     """What the suites of some cases score by a rule; `names` are suites that are listed even without a case."""
     check_suite_rule(rule)
     by_name: dict[str, list[SuiteCase]] = {name: [] for name in names}
+    shared: dict[tuple[tuple[str, int], ...], Mapping[str, int]] = {}
     for case in cases:
-        by_name.setdefault(case.suite, []).append(case)
+        # a hundred thousand cases have few different counts
+        counts = shared.setdefault(tuple(case.classes.items()), case.classes)
+        by_name.setdefault(case.suite, []).append(case._replace(classes=counts))
     suites = [(name, _SuiteValues(by_name[name], rule)) for name in sorted(by_name)]
     parts = [suite for _, suite in suites]
     scored = [(name, suite.accuracy) for name, suite in suites]

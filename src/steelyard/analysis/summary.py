@@ -184,7 +184,7 @@ def _case_summary(column: Column, attempts: CaseAttempts, scores: Sequence[float
 
 def _suites(asked: Iterable[CaseAttempts], rule: SuiteRule, names: Collection[str]) -> SuiteScores:
     """What the suites of these names score."""
-    cases = [
+    cases = (
         SuiteCase(
             suite=attempts.case.suite,
             group=attempts.group,
@@ -195,5 +195,5 @@ def _suites(asked: Iterable[CaseAttempts], rule: SuiteRule, names: Collection[st
         )
         for attempts in asked
         if attempts.case.suite
-    ]
+    )
     return suite_scores(cases, rule, names=names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import NamedTuple
@@ -23,6 +22,7 @@ from steelyard.engine.results.attempt_tables import index_pieces, joined_attempt
 from steelyard.errors import SteelyardError, StoreError
 from steelyard.records import Case, RunInfo
 from steelyard.reports.figures import model_label, money, rate
+from steelyard.store.database import release_free_memory
 from steelyard.store.journal import DECODE_ERRORS, Journal, StoredRun, write_pieces_atomically
 from steelyard.store.run_folders import (
     ATTEMPT_INDEX_FILE,
@@ -44,7 +44,7 @@ def summarise_and_cache(journal: Journal, info: RunInfo, cases: Sequence[Case]) 
     """The summary of a run, and what went wrong, without harm, when the cache was written."""
     if isinstance(cases, StoredCases):
         # a session that has ended is part of cycles, and of many cases it holds as much as their summary takes
-        gc.collect()
+        release_free_memory()
     table = joined_attempt_table(journal, info, cases)
     summary = summarise_attempts(info, cases, table)
     return summary, _write_cache(journal, cases, table, summary)
