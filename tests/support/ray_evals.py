@@ -183,7 +183,7 @@ def fenced(code: str, language: str = "python") -> str:
 
 
 def bare(verdict: Verdict) -> Verdict:
-    """A verdict without what differs from one time to the next: seconds, addresses in memory, and where it was reached."""
+    """A verdict without what differs from one time to the next: seconds, addresses in memory, and where or on which equal reply it was reached."""
     found: Finding = verdict.found
     tests = tuple(msgspec.structs.replace(test, seconds=0, message=_timeless(test.message)) for test in found.tests)
     timeless = msgspec.structs.replace(
@@ -194,7 +194,7 @@ def bare(verdict: Verdict) -> Verdict:
         compile_seconds=0,
         test_seconds=0,
     )
-    return msgspec.structs.replace(verdict, at="", node="", found=timeless)
+    return msgspec.structs.replace(verdict, at="", node="", shared_from="", found=timeless)
 
 
 def _timeless(text: str) -> str:
