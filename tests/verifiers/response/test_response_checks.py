@@ -17,6 +17,7 @@ from steelyard.records import ToolCall
 from steelyard.verifiers.response.checks import CHECK_TYPES, declared_check, expected_response_check, with_tool_calls
 from steelyard.verifiers.response.judged import ResponseCheckResult
 from steelyard.verifiers.response.language import language_of, language_tables
+from steelyard.verifiers.response.markup import html_elements
 from steelyard.verifiers.response.schema import quick_predicate
 from steelyard.verifiers.response.text import parse_number
 from steelyard.verifiers.response.unicode import normalized_unicode, unicode_tables
@@ -896,3 +897,8 @@ def test_ten_million_characters_are_judged(name: str, piece: str) -> None:
 def test_fifty_thousand_characters_are_judged(name: str) -> None:
     for piece in REPEATED:
         hold(name, piece * (50_000 // len(piece)))
+
+
+@pytest.mark.parametrize("name", ["\u212a", "\u017fcript", "\u0131"])
+def test_a_tag_of_html_begins_with_a_letter_of_ascii(name: str) -> None:
+    assert html_elements(f"<p>a<{name}>b</{name}></p>").opened == {"p": 0}

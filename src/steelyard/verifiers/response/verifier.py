@@ -149,7 +149,7 @@ class ResponseVerifier:
     """Holds a reply against the checks of `verify.expect`, or against the case's target in one of three styles."""
 
     settings = ResponseSettings
-    version = "response 7"
+    version = "response 8"
     at_once = processor_count()
     runs_code = False
 
