@@ -271,3 +271,14 @@ def test_a_shell_that_is_compared_only_with_itself_is_not_proved() -> None:
 
 def test_an_answer_too_long_to_read_is_not_proved() -> None:
     assert own_decision("assert(f(1) == 2);", "int x;\n" * 6000, "cpp")
+
+
+def test_tests_are_read_again_for_an_answer_that_declares_other_names_or_gives_another_type() -> None:
+    tests = "assert(of(1) == of(2)); if (ratio(1) > 2.0) fail();"
+    ratio = "double ratio(int n) { return n; }\n"
+    assert [bool(own_decision(tests, code, "cpp")) for code in ("", MONEY, "")] == [False, True, False]
+    assert [too_far_only(tests, code, "cpp") for code in (MONEY, ratio, MONEY)] == [False, True, False]
+    # only what stands beside the name of a function differs
+    tests = "let a = make(1); assert_eq!(a, make(1)); assert_eq!(make(2), 2); let b: Money = make(3);"
+    plain, own = (f"struct Money;\nfn make(n: i32) -> {given} {{ todo!() }}" for given in ("i32", "Money"))
+    assert [bool(own_decision(tests, code, "rust")) for code in (plain, own, plain)] == [False, True, False]

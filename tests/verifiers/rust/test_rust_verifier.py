@@ -23,6 +23,7 @@ from steelyard.verifiers.rust import case_tests, crate, libraries
 from steelyard.verifiers.rust import source as rust_source
 from steelyard.verifiers.rust.linker import Linker
 from steelyard.verifiers.rust.refusal import rust_refusal
+from steelyard.verifiers.rust.syntax import rust_syntax_problem
 from steelyard.verifiers.rust.toolchain import toolchain
 from steelyard.verifiers.rust.verifier import RustVerifier
 from support.studies import with_slow
@@ -338,6 +339,14 @@ def test_after_a_test_that_ends_the_process_the_next_one_runs() -> None:
 def test_tests_that_cannot_be_counted_are_refused_before_answers_are_paid_for(tests: str, said: str) -> None:
     with pytest.raises(VerifierError, match=said.replace("[", r"\[")):
         RustVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True))).check(case(tests))
+
+
+def test_an_answer_is_not_blamed_for_tests_that_are_not_rust_and_others_do_not_pay_for_asking() -> None:
+    asked = rust_syntax_problem.cache_info().misses
+    assert list(outcomes(judge(RIGHT, case(f"{ADD}// new to the compiler"))).values()) == ["passed"]
+    assert rust_syntax_problem.cache_info().misses == asked
+    with pytest.raises(VerifierError, match="not Rust: line 8: "):
+        judge(RIGHT, case(ADD.replace("add(1, 2)", "add(1 2)")))
 
 
 # ---- the machine

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby
 from typing import NamedTuple
 
 from steelyard.text import word_set
@@ -64,23 +66,69 @@ class Statement(NamedTuple):
     """What stands in the block that it opens."""
 
 
+class DeclaredNames(NamedTuple):
+    """All that reading the tests needs to know of an answer; most answers to one case agree in it."""
+
+    all_types: frozenset[str]
+    """The types that it declares, and the tests do not."""
+    types: frozenset[str]
+    """Those of them that the tests name."""
+    functions: frozenset[str]
+    """Its functions that the tests name."""
+    heads: tuple[frozenset[str], ...]
+    """For each head of a function, type or block that has one of these names: what of it matters."""
+
+
+def answer_values(tests: str, code: str, language: str) -> AnswerValues:
+    """Where in tests the values of an answer are."""
+    plain = TEXT_OR_COMMENT_PATTERN.sub('""', code)
+    names_of = _names_in_tests(tests)
+    all_types = frozenset(flat(_TYPE_PATTERN.findall(plain))) - names_of.declared
+    types = all_types & names_of.words
+    found = flat(_FUNCTION_PATTERN.findall(plain)) | names_of.called_imports
+    found |= set(_ANY_FUNCTION_PATTERN.findall(plain) if language in _BRACE_LANGUAGES else ())
+    functions = (frozenset(found) & names_of.words) - names_of.declared - types
+    names = all_types | functions
+    known = names | _ERASING_WORDS | {"self", "Self"}
+    heads = (frozenset(head & known) for head in _heads(plain) if not head.isdisjoint(names))
+    # to look at the same head twice in a row changes nothing
+    different = tuple(head for head, _ in groupby(heads))
+    return _read_values(tests, DeclaredNames(all_types, types, functions, different), language)
+
+
+class _NamesInTests(NamedTuple):
+    words: frozenset[str]
+    functions: frozenset[str]
+    """What the tests declare themselves."""
+    declared: frozenset[str]
+    """The same, and their types."""
+    called_imports: frozenset[str]
+    """What they import from the answer and call."""
+
+
+@lru_cache(maxsize=256)
+def _names_in_tests(tests: str) -> _NamesInTests:
+    functions = flat(_FUNCTION_PATTERN.findall(tests)) | set(_TYPED_FUNCTION_PATTERN.findall(tests))
+    imported = set(re.findall(r"\w+", " ".join(flat(_ANSWER_IMPORT_PATTERN.findall(tests)))))
+    called = set(re.findall(r"(\w+)\s*\(", TEXT_OR_COMMENT_PATTERN.sub('""', tests)))
+    declared = functions | flat(_TYPE_PATTERN.findall(tests))
+    words = re.findall(r"[A-Za-z_$][\w$]*", tests)
+    return _NamesInTests(*map(frozenset, (words, functions, declared, imported & called)))
+
+
+@lru_cache(maxsize=256)
+def _read_values(tests: str, declared: DeclaredNames, language: str) -> AnswerValues:
+    return AnswerValues(tests, declared, language)
+
+
 class AnswerValues:
     """What an answer declares and its tests name, and where in the tests its values are."""
 
-    def __init__(self, tests: str, code: str, language: str) -> None:
-        plain = TEXT_OR_COMMENT_PATTERN.sub('""', code)
+    def __init__(self, tests: str, declared: DeclaredNames, language: str) -> None:
         self.tests = TEXT_OR_COMMENT_PATTERN.sub('""', tests)
         self.statements = list(_statements(self.tests))
-        self.words = set(re.findall(r"[A-Za-z_$][\w$]*", tests))
-        self.functions_of_tests = flat(_FUNCTION_PATTERN.findall(tests)) | set(_TYPED_FUNCTION_PATTERN.findall(tests))
-        of_tests = self.functions_of_tests | flat(_TYPE_PATTERN.findall(tests))
-        self.all_types = flat(_TYPE_PATTERN.findall(plain)) - of_tests
-        self.types = self.all_types & self.words
-        imported = set(re.findall(r"\w+", " ".join(flat(_ANSWER_IMPORT_PATTERN.findall(tests)))))
-        functions = flat(_FUNCTION_PATTERN.findall(plain)) | (imported & set(re.findall(r"(\w+)\s*\(", self.tests)))
-        functions |= set(_ANY_FUNCTION_PATTERN.findall(plain) if language in _BRACE_LANGUAGES else ())
-        self.functions = (functions & self.words) - of_tests - self.types
-        self._heads = list(_heads(plain))
+        self.words, self.functions_of_tests, *_ = _names_in_tests(tests)
+        self.all_types, self.types, self.functions, self._heads = declared
         self._language = language
         # Rust and Go make `Point { x: 1 }` and `Point(1)` themselves
         self._makes_literals = language in ("rust", "go")
@@ -116,7 +164,7 @@ class AnswerValues:
         is_named = name in self.imported or self._language not in ("javascript", "typescript", "java")
         return is_named and not is_method and not is_assigned
 
-    def visible_types(self) -> set[str]:
+    def visible_types(self) -> frozenset[str]:
         """The types of the answer that its tests can see: those that they name, or that the heads of what they name do."""
         visible = self.types | self.functions
         for _ in range(3):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from steelyard.verifiers.code.answer_values import (
     MAX_READ_CHARS,
     AnswerValues,
     Statement,
+    answer_values,
     closing_place,
     side_after,
     side_before,
@@ -30,9 +32,12 @@ _FAILING_PATTERN = re.compile(
 
 def too_far_only(tests: str, code: str, language: str) -> bool:
     """Whether tests fail a number of the answer's only where an order is true, which none is of NaN: `if (got < 2 || got > 4) fail()`."""
-    if len(code) > MAX_READ_CHARS:
-        return False
-    values = AnswerValues(tests, code, language)
+    return len(code) <= MAX_READ_CHARS and _fails_by_order(answer_values(tests, code, language), tests)
+
+
+@lru_cache(maxsize=256)
+def _fails_by_order(values: AnswerValues, tests: str) -> bool:
+    """Whether a number of the answer's, which is in no claim that must hold, is in an order that must not."""
     strict: set[str] = set()
     loose: list[set[str]] = []
     for written in values.statements:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 from steelyard.text import word_set
@@ -18,6 +19,7 @@ from steelyard.verifiers.code.answer_values import (
     MAX_READ_CHARS,
     TEXT_OR_COMMENT_PATTERN,
     AnswerValues,
+    answer_values,
     closing_place,
     parts_of,
     side_after,
@@ -74,7 +76,7 @@ def own_decision(tests: str, code: str, language: str) -> str:
         return "the answer is too long to see whether it decides its tests itself"
     if language == "shell":
         return _compared_only(*_compared_in_shell(tests, code), frozenset())
-    values = AnswerValues(tests, code, language)
+    values = answer_values(tests, code, language)
     if name := _own_order(values, TEXT_OR_COMMENT_PATTERN.sub('""', code), language):
         return f"{name} says itself when values are equal, or in which order they come"
     both, anchored = _compared(values)
@@ -129,7 +131,8 @@ def _ordered_in_rust(code: str) -> Iterator[str]:
             yield from re.findall(r"\w+", owner)
 
 
-def _handed_over(values: AnswerValues) -> set[str]:
+@lru_cache(maxsize=256)
+def _handed_over(values: AnswerValues) -> frozenset[str]:
     """The functions of the answer that tests hand over without calling them, or whose results they sort by."""
     tests = re.sub(r"#\[[^\]\n]*\]", "", IMPORT_PATTERN.sub("", values.tests))
     written = set(re.findall(r"[(,=\[{&\\]\s*&?(?:(\w+)(?:::|\.))*([A-Za-z_]\w*)\s*(?=[),;\]\n}])", tests))
@@ -142,19 +145,20 @@ def _handed_over(values: AnswerValues) -> set[str]:
     for each in _SORT_PATTERN.finditer(tests):
         parts = parts_of(tests[each.end() : closing_place(tests, each.start("opening"))])
         found |= values.names(",".join(parts if each["dot"] else parts[1:]))
-    return found
+    return frozenset(found)
 
 
-def _compared_only(both: Both, anchored: set[str], types: Collection[str]) -> str:
+def _compared_only(both: Both, anchored: Collection[str], types: Collection[str]) -> str:
     for one, other in both:
         typed = (one | other).intersection(types)
-        if typed or not (one <= anchored or other <= anchored):
+        if typed or not (one.issubset(anchored) or other.issubset(anchored)):
             name = min(typed or one | other)
             return f"the tests compare what {name} makes only with what the answer makes; compare it with a plain value"
     return ""
 
 
-def _compared(values: AnswerValues) -> tuple[Both, set[str]]:
+@lru_cache(maxsize=256)
+def _compared(values: AnswerValues) -> tuple[Both, frozenset[str]]:
     """The claims with something of the answer on both sides, and what is elsewhere compared with plain data."""
     both: Both = []
     anchored: set[str] = set()
@@ -164,7 +168,7 @@ def _compared(values: AnswerValues) -> tuple[Both, set[str]]:
             both.append((one, other))
         elif not _TRUTH_PATTERN.fullmatch(right if one else left):
             anchored |= one | other
-    return both, anchored
+    return both, frozenset(anchored)
 
 
 def _claims(values: AnswerValues) -> Iterator[tuple[str, str]]:

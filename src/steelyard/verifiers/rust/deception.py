@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from steelyard.text import word_set
@@ -111,17 +111,22 @@ def is_asserting(callback_panics: Collection[str], called_macros: Collection[str
     return is_certain or (bool(callback_panics) and "panic" not in called_macros)
 
 
+@cache
+def _path_patterns(module: str, tests_module: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What the path of a type looks like that the answer declares, and of one that is declared in its tests."""
+    own_path = re.compile(rf"\b{module}::(?!{tests_module}\b)((?:(?:\w+|{{[^}}]*}})::)*\w+)")
+    local_path = rf"\b{module}::{tests_module}::(?:(?:\w+|{{[^}}]*}})::)*?(?:(\w+)::)?(\w+)\b(?!::|\[)"
+    return own_path, re.compile(local_path)
+
+
 class AnswerTypes:
     """The types of one answer, as its functions and its tests show them."""
 
     def __init__(self, module: str, tests_module: str, functions: Sequence[MirFunction], author: AuthorNames) -> None:
         self._module = module
         self._author = author
-        self._own_path = re.compile(rf"\b{module}::(?!{tests_module}\b)((?:(?:\w+|{{[^}}]*}})::)*\w+)")
         self._tests_path = f"{module}::{tests_module}::"
-        self._local_path = re.compile(
-            rf"\b{module}::{tests_module}::(?:(?:\w+|{{[^}}]*}})::)*?(?:(\w+)::)?(\w+)\b(?!::|\[)"
-        )
+        self._own_path, self._local_path = _path_patterns(module, tests_module)
         self._doubts: list[str] = []
         self._own_names: dict[str, frozenset[str]] = {}
         """What was found in a text, because the same types come again and again."""

@@ -2,18 +2,21 @@
 
 In MIR every alias, macro and projection is resolved, hidden return types are shown, and each operator on something that
 is not a primitive is the call of a trait's method that names both types. The format is not promised to stay as it is, so
-every crate holds a module of ours whose calls must be found again (`PROBE_MODULE`).
+every crate holds a module of ours whose calls must be found again (`PROBE_MODULE`). The modules of all answers get the same
+names here: tests that see the same types in two answers have the same text then, and are read once.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from steelyard.errors import VerifierError
 
+ITEM_PATTERN = re.compile(r"^(?:fn|const|static) (?:mut )?(?P<module>\w+)::.*", re.MULTILINE)
 FUNCTION_PATTERN = re.compile(r"^fn (?P<path>.+?)\((?P<parameters>_1: .*)?\) -> (?P<returns>.*) \{$")
 LOCAL_PATTERN = re.compile(r"^ +let (?:mut )?(?P<name>_\d+): (?P<type>.+);$")
 CALL_PATTERN = re.compile(r"^ +(?P<result>\S.*?) = (?P<call>\S.*\)) -> (?:\[|bb|unwind)")
@@ -27,6 +30,8 @@ BRACKETS = r"[-=]>|[][<>{}()]"
 BRACKET_PATTERN = re.compile(BRACKETS)
 NAME_PATTERN = re.compile(rf"{BRACKETS}|(?P<name>[\w#]+)")
 MARK_PATTERNS = {mark: re.compile(rf"{BRACKETS}|{re.escape(mark)}") for mark in ("(", "<", " as ", ", ")}
+ANSWER_MODULE, TESTS_MODULE = (f"{kind}_{secrets.token_hex(8)}" for kind in "mt")
+"""What the modules of an answer and of its tests are called in what is read of them, which no answer can guess."""
 PROBE_MODULE = "types_probe"
 PROBE_SOURCE = (
     f"mod {PROBE_MODULE} {{ pub struct Own; type Other = i64; "
@@ -69,26 +74,36 @@ class MirFunction(NamedTuple):
 
 
 def mir_functions(text: str, tests_modules: Mapping[str, str]) -> dict[str, list[MirFunction]]:
-    """By module, each given with that of its tests: its functions; calls are read of those in tests alone."""
-    tests_paths = {module: f"{module}::{tests}::" for module, tests in tests_modules.items()} | {PROBE_MODULE: ""}
-    found: dict[str, list[MirFunction]] = {module: [] for module in tests_paths}
-    lines = iter(CHARACTER_PATTERN.sub("'_'", text).splitlines())
-    for line in lines:
-        if not line.startswith(("fn ", "const ", "static ")):
-            continue
-        header = FUNCTION_PATTERN.match(line)
-        path = header["path"] if header else line.partition(" ")[2]
-        module = path.partition("::")[0].removeprefix("mut ")
+    """By module, each given with that of its tests: its functions; calls are read of those in tests alone.
+
+    In all of them the modules are called ANSWER_MODULE and TESTS_MODULE.
+    """
+    found: dict[str, list[MirFunction]] = {module: [] for module in (*tests_modules, PROBE_MODULE)}
+    for item in ITEM_PATTERN.finditer(text):
+        module = item["module"]
         if module not in found:
             continue
-        parameters = _parameters(header["parameters"] or "") if header else {}
-        is_read = line.endswith("{") and path.startswith(tests_paths[module])
-        calls = tuple(_calls(lines, parameters)) if is_read else ()
-        found[module].append(MirFunction(path, tuple(parameters.values()), calls))
+        tests_module = tests_modules.get(module, "")
+        is_read = text.startswith(f"::{tests_module}::" if tests_module else "::", item.end("module"))
+        end = text.find("\n}", item.end()) if is_read and item[0].endswith("{") else item.end()
+        piece = text[item.start() : end if end >= 0 else len(text)]
+        if tests_module:
+            piece = piece.replace(module, ANSWER_MODULE).replace(tests_module, TESTS_MODULE)
+        found[module].append(_function(piece))
     probe = [call for function in found.pop(PROBE_MODULE) for call in function.calls]
     if not any(call.receiver.endswith("::Own") and (call.operand, call.name) == ("i64", "eq") for call in probe):
         raise VerifierError("this compiler prints types in a way that steelyard cannot read; use another version of it")
     return found
+
+
+@lru_cache(maxsize=4096)
+def _function(text: str) -> MirFunction:
+    """A function by its head, with the calls in its body if that is there, too."""
+    head, *body = CHARACTER_PATTERN.sub("'_'", text).split("\n")
+    header = FUNCTION_PATTERN.match(head)
+    path = header["path"] if header else head.partition(" ")[2]
+    parameters = _parameters(header["parameters"] or "") if header else {}
+    return MirFunction(path, tuple(parameters.values()), tuple(_calls(body, parameters)))
 
 
 def _parameters(text: str) -> dict[str, str]:
@@ -96,12 +111,10 @@ def _parameters(text: str) -> dict[str, str]:
     return dict(zip(pieces[::2], pieces[1::2], strict=True))
 
 
-def _calls(lines: Iterator[str], parameters: dict[str, str]) -> Iterator[MirCall]:
-    """The calls in the body of a function, up to its end."""
+def _calls(body: Sequence[str], parameters: dict[str, str]) -> Iterator[MirCall]:
+    """The calls in the lines of the body of a function."""
     types = dict(parameters)
-    for line in lines:
-        if line.startswith("}"):
-            return
+    for line in body:
         if "let " in line and (local := LOCAL_PATTERN.match(line)):
             types[local["name"]] = local["type"]
         elif ") -> " in line and (found := CALL_PATTERN.match(line)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from steelyard.verifiers.code.nan_orders import too_far_only
@@ -26,9 +27,7 @@ def doubtful_claim(tests: str, prompt: str, code: str, read: Sequence[RustToken]
 
 
 def _doubtful_type(tests: str, prompt: str, read: Sequence[RustToken]) -> str:
-    words = [token.text for token in rust_tokens(tests)]
-    used = set(words)
-    made = {name for name, after in pairwise(words) if after == "::"}
+    used, made = _words_of_tests(tests)
     texts = [token.text for token in read]
     declared = {name for keyword, name in pairwise(texts) if keyword in ("struct", "enum", "union")}
     if posing := sorted(set(_DECLARED_PATTERN.findall(prompt)) & used & set(texts) - declared):
@@ -36,7 +35,16 @@ def _doubtful_type(tests: str, prompt: str, read: Sequence[RustToken]) -> str:
     return next(_doubts(read, texts, used, made), "")
 
 
-def _doubts(read: Sequence[RustToken], texts: Sequence[str], used: set[str], made: set[str]) -> Iterator[str]:
+@lru_cache(maxsize=256)
+def _words_of_tests(tests: str) -> tuple[frozenset[str], frozenset[str]]:
+    """All words of tests, and those by whose paths they name something."""
+    words = [token.text for token in rust_tokens(tests)]
+    return frozenset(words), frozenset(name for name, after in pairwise(words) if after == "::")
+
+
+def _doubts(
+    read: Sequence[RustToken], texts: Sequence[str], used: frozenset[str], made: frozenset[str]
+) -> Iterator[str]:
     values: dict[str, str] = {}
     for place, text in enumerate(texts):
         name = texts[place + 1] if place + 1 < len(texts) else ""

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 RUST_TOKEN_PATTERN = re.compile(
     r"""
-      (?P<space> [\s\u200e\u200f]+ )
-    | (?P<inner> //! [^\n]* )
+    [\s\u200e\u200f]*+
+    (?: (?P<inner> //! [^\n]* )
     | (?P<comment> // [^\n]* )
     | (?P<nested> /\* )
     | (?P<raw> [bc]? r (?P<hashes>\#*) " )
@@ -26,7 +26,7 @@ RUST_TOKEN_PATTERN = re.compile(
     | (?P<lifetime> ' \w+ )
     | (?P<word> (?:r\#)? [^\W\d] \w* )
     | (?P<number> \d \w* )
-    | (?P<mark> :: | -> | => | . )
+    | (?P<mark> :: | -> | => | . ) )
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -59,22 +59,23 @@ def rust_tokens(source: str) -> list[RustToken]:
         match = RUST_TOKEN_PATTERN.match(source, position)
         if match is None:
             break
-        start, position = position, match.end()
         kind = match.lastgroup or ""
+        start, position = match.start(kind), match.end()
+        if kind == "comment":
+            continue
         if kind == "nested":
             position = _comment_end(source, start)
-            kind = "inner" if source.startswith("/*!", start) else "comment"
-        elif match["raw"] is not None:
+            if not source.startswith("/*!", start):
+                continue
+            kind = "inner"
+        elif kind == "raw":
             closing = source.find('"' + match["hashes"], position)
             position = len(source) if closing < 0 else closing + 1 + len(match["hashes"])
+        if kind in ("raw", "text", "character"):
             kind = "text"
-        elif match["text"] is not None or kind == "character":
-            kind = "text"
-        if kind == "text" and (suffix := LITERAL_SUFFIX_PATTERN.match(source, position)):
-            # the compiler takes a word behind a literal for a part of it, even one that could begin the next literal
-            position = suffix.end()
-        if kind in ("space", "comment"):
-            continue
+            if suffix := LITERAL_SUFFIX_PATTERN.match(source, position):
+                # the compiler takes a word behind a literal for a part of it, even one that could begin the next literal
+                position = suffix.end()
         text = source[start:position]
         if kind == "word":
             text = unicodedata.normalize("NFC", text.removeprefix("r#"))

@@ -21,6 +21,12 @@ NEVER_COMPILED = "#![cfg(any())] "
 """Makes the compiler parse a file and leave everything in it out: no macro is expanded, no name looked up."""
 
 
+def require_rust(tests: str) -> None:
+    """Raise VerifierError if tests cannot be parsed, so that no answer is blamed for it."""
+    if problem := rust_syntax_problem(tests):
+        raise VerifierError(f"its tests are not Rust: {problem}")
+
+
 @cache
 def rust_syntax_problem(source: str) -> str:
     """The first mistake that keeps a source from being Rust, with its line; empty when it can be parsed."""

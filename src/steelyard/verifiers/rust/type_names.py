@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from steelyard.text import word_set
@@ -27,6 +28,7 @@ class TypeTree(NamedTuple):
 UNKNOWN_TYPE = TypeTree("_")
 
 
+@lru_cache(maxsize=4096)
 def type_tree(text: str) -> TypeTree:
     """A type by its text; anything but names, references, tuples and slices cannot be compared."""
     tokens = [token for token in TYPE_TOKEN_PATTERN.findall(text) if not token.startswith("'")]

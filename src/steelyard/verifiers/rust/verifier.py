@@ -34,7 +34,7 @@ from steelyard.records import (
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.code.repeatable import RUST_CHANCE_PATTERN, is_repeatable_code
-from steelyard.verifiers.rust import case_tests, crate, neighbours
+from steelyard.verifiers.rust import case_tests, crate, mir, neighbours
 from steelyard.verifiers.rust import libraries as rust_libraries
 from steelyard.verifiers.rust import source as rust_source
 from steelyard.verifiers.rust.author import STANDARD_TYPE_NAMES, AuthorNames, author_names
@@ -54,7 +54,7 @@ from steelyard.verifiers.rust.refusal import (
     swallows_panics,
     uses_unsafe,
 )
-from steelyard.verifiers.rust.syntax import rust_syntax_problem
+from steelyard.verifiers.rust.syntax import require_rust
 from steelyard.verifiers.rust.toolchain import toolchain
 from steelyard.verifiers.trouble import trouble_sign
 from steelyard.verifiers.witnesses import rust_witness
@@ -117,7 +117,8 @@ class RustVerifier:
 
     def check(self, case: Case) -> None:
         toolchain()
-        _tests(case)
+        if _tests(case).found:
+            require_rust(case.tests)
         if case.dependencies:
             rust_libraries.crate_source_folder(case.dependencies)
 
@@ -286,6 +287,7 @@ class RustVerifier:
             reason = f"it reads {built.other_files[0]} while it is compiled"
             return msgspec.structs.replace(finding, passed=False, label=FailureLabel.NOT_ALLOWED, reason=reason)
         if not built.program or built.failed:
+            require_rust(case.tests)
             return _test_build_failure(finding, piece, built)
         finding, is_complete = await self._fairly_seen(finding, job, compiler, built)
         if not is_complete:
@@ -298,7 +300,7 @@ class RustVerifier:
         """What the types in the tests of an answer say about it, and whether that settles it: they have another meaning then."""
         case, piece = job
         author = _author(case)
-        types = AnswerTypes(piece.module, piece.tests_module, built.functions[piece.module], author).seen()
+        types = AnswerTypes(mir.ANSWER_MODULE, mir.TESTS_MODULE, built.functions[piece.module], author).seen()
         deception, doubt = types.deception, types.doubt
         for lent in types.lent:
             if not deception and (lent.is_of_tests or await self._has_method(compiler, lent, case.timeout_secs)):
@@ -418,8 +420,6 @@ def _tests(case: Case) -> case_tests.RustTests:
     for runtime in found.runtimes:
         if (crate_name := runtime.partition("::")[0]) not in crates:
             raise VerifierError(f"its tests hold #[{runtime}]; add {crate_name} to its dependencies")
-    if problem := rust_syntax_problem(case.tests):
-        raise VerifierError(f"its tests are not Rust: {problem}")
     return found
 
 
