@@ -38,7 +38,8 @@ class ZygoteSandbox:
         guest = GuestModules(readable=tuple(readable), local_sockets=local_sockets, descriptor_paths=descriptor_paths)
         async with self.host(guest) as worker:
             place = SandboxWorkspace(worker)
-            await place.write(files)
+            if files:
+                await place.write(files)
             yield place
             await worker.wipe()
 

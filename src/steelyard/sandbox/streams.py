@@ -131,17 +131,18 @@ def _write_all(target: int, content: bytes) -> None:
         content = content[os.write(target, content) :]
 
 
-def copy_file(source: int, target: int, size: int) -> None:
-    """Copy the beginning of a file, without its content in our memory: a fork of ours would inherit that."""
+def copy_file(source: int, target: int, size: int, start: int = 0) -> None:
+    """Copy a part of a file, without its content in our memory: a fork of ours would inherit that."""
     if sys.platform != "linux":
-        os.lseek(source, 0, os.SEEK_SET)
+        os.lseek(source, start, os.SEEK_SET)
         with open(source, "rb", closefd=False) as reader, open(target, "wb", closefd=False) as writer:
-            while piece := reader.read(MAX_COPY_BYTES >> 10):
+            while size and (piece := reader.read(min(MAX_COPY_BYTES >> 10, size))):
                 writer.write(piece)
+                size -= len(piece)
         return
     copied = 0
     while copied < size:
-        more = os.sendfile(target, source, copied, min(MAX_COPY_BYTES, size - copied))
+        more = os.sendfile(target, source, start + copied, min(MAX_COPY_BYTES, size - copied))
         if not more:  # it was cut short meanwhile
             return
         copied += more

@@ -263,8 +263,11 @@ class SandboxWorker:
 
     async def write(self, files: Mapping[str, bytes]) -> None:
         """Put files into its folder."""
-        listed = [(name, len(content)) for name, content in files.items()]
-        await self._request({"do": "write", "files": listed}, b"".join(files.values()))
+        # the sandbox copies from a file without reading it into its memory
+        with new_file() as given:
+            given.write(b"".join(files.values()))
+            sizes = [(name, len(content)) for name, content in files.items()]
+            await self._request({"do": "write", "files": sizes}, fds=[given.fileno()])
 
     async def read(self, name: str, most: int) -> bytes | None:
         """The beginning of a plain file in its folder."""
@@ -381,9 +384,8 @@ class SandboxWorker:
                     fds += [given.fileno() for given in handed_over]
                     await self._send(msgspec.json.encode(header), fds=fds)
                 finally:
-                    for (
-                        given
-                    ) in handed_over:  # while we hold a copy, the other side would not notice that it was closed
+                    # while we hold a copy, the other side would not notice that it was closed
+                    for given in handed_over:
                         given.close()
                 reply, _ = await self._reply()
         except TimeoutError:
@@ -466,22 +468,20 @@ class SandboxWorker:
         """Whether it still runs and no job was left unfinished."""
         return not self._busy and self._process is not None and self._process.poll() is None
 
-    async def _request(
-        self, header: dict[str, Any], payload: bytes = b"", fds: Sequence[int] = ()
-    ) -> tuple[dict[str, Any], bytes]:
+    async def _request(self, header: dict[str, Any], fds: Sequence[int] = ()) -> tuple[dict[str, Any], bytes]:
         if self._is_out_of_memory:
             return {"there": False}, b""
         self._busy = True
         try:
-            await self._send(msgspec.json.encode(header), payload, fds)
+            await self._send(msgspec.json.encode(header), fds)
             reply = await self._reply()
         except OSError as error:
             raise VerifierError(f"the sandbox failed: {error}") from None
         self._busy = False
         return reply
 
-    async def _send(self, header: bytes, payload: bytes = b"", fds: Sequence[int] = ()) -> None:
-        frame = _frame(header) + payload
+    async def _send(self, header: bytes, fds: Sequence[int] = ()) -> None:
+        frame = _frame(header)
         if fds:
             # they travel with the first bytes, of which a socket at rest takes some at once
             sent = socket.send_fds(self._control, [frame], list(fds))
@@ -553,7 +553,7 @@ def new_file() -> IO[bytes]:
     """An empty file that has no name."""
     if hasattr(os, "memfd_create"):
         return open(os.memfd_create("stream"), "w+b", buffering=0)  # noqa: PTH123  it has no path
-    return tempfile.TemporaryFile()
+    return tempfile.TemporaryFile(buffering=0)
 
 
 def _frame(header: bytes) -> bytes:

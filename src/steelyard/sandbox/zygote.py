@@ -32,7 +32,7 @@ from steelyard.sandbox.folders import (
 from steelyard.sandbox.mode_requests import ModeRequests, ask_for_modes
 from steelyard.sandbox.open_files import can_see_open_files, unnamed_bytes
 from steelyard.sandbox.private_root import DEVICE_PATHS, SHARED_MEMORY_FOLDER, SYSTEM_PATHS, enter_private_root
-from steelyard.sandbox.streams import STREAM_NAMES, AgentStreams, ProgramStreams
+from steelyard.sandbox.streams import STREAM_NAMES, AgentStreams, ProgramStreams, copy_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -400,19 +400,23 @@ class Zygote:
         if self._filter:
             kernel.install_filter(self._filter)
 
-    def _write(self, job: dict[str, Any], fds: list[int]) -> None:  # noqa: ARG002  every job has the same shape
-        files = [(name, self._exactly(length)) for name, length in job["files"]]
-        for name, content in files:
+    def _write(self, job: dict[str, Any], fds: list[int]) -> None:
+        """Write files whose contents are one behind the other in a file that we are given."""
+        start = 0
+        for name, length in job["files"]:
             *folders, last = path_parts(name)
             place = self._walk(folders, make=True)
             try:
                 put_aside(last, place)
                 file = os.open(last, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o755, dir_fd=place)
-                with open(file, "wb") as opened:
-                    opened.write(content)
-                    self._hand_over(file)
             finally:
                 os.close(place)
+            try:
+                copy_file(fds[0], file, length, start)
+                self._hand_over(file)
+            finally:
+                os.close(file)
+            start += length
         self._reply({})
 
     def _read(self, job: dict[str, Any], fds: list[int]) -> None:  # noqa: ARG002  every job has the same shape
