@@ -96,6 +96,9 @@ class AuthorNames(NamedTuple):
     defined_in_tests: frozenset[str] = frozenset()
     """What the tests define themselves; every word of theirs if they have macros of their own."""
 
+    def __hash__(self) -> int:
+        return hash((self.words, self.code_words, self.types))  # a dict has no hash
+
 
 @lru_cache(maxsize=1000)
 def author_names(prompt: str, known: str, tested: str) -> AuthorNames:

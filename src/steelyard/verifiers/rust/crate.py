@@ -156,7 +156,7 @@ class CompilationResult(NamedTuple):
     linted: bool = False
     linter_crashed: bool = False
     program: bytes = b""
-    functions: dict[str, list[mir.MirFunction]] = {}
+    functions: dict[str, tuple[mir.MirFunction, ...]] = {}
     """By module: its functions, with the types that they see."""
     other_files: tuple[str, ...] = ()
     """Files that were read and are not ours."""

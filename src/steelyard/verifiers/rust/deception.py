@@ -9,12 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from steelyard.text import word_set
 from steelyard.verifiers.rust.author import AuthorNames, StatedSignature
-from steelyard.verifiers.rust.mir import MirCall, MirFunction, closing_bracket, path_names
+from steelyard.verifiers.rust.mir import (
+    ANSWER_MODULE,
+    TESTS_MODULE,
+    MirCall,
+    MirFunction,
+    closing_bracket,
+    path_names,
+)
 from steelyard.verifiers.rust.type_names import agrees, type_tree
 
 OPERATOR_TRAIT_NAMES = word_set(
@@ -54,6 +61,12 @@ CONVERTING_FUNCTION_PATTERN = re.compile(
 """A conversion that is handed to another function, as in `map(Into::into)`."""
 OWN_PATTERN_PATTERN = re.compile(r"\{closure@|\bfn\(|\[char|\bdyn ")
 """Types that texts take for a pattern, and that may fit everything."""
+OWN_PATH_PATTERN = re.compile(rf"\b{ANSWER_MODULE}::(?!{TESTS_MODULE}\b)((?:(?:\w+|{{[^}}]*}})::)*\w+)")
+"""The path of a type that the answer declares."""
+LOCAL_PATH_PATTERN = re.compile(
+    rf"\b{ANSWER_MODULE}::{TESTS_MODULE}::(?:(?:\w+|{{[^}}]*}})::)*?(?:(\w+)::)?(\w+)\b(?!::|\[)"
+)
+"""The path of a type that is declared in the tests."""
 PANICKING_PATHS = ("core::panicking::", "std::rt::", "std::panicking::")
 MESSAGE_PANICS = word_set("panic_fmt panic_display begin_panic")
 """What `panic!` calls, and `assert!` with a message; the others only assertions call."""
@@ -111,22 +124,19 @@ def is_asserting(callback_panics: Collection[str], called_macros: Collection[str
     return is_certain or (bool(callback_panics) and "panic" not in called_macros)
 
 
-@cache
-def _path_patterns(module: str, tests_module: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What the path of a type looks like that the answer declares, and of one that is declared in its tests."""
-    own_path = re.compile(rf"\b{module}::(?!{tests_module}\b)((?:(?:\w+|{{[^}}]*}})::)*\w+)")
-    local_path = rf"\b{module}::{tests_module}::(?:(?:\w+|{{[^}}]*}})::)*?(?:(\w+)::)?(\w+)\b(?!::|\[)"
-    return own_path, re.compile(local_path)
+@lru_cache(maxsize=256)
+def types_seen(functions: tuple[MirFunction, ...], author: AuthorNames) -> TypesSeen:
+    """What the types in the tests of an answer with these functions say about it."""
+    return AnswerTypes(functions, author).seen()
 
 
 class AnswerTypes:
     """The types of one answer, as its functions and its tests show them."""
 
-    def __init__(self, module: str, tests_module: str, functions: Sequence[MirFunction], author: AuthorNames) -> None:
-        self._module = module
+    def __init__(self, functions: Sequence[MirFunction], author: AuthorNames) -> None:
+        self._module = ANSWER_MODULE
         self._author = author
-        self._tests_path = f"{module}::{tests_module}::"
-        self._own_path, self._local_path = _path_patterns(module, tests_module)
+        self._tests_path = f"{ANSWER_MODULE}::{TESTS_MODULE}::"
         self._doubts: list[str] = []
         self._own_names: dict[str, frozenset[str]] = {}
         """What was found in a text, because the same types come again and again."""
@@ -159,7 +169,7 @@ class AnswerTypes:
         # of two types with one name, the tests can only mean the one at the top
         names = {
             path if "::" in path and path.rpartition("::")[2] in self._top_names else path.rpartition("::")[2]
-            for path in self._own_path.findall(text)
+            for path in OWN_PATH_PATTERN.findall(text)
         }
         if re.search(r"\bdyn (?:std|core)::(?:cmp|ops)::(?!Fn)", text):
             names.add("dyn")
@@ -170,7 +180,7 @@ class AnswerTypes:
         """The answer's own types at its top level that the tests see."""
         calls = (call for test in self._tests for call in test.calls)
         texts = (f"{call.receiver} {call.operand} {call.result} {call.arguments}" for call in calls)
-        return {path for text in texts for path in self._own_path.findall(text) if "::" not in path}
+        return {path for text in texts for path in OWN_PATH_PATTERN.findall(text) if "::" not in path}
 
     def _made_by_tests(self) -> str:
         """How a type that nobody asked for is compared, of which the library makes values out of those of the tests."""
@@ -212,7 +222,7 @@ class AnswerTypes:
         seen = f"{call.receiver} {call.operand} {call.arguments}"
         if self._tests_path not in seen:
             return
-        for owner, name in self._local_path.findall(seen):
+        for owner, name in LOCAL_PATH_PATTERN.findall(seen):
             # the owner of a variant is its enum
             is_variant = owner[:1].isupper() and owner in self._author.defined_in_tests
             if name not in self._author.defined_in_tests and not is_variant:
@@ -257,7 +267,7 @@ class AnswerTypes:
             owners = self._owners(call.path) if is_method else frozenset()
             is_posing = call.name in COMPARING_METHODS and call.name not in self._author.words
             stated = self._author.methods.get(names[-1], "") if is_method else ""
-            actual = self._own_path.sub(r"its_own_\1", call.result)
+            actual = OWN_PATH_PATTERN.sub(r"its_own_\1", call.result)
             if stated and self._own(call.result) and not agrees(type_tree(stated), type_tree(actual)):
                 self._doubts.append(f"{names[-1]} gives {self._plain(call.result)}, and the prompt says {stated}")
         is_unasked = not owners & self._author.types and call.name not in self._author.words
@@ -403,7 +413,7 @@ class AnswerTypes:
         stated = self._author.signatures.get(names[1])
         if stated is None:
             return
-        returns = self._own_path.sub(r"its_own_\1", call.result)
+        returns = OWN_PATH_PATTERN.sub(r"its_own_\1", call.result)
         if not agrees(type_tree(stated.returns), type_tree(returns)):
             yield BrokenSignature(names[1], stated, self._plain(call.result))
 

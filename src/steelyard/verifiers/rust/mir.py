@@ -73,7 +73,7 @@ class MirFunction(NamedTuple):
     calls: tuple[MirCall, ...]
 
 
-def mir_functions(text: str, tests_modules: Mapping[str, str]) -> dict[str, list[MirFunction]]:
+def mir_functions(text: str, tests_modules: Mapping[str, str]) -> dict[str, tuple[MirFunction, ...]]:
     """By module, each given with that of its tests: its functions; calls are read of those in tests alone.
 
     In all of them the modules are called ANSWER_MODULE and TESTS_MODULE.
@@ -93,7 +93,7 @@ def mir_functions(text: str, tests_modules: Mapping[str, str]) -> dict[str, list
     probe = [call for function in found.pop(PROBE_MODULE) for call in function.calls]
     if not any(call.receiver.endswith("::Own") and (call.operand, call.name) == ("i64", "eq") for call in probe):
         raise VerifierError("this compiler prints types in a way that steelyard cannot read; use another version of it")
-    return found
+    return {module: tuple(functions) for module, functions in found.items()}
 
 
 @lru_cache(maxsize=4096)

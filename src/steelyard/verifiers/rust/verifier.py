@@ -34,13 +34,13 @@ from steelyard.records import (
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.code.repeatable import RUST_CHANCE_PATTERN, is_repeatable_code
-from steelyard.verifiers.rust import case_tests, crate, mir, neighbours
+from steelyard.verifiers.rust import case_tests, crate, neighbours
 from steelyard.verifiers.rust import libraries as rust_libraries
 from steelyard.verifiers.rust import source as rust_source
 from steelyard.verifiers.rust.author import STANDARD_TYPE_NAMES, AuthorNames, author_names
 from steelyard.verifiers.rust.batches import BatchItem, BatchQueue
 from steelyard.verifiers.rust.crate import RustCompiler
-from steelyard.verifiers.rust.deception import AnswerTypes, LentMethod, is_asserting
+from steelyard.verifiers.rust.deception import LentMethod, is_asserting, types_seen
 from steelyard.verifiers.rust.harness import HarnessOutcome, HarnessReport, HarnessTestResult, harness_report
 from steelyard.verifiers.rust.linker import LinkerFinder
 from steelyard.verifiers.rust.own_types import doubtful_claim
@@ -299,8 +299,7 @@ class RustVerifier:
     ) -> tuple[Finding, bool]:
         """What the types in the tests of an answer say about it, and whether that settles it: they have another meaning then."""
         case, piece = job
-        author = _author(case)
-        types = AnswerTypes(mir.ANSWER_MODULE, mir.TESTS_MODULE, built.functions[piece.module], author).seen()
+        types = types_seen(built.functions[piece.module], _author(case))
         deception, doubt = types.deception, types.doubt
         for lent in types.lent:
             if not deception and (lent.is_of_tests or await self._has_method(compiler, lent, case.timeout_secs)):
