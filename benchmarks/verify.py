@@ -315,14 +315,16 @@ def rustc_together(count: int) -> None:
 def _bare_steps(attempts: list[tuple[Case, str]]) -> None:
     """What no verdict on Rust can do without, by the toolchain itself: no sandbox, no reading of what it says, no rules.
 
-    As in ours, each answer's tests run in a process of their own.
+    As in ours, the compiler prints the types that tests see, which decide whether they mean what they say, programs are linked
+    by mold with the shared standard library, and each answer's tests run in a process of their own.
     """
     sysroot, libraries = _toolchain()
     tools = Path(sysroot, "bin")
     common = ["--edition=2021", "-Cdebuginfo=0"]
     fast = ["-Ccodegen-units=1", "-Cstrip=symbols", "-Cprefer-dynamic"]
     fast += ["-Clink-arg=-fuse-ld=mold"] if shutil.which("mold") else []
-    environment = {**os.environ, "LD_LIBRARY_PATH": f"{sysroot}/lib:{libraries}"}
+    types = ["-Ztrim-diagnostic-paths=no", "--emit=link=tests,mir=types.mir"]
+    environment = {**os.environ, "LD_LIBRARY_PATH": f"{sysroot}/lib:{libraries}", "RUSTC_BOOTSTRAP": "1"}
     modules = [
         f"mod answer_{number} {{\n{case.reference}\n{case.tests}\n}}\n" for number, (case, _) in enumerate(attempts)
     ]
@@ -330,7 +332,7 @@ def _bare_steps(attempts: list[tuple[Case, str]]) -> None:
         Path(folder, "lib.rs").write_text("".join(modules))
         commands = [
             [str(tools / "clippy-driver"), *common, "--crate-type=lib", "--emit=metadata", "lib.rs"],
-            [str(tools / "rustc"), *common, *fast, "--test", "-Awarnings", "lib.rs", "-otests"],
+            [str(tools / "rustc"), *common, *fast, *types, "--test", "-Awarnings", "lib.rs"],
             *([f"{folder}/tests", f"answer_{number}::"] for number in range(len(attempts))),
         ]
         for command in commands:
