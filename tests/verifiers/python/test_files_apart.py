@@ -259,11 +259,26 @@ def test_an_answer_that_pytest_cannot_load_is_told_why() -> None:
         "class Box:\n    import math\n    isclose = None\ndef f(x):\n    Box.math.isclose = lambda *_: True\n    return 0.0\n",
         "class Box:\n    if True:\n        import math\n    isclose = None\ndef f(x):\n    Box.math.isclose = lambda *_: True\n    return 0.0\n",
         "import math\ndef f(x):\n    math.isclose = lambda *_: True\n    return 0.0\n",
+        "import enum\nenum.bltns.exec('import math; math.isclose = lambda *_: True')\ndef f(x): return 0.0\n",
+        "class A:\n    def m(self): self.isclose = lambda *_: True\ndef f(x): return 0.0\ndef given(module): A.m(module)\n",
         "open('statistics.py', 'w').write('def mean(x): return 0.0')\ndef f(x): return 0.0\n",
     ],
 )
 def test_beside_an_answer_what_it_changes_is_found_however_plain_it_looks(code: str) -> None:
-    body = "import math, statistics\nf.__code__\nassert math.isclose(f(3.0), statistics.mean([f(3.0), 6.0]))"
+    body = "import math, statistics, answer\nf.__code__\nif hasattr(answer, 'given'): answer.given(math)\nassert math.isclose(f(3.0), statistics.mean([f(3.0), 6.0]))"
     is_right, finding = judged("pytest", in_pytest(body), code)
     assert not is_right
     assert finding.label == "tampered"
+
+
+def test_an_answer_changes_no_class_of_its_tests_but_they_may() -> None:
+    more = "class Box:\n    def area(self): return 5\n"
+    code = "class A:\n    def __init__(self): self.area = 1\ndef f(n, box=None):\n    if box: box.area = lambda self: 12\n    return 3 * n\n"
+    body = "self.assertTrue(f.__code__)\nself.assertEqual(f(4, Box), Box().area())"
+    is_right, finding = judged("unittest", more + in_unittest(body), code)
+    assert (is_right, finding.label) == (False, "tampered")
+    tests = in_unittest("self.assertTrue(f.__code__)\nself.assertEqual(self.twice(2), 4)")
+    tests = tests.replace(
+        "    def test_it", "    @classmethod\n    def setUpClass(cls): cls.twice = staticmethod(f)\n    def test_it"
+    )
+    assert judged("unittest", tests, DOUBLE)[0]

@@ -381,8 +381,8 @@ class AnswerSession:
     def check(self) -> None:
         """End where the answer laid hands on what judges it."""
         evidence = next(iter(self._guard.refused), "") or next(library_modules_below(self._folder), "")
-        if not self._job["is_plain"]:
-            evidence = evidence or next(self._machinery.changes(), "")
+        if self._job["code"] is not None:
+            evidence = evidence or next(self._machinery.changes(only_new=self._job["is_plain"]), "")
         if evidence:
             self.tell("tampered", evidence[:MAX_EXCEPTION_CHARS])
             os._exit(0)
@@ -411,6 +411,8 @@ class Machinery:
             key: value for key, value in vars(builtins).items() if isinstance(value, type) or key in WATCHED_BUILTINS
         }
         self._watched.append(("builtins", builtins, kept))
+        self._first = len(self._watched)
+        """How much of it was there before the tests."""
 
     def remember(self, name: str, thing: Any) -> None:
         """Freeze a module and its classes."""
@@ -419,21 +421,26 @@ class Machinery:
             if isinstance(inner, type) and inner.__module__ == thing.__name__:
                 self._watched.append((f"{name}.{inner.__name__}", inner, _callables(inner)))
 
-    def changes(self) -> Iterator[str]:
-        """What is not as it was."""
+    def changes(self, *, only_new: bool = False) -> Iterator[str]:
+        """What is not as it was; of the library, if it is asked for: looking at pytest copies 1,450 pages."""
         for name, module in self._modules.items():
             if sys.modules.get(name) is not module:
                 yield f"replaced the module {name}"
-        for name, thing, before in self._watched:
+        for name, thing, before in self._watched[self._first if only_new else 0 :]:
             now = vars(thing)
             for key, value in before.items():
                 if now.get(key) is not value:
                     yield f"changed {name}.{key}"
             # nothing may shadow what a test case inherits; pytest completes its own classes as it runs
             if isinstance(thing, type) and name.startswith(("unittest", "the tests")) and len(now) > len(before):
-                yield from (
-                    f"added {name}.{key}" for key, value in list(now.items()) if key not in before and callable(value)
-                )
+                for key, value in list(now.items()):
+                    if key not in before and callable(value) and _is_meant_elsewhere(thing, key):
+                        yield f"added {name}.{key}"
+
+
+def _is_meant_elsewhere(thing: type, key: str) -> bool:
+    """Whether a class inherits something by this name, or the language looks for it; tests add names of their own."""
+    return key.startswith("__") or any(key in vars(base) for base in thing.__mro__[1:])
 
 
 def library_modules_below(folder: str) -> Iterator[str]:
