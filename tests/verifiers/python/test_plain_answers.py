@@ -71,6 +71,11 @@ CHANGES = {
     'a new object of another class': 'from collections import Counter\nclass A:\n    def __new__(cls):\n        cls.most_common = len\nclass B(A):\n    def __new__(cls): return super().__new__(Counter)\nB()\n',
     'a cached thief': 'from functools import lru_cache\nfrom collections import Counter\ndef keep(fn): fn(Counter)\nclass A:\n    @lru_cache(maxsize=keep)\n    def m(self): self.most_common = len\n',
     'a decorator that sets its argument': 'from dataclasses import dataclass\nfrom collections import UserList\ntry:\n    @dataclass(UserList)\n    def g(): pass\nexcept TypeError:\n    pass\n',
+    "a class to compare with": "from collections import Counter\nclass E:\n    most_common = 1\n    def __eq__(self, other): other.most_common = len\nE() == type(Counter())\n",
+    "the owner of a descriptor": "from collections import Counter\nclass D:\n    def __set_name__(self, owner, name): owner.m(Counter)\nclass A:\n    def m(self): self.most_common = len\n    x = D()\n",
+    "the class of an item": "from collections import Counter\nclass A:\n    def m(self): self.most_common = len\n    def __class_getitem__(cls, n): cls.m(Counter)\nA[1]\n",
+    "the class of an exception": "from collections import Counter\nclass Err(Exception):\n    def m(self): self.most_common = len\nclass C:\n    def __enter__(self): pass\n    def __exit__(self, kind, *rest):\n        kind.m(Counter)\n        return True\nwith C(): raise Err\n",
+    "the start of an exception": "from collections import Counter\nclass Err(Exception):\n    def __init__(self): self.most_common = len\nclass C:\n    def __enter__(self): pass\n    def __exit__(self, kind, *rest):\n        kind.__init__(Counter)\n        return True\nwith C(): raise Err\n",
 }  # fmt: skip
 
 
@@ -88,6 +93,8 @@ PLAIN = {
     "operators": "class V:\n    def __init__(self, x): self.x = x\n    def __add__(self, other): return V(self.x + other.x)\n    __radd__ = __add__\n    def __eq__(self, other): return isinstance(other, V) and self.x == other.x\n",
     "a decorator": "import functools\ndef counted(fn):\n    @functools.wraps(fn)\n    def inner(*args):\n        inner.calls += 1\n        return fn(*args)\n    inner.calls = 0\n    return inner\n",
     "a base of its own": "class A:\n    def __init__(self, n): self.n = n\nclass B(A):\n    def __init__(self, n):\n        A.__init__(self, n)\n        self.m = n\n",
+    "comparisons of classes": "class A:\n    def __init__(self, x): self.x = x\n    def __eq__(self, other): return type(self) == type(other) and type(self.x) in (int, float)\n",
+    "a context": "class C:\n    def __init__(self): self.n = 0\n    def __enter__(self):\n        self.n += 1\n        return self\n    def __exit__(self, kind, error, where): return kind is not None and issubclass(kind, KeyError)\n",
     "a pattern": "class P:\n    __match_args__ = ('x',)\n    def __init__(self, x): self.x = x\ndef f(p):\n    match p:\n        case P(x): return x\n",
     "modules in modules": "import os.path\nimport collections.abc\nfrom os import path\nimport json\ndef f(x):\n    if isinstance(x, collections.abc.Mapping): return json.dumps(x)\n    return os.path.join(x, path.basename(x))\n",
     "a cache": "from functools import lru_cache\nfrom collections import Counter, defaultdict\n@lru_cache(maxsize=None)\ndef f(n): return n\ndef g(xs): return defaultdict(Counter)\n",

@@ -86,6 +86,7 @@ class PlainAnswerChecker:
         self._selves: dict[int, bool] = {}
         """Places of names that stand for an object of the answer's class (False), or for that class (True)."""
         self._methods: set[str] = set()
+        self._called = {id(node.func) for node in self._nodes if isinstance(node, ast.Call)}
 
     def check(self) -> None:
         """Raise where something is not listed."""
@@ -199,11 +200,25 @@ class PlainAnswerChecker:
             is_method = isinstance(node, ast.Attribute) and node.attr in self._methods and self._is_class(node.value)
             if is_method and id(node) not in called_with_self:
                 yield node
+        is_told = any(getattr(node, "name", "") in ("__exit__", "__aexit__") for node in self._nodes)
         for owner in self._class_nodes:
+            if (
+                is_told
+                and owner.bases
+                and any(part.name in self._methods and not _is_dunder(part.name) for part in _functions(owner))
+            ):
+                # it may be an exception, whose class is told to the end of a context
+                yield owner
             again = {id(part.value) for part in owner.body if isinstance(part, ast.Assign) and _names_only(part)}
             for inner in _class_scope(owner):
                 if isinstance(inner, ast.Name) and inner.id in self._methods and isinstance(inner.ctx, ast.Load):
                     yield from [inner] if id(inner) not in again else []
+
+    def _are_classes(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Tuple | ast.List | ast.Set):
+            return all(map(self._are_classes, node.elts))
+        is_builtin = isinstance(node, ast.Name) and isinstance(getattr(builtins, node.id, None), type)
+        return self._is_class(node) or (is_builtin and _last_name(node) not in self._bound)
 
     def _is_class(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -214,7 +229,10 @@ class PlainAnswerChecker:
         """Where a class is looked at, and no method of it is called."""
         for node in self._nodes:
             if isinstance(node, ast.Compare):
-                yield from map(id, (node.left, *node.comparators))
+                compared = (node.left, *node.comparators)
+                # an object of the answer would be given the class to compare itself with
+                if all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops) or all(map(self._are_classes, compared)):
+                    yield from map(id, compared)
             elif isinstance(node, ast.FormattedValue):
                 yield id(node.value)
             elif isinstance(node, ast.MatchClass):
@@ -268,6 +286,12 @@ class PlainAnswerChecker:
             is_listed = len(node.args) == 1 and not node.keywords
         elif isinstance(node, ast.Call) and _last_name(node.func) == "__new__":
             is_listed = bool(node.args) and self._selves.get(id(node.args[0]), False)
+        elif isinstance(node, ast.Call) and _last_name(node.func) == "__init__":
+            owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            is_listed = isinstance(owner, ast.Call) and _last_name(owner.func) == "super"
+            is_listed = is_listed or (bool(node.args) and self._selves.get(id(node.args[0])) is False)
+        elif isinstance(node, ast.Attribute) and node.attr == "__init__":
+            is_listed = id(node) in self._called
         elif isinstance(node, ast.alias):
             is_listed = node.asname not in LISTED_BASES and not hasattr(builtins, node.asname or "")
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -448,6 +472,10 @@ def _is_listed_pattern(node: ast.stmt) -> bool:
     value = node.value if isinstance(node, ast.Assign) else None
     names = [part.value if isinstance(part, ast.Constant) else None for part in getattr(value, "elts", [None])]
     return all(isinstance(name, str) and not name.startswith("_") and not _reaches(name) for name in names)
+
+
+def _functions(node: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [part for part in node.body if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def _names_only(node: ast.Assign) -> bool:

@@ -359,7 +359,6 @@ LISTED_METHODS = frozenset(
             "__bytes__",
             "__call__",
             "__ceil__",
-            "__class_getitem__",
             "__complex__",
             "__contains__",
             "__copy__",
@@ -382,7 +381,6 @@ LISTED_METHODS = frozenset(
             "__floordiv__",
             "__format__",
             "__ge__",
-            "__get__",
             "__getattr__",
             "__getitem__",
             "__gt__",
@@ -434,7 +432,6 @@ LISTED_METHODS = frozenset(
         ),
         *(
             "__set__",
-            "__set_name__",
             "__setattr__",
             "__setitem__",
             "__str__",
