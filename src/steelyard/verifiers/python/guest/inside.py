@@ -25,9 +25,10 @@ import struct
 import sys
 import time
 import types
+from importlib.machinery import ModuleSpec
 
 from steelyard.verifiers.python.guest.fairness import ComparisonJudge, all_types
-from steelyard.verifiers.python.guest.introspection import IntrospectionGuard, loaded_memory_modules
+from steelyard.verifiers.python.guest.introspection import MEMORY_MODULES, IntrospectionGuard, loaded_memory_modules
 from steelyard.verifiers.python.guest.runners import (
     StyleRunner,
     TestResultLine,
@@ -64,6 +65,7 @@ WATCHED_MODULES = (
     *("math", "cmath", "operator", "statistics", "itertools", "functools", "collections", "copy", "re"),
     *("decimal", "fractions", "uuid", "pathlib", "enum", "json", "heapq", "bisect", "locale"),
     *("abc", "calendar", "contextlib", "dataclasses", "numbers", "string", "textwrap"),
+    *("ast", "csv", "dis", "inspect", "pickle", "shutil", "tempfile", "types", "typing"),
 )
 """Modules by whose functions and classes tests compare, and which no test replaces for its own ends."""
 MODULES_OF_CHANCE = ("datetime", "random", "time")
@@ -86,7 +88,6 @@ WATCHED_BUILTINS = (
     *("len", "max", "min", "next", "ord", "pow", "repr", "round", "setattr", "sorted", "sum"),
 )
 """Builtin functions by which tests compare; they do replace others, such as `input` and `open`."""
-LIBRARY_NAMES = sys.stdlib_module_names - {"test", "this", "antigravity"}
 SESSION_EXIT_SECONDS = 0.005
 
 
@@ -380,7 +381,7 @@ class AnswerSession:
 
     def check(self) -> None:
         """End where the answer laid hands on what judges it."""
-        evidence = next(iter(self._guard.refused), "") or next(library_modules_below(self._folder), "")
+        evidence = next(iter(self._guard.refused), "") or next(strange_library_modules(self._folder), "")
         if self._job["code"] is not None:
             evidence = evidence or next(self._machinery.changes(only_new=self._job["is_plain"]), "")
         if evidence:
@@ -443,11 +444,17 @@ def _is_meant_elsewhere(thing: type, key: str) -> bool:
     return key.startswith("__") or any(key in vars(base) for base in thing.__mro__[1:])
 
 
-def library_modules_below(folder: str) -> Iterator[str]:
-    """Modules with names of the library that were imported from a folder of the answer's."""
+def strange_library_modules(folder: str) -> Iterator[str]:
+    """Modules with names of the library that are not the library's: others than before, made by hand, or from a folder of the answer's."""
     for name in LIBRARY_NAMES & sys.modules.keys():
-        file = getattr(sys.modules[name], "__file__", None)
-        if isinstance(file, str) and file.startswith(folder):
+        module, before = sys.modules[name], KNOWN_LIBRARY.get(name)
+        if module is before:
+            continue
+        if before is not None:
+            yield f"replaced the module {name}"
+        file = getattr(module, "__file__", None)
+        is_loaded = type(module) is types.ModuleType and type(module.__spec__) is ModuleSpec
+        if not is_loaded or (isinstance(file, str) and file.startswith(folder)):
             yield f"put a module of its own in the place of {name}"
 
 
@@ -460,6 +467,8 @@ def _callables(thing: Any) -> dict[str, Any]:
 
 
 LOADED_MEMORY_MODULES = loaded_memory_modules()
+LIBRARY_NAMES = sys.stdlib_module_names - {"test", "this", "antigravity", *MEMORY_MODULES}
+KNOWN_LIBRARY = {name: sys.modules[name] for name in LIBRARY_NAMES & sys.modules.keys()}
 KNOWN_TYPES = all_types()
 CHANCE = Machinery(MODULES_OF_CHANCE, ())
 MACHINERY = Machinery()

@@ -140,7 +140,11 @@ class ValueEncoder:
             return base64.b64encode(value).decode()
         if type(value) is list and is_plain_json(value):
             return value
-        return [self.encode(item, depth) for item in type(value).__iter__(value)]
+        items = [*type(value).__iter__(value)]
+        if isinstance(value, set):
+            # one that was larger once may be read in an order that no copy has
+            self.narrowed |= not fill_in_order(set(), items)
+        return [self.encode(item, depth) for item in items]
 
     def _rarer(self, value: Any, depth: int) -> Any:
         if isinstance(value, type):
@@ -289,13 +293,14 @@ def refill(container: Any, content: Sequence[Any]) -> None:
             container.extend(content)
 
 
-def fill_in_order(container: set[Any], items: Sequence[Any]) -> None:
-    """Fill a set so that it is read in the order of the items where that can be: the order shows how a set was made."""
+def fill_in_order(container: set[Any], items: Sequence[Any]) -> bool:
+    """Fill a set so that it is read in the order of the items, and say if that cannot be: the order shows how a set was made."""
     for source in _ways_to_fill(items):
         container.clear()
         container.update(source)
         if all(map(is_, container, items)):
-            return
+            return True
+    return False
 
 
 def frozen_in_order(items: Sequence[Any]) -> frozenset[Any]:
@@ -306,6 +311,12 @@ def frozen_in_order(items: Sequence[Any]) -> frozenset[Any]:
         if all(map(is_, made, items)):
             break
     return made
+
+
+def _written_frozen(encoder: ValueEncoder, value: Any, depth: int) -> Any:
+    items = [*frozenset.__iter__(value)]
+    encoder.narrowed |= not all(map(is_, frozen_in_order(items), items))
+    return {"z": [encoder.encode(item, depth) for item in items]}
 
 
 def _ways_to_fill(items: Sequence[Any]) -> Iterator[Iterable[Any]]:
@@ -504,7 +515,7 @@ CONTAINER_TAGS: dict[type, str] = {
 MADE_WITH = {"Q": "maxlen", "dd": "default_factory", "ar": "typecode"}
 """The attribute that a container is made with."""
 _WRITERS: dict[type, Callable[[ValueEncoder, Any, int], Any]] = {
-    frozenset: lambda encoder, value, depth: {"z": [encoder.encode(item, depth) for item in value]},
+    frozenset: _written_frozen,
     bytes: lambda _, value, __: {"b": base64.b64encode(value).decode()},
     complex: lambda encoder, value, _: {"c": [encoder.encode(value.real), encoder.encode(value.imag)]},
     range: lambda encoder, value, _: {"r": [encoder.encode(part) for part in (value.start, value.stop, value.step)]},
