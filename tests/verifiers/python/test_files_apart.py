@@ -282,3 +282,37 @@ def test_an_answer_changes_no_class_of_its_tests_but_they_may() -> None:
         "    def test_it", "    @classmethod\n    def setUpClass(cls): cls.twice = staticmethod(f)\n    def test_it"
     )
     assert judged("unittest", tests, DOUBLE)[0]
+
+
+SHRUNK = "def f():\n    found = set(range(1000))\n    found -= set(range(1000)) - {1, 8}\n    return found\n"
+SIEVE = "def f():\n    found = set(range(2, 40))\n    for p in range(2, 40):\n        found -= set(range(2 * p, 40, p))\n    return found\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "claim"),
+    [
+        (SIEVE, "assert list(f()) == [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37]"),
+        (SIEVE, "assert f() == {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37}"),
+        (SHRUNK, "assert list(f()) == [8, 1]"),
+        (SHRUNK.replace("return found", "return frozenset(found)"), "assert list(f()) == [8, 1]"),
+        ("def f(s): return list(s)\n", "s = set(range(1000))\ns -= s - {1, 8}\nassert f(s) == list(s)"),
+    ],
+)
+def test_a_set_is_read_in_the_order_of_a_plain_run(code: str, claim: str) -> None:
+    names: dict[str, object] = {}
+    try:
+        exec(f"{code}\n{claim}", names)
+        is_right = True
+    except AssertionError:
+        is_right = False
+    assert judged("asserts", claim, code)[0] is is_right
+    assert judged("pytest", in_pytest(claim), code)[0] is is_right
+
+
+@pytest.mark.parametrize("module", ["inspect", "csv", "unittest.mock", "wave"])
+def test_a_library_module_that_an_answer_swaps_is_found(module: str) -> None:
+    code = f"import sys, types\nfake = types.ModuleType({module!r})\nfake.same = lambda *_: True\nsys.modules[{module!r}] = fake\ndef f(): return 1\n"
+    body = f"import {module} as library\nf.__code__\nassert library.same(f(), 2)"
+    is_right, finding = judged("pytest", in_pytest(body), code)
+    assert not is_right
+    assert finding.label == "tampered"

@@ -60,7 +60,8 @@ SESSION_FD = 3
 FIELD_SEPARATOR = "\x1f"
 MAX_RESULT_BYTES = 64 << 10
 FORGED_RESULT = "wrote to the channel of its results"
-WATCHED_PACKAGES = ("unittest", "pytest", "_pytest", "pluggy")
+PYTEST_PACKAGES = ("pytest", "_pytest", "pluggy")
+WATCHED_PACKAGES = ("unittest", *PYTEST_PACKAGES)
 WATCHED_MODULES = (
     *("math", "cmath", "operator", "statistics", "itertools", "functools", "collections", "copy", "re"),
     *("decimal", "fractions", "uuid", "pathlib", "enum", "json", "heapq", "bisect", "locale"),
@@ -383,7 +384,7 @@ class AnswerSession:
         """End where the answer laid hands on what judges it."""
         evidence = next(iter(self._guard.refused), "") or next(strange_library_modules(self._folder), "")
         if self._job["code"] is not None:
-            evidence = evidence or next(self._machinery.changes(only_new=self._job["is_plain"]), "")
+            evidence = evidence or next(self._machinery.changes(without_pytest=self._job["is_plain"]), "")
         if evidence:
             self.tell("tampered", evidence[:MAX_EXCEPTION_CHARS])
             os._exit(0)
@@ -405,15 +406,22 @@ class Machinery:
     ) -> None:
         self._watched: list[tuple[str, Any, dict[str, Any]]] = []
         self._modules = {name: sys.modules[name] for name in modules if name in sys.modules}
-        for name, module in sorted(sys.modules.items()):
-            if (name.partition(".")[0] in packages or name in modules) and module is not None:
+        found = [
+            (name, module)
+            for name, module in sorted(sys.modules.items())
+            if (name.partition(".")[0] in packages or name in modules) and module is not None
+        ]
+        for name, module in found:
+            if name.partition(".")[0] in PYTEST_PACKAGES:
+                self.remember(name, module)
+        self._after_pytest = len(self._watched)
+        for name, module in found:
+            if name.partition(".")[0] not in PYTEST_PACKAGES:
                 self.remember(name, module)
         kept = {
             key: value for key, value in vars(builtins).items() if isinstance(value, type) or key in WATCHED_BUILTINS
         }
         self._watched.append(("builtins", builtins, kept))
-        self._first = len(self._watched)
-        """How much of it was there before the tests."""
 
     def remember(self, name: str, thing: Any) -> None:
         """Freeze a module and its classes."""
@@ -422,12 +430,12 @@ class Machinery:
             if isinstance(inner, type) and inner.__module__ == thing.__name__:
                 self._watched.append((f"{name}.{inner.__name__}", inner, _callables(inner)))
 
-    def changes(self, *, only_new: bool = False) -> Iterator[str]:
-        """What is not as it was; of the library, if it is asked for: looking at pytest copies 1,450 pages."""
+    def changes(self, *, without_pytest: bool = False) -> Iterator[str]:
+        """What is not as it was; looking at pytest copies hundreds of pages, and can be left out."""
         for name, module in self._modules.items():
             if sys.modules.get(name) is not module:
                 yield f"replaced the module {name}"
-        for name, thing, before in self._watched[self._first if only_new else 0 :]:
+        for name, thing, before in self._watched[self._after_pytest if without_pytest else 0 :]:
             now = vars(thing)
             for key, value in before.items():
                 if now.get(key) is not value:
@@ -446,12 +454,11 @@ def _is_meant_elsewhere(thing: type, key: str) -> bool:
 
 def strange_library_modules(folder: str) -> Iterator[str]:
     """Modules with names of the library that are not the library's: others than before, made by hand, or from a folder of the answer's."""
-    for name in LIBRARY_NAMES & sys.modules.keys():
-        module, before = sys.modules[name], KNOWN_LIBRARY.get(name)
-        if module is before:
-            continue
-        if before is not None:
+    for name, module in KNOWN_LIBRARY.items():
+        if sys.modules.get(name) is not module:
             yield f"replaced the module {name}"
+    for name in LIBRARY_NAMES & sys.modules.keys() - KNOWN_LIBRARY.keys():
+        module = sys.modules[name]
         file = getattr(module, "__file__", None)
         is_loaded = type(module) is types.ModuleType and type(module.__spec__) is ModuleSpec
         if not is_loaded or (isinstance(file, str) and file.startswith(folder)):
@@ -468,7 +475,7 @@ def _callables(thing: Any) -> dict[str, Any]:
 
 LOADED_MEMORY_MODULES = loaded_memory_modules()
 LIBRARY_NAMES = sys.stdlib_module_names - {"test", "this", "antigravity", *MEMORY_MODULES}
-KNOWN_LIBRARY = {name: sys.modules[name] for name in LIBRARY_NAMES & sys.modules.keys()}
+KNOWN_LIBRARY = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in LIBRARY_NAMES}
 KNOWN_TYPES = all_types()
 CHANCE = Machinery(MODULES_OF_CHANCE, ())
 MACHINERY = Machinery()
