@@ -170,6 +170,14 @@ def test_an_order_or_a_function_of_the_answer_that_tests_use_to_judge_it_is_know
     assert own_decision(plain, code, language) == ""
 
 
+def test_an_order_in_rust_is_seen_between_other_signs_of_comparison() -> None:
+    code = (
+        "pub fn less(a: u32, b: u32) -> bool { a < b }\n#[derive(PartialEq, Eq, PartialOrd)] pub struct Version(pub u32);\n"
+        "impl Ord for Version { fn cmp(&self, o: &Self) -> Ordering { Ordering::Equal } }\n"
+    )
+    assert own_decision(DECIDING["rust"][1][0], code, "rust")
+
+
 def test_a_function_that_is_compared_with_plain_data_may_also_be_compared_with_itself() -> None:
     code = "int gcd(int a, int b) { return b ? gcd(b, a % b) : a; }\n"
     assert own_decision("assert(gcd(4, 6) == gcd(6, 4));", code, "c")

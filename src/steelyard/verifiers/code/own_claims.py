@@ -124,7 +124,7 @@ def _ordered_in_rust(code: str) -> Iterator[str]:
     if "macro_rules" in code and traits & set(re.findall(r"\w+", code)):
         yield from re.findall(r"\w+", code)
     for _ in range(4):
-        code = re.sub(r"<[^<>]*>", "", code)
+        code = re.sub(r"<[^<>{};]*>", "", code)
     for piece in re.split(r"[{};]", code):
         trait, _, owner = piece.partition(" for ")
         if "impl" in trait and (re.findall(r"\w+", trait) or [""])[-1] in traits:
