@@ -66,7 +66,7 @@ WATCHED_MODULES = (
     *("math", "cmath", "operator", "statistics", "itertools", "functools", "collections", "copy", "re"),
     *("decimal", "fractions", "uuid", "pathlib", "enum", "json", "heapq", "bisect", "locale"),
     *("abc", "calendar", "contextlib", "dataclasses", "numbers", "string", "textwrap"),
-    *("ast", "csv", "dis", "inspect", "pickle", "shutil", "tempfile", "types", "typing"),
+    *("csv", "inspect"),
 )
 """Modules by whose functions and classes tests compare, and which no test replaces for its own ends."""
 MODULES_OF_CHANCE = ("datetime", "random", "time")
@@ -382,9 +382,11 @@ class AnswerSession:
 
     def check(self) -> None:
         """End where the answer laid hands on what judges it."""
-        evidence = next(iter(self._guard.refused), "") or next(strange_library_modules(self._folder), "")
+        is_plain = self._job["is_plain"]
+        evidence = next(iter(self._guard.refused), "")
+        evidence = evidence or next(strange_library_modules(self._folder, only_new=is_plain), "")
         if self._job["code"] is not None:
-            evidence = evidence or next(self._machinery.changes(without_pytest=self._job["is_plain"]), "")
+            evidence = evidence or next(self._machinery.changes(without_pytest=is_plain), "")
         if evidence:
             self.tell("tampered", evidence[:MAX_EXCEPTION_CHARS])
             os._exit(0)
@@ -452,9 +454,9 @@ def _is_meant_elsewhere(thing: type, key: str) -> bool:
     return key.startswith("__") or any(key in vars(base) for base in thing.__mro__[1:])
 
 
-def strange_library_modules(folder: str) -> Iterator[str]:
+def strange_library_modules(folder: str, *, only_new: bool) -> Iterator[str]:
     """Modules with names of the library that are not the library's: others than before, made by hand, or from a folder of the answer's."""
-    for name, module in KNOWN_LIBRARY.items():
+    for name, module in () if only_new else KNOWN_LIBRARY.items():
         if sys.modules.get(name) is not module:
             yield f"replaced the module {name}"
     for name in LIBRARY_NAMES & sys.modules.keys() - KNOWN_LIBRARY.keys():
