@@ -7,8 +7,10 @@ import json
 import signal
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from steelyard.analysis.judged_rates import (
@@ -21,9 +23,10 @@ from steelyard.analysis.judged_rates import (
 )
 from steelyard.cli.main import main
 from steelyard.engine.results.labels import LabelledRun, export_labels, import_labels
+from steelyard.engine.tiers.reply_judgments import reply_judgments
 from steelyard.errors import DiskFullError, InputError, Problem
-from steelyard.records import Label
-from steelyard.store.journal import StoredRun
+from steelyard.records import Answer, Judgment, Label
+from steelyard.store.journal import Journal, StoredRun
 from steelyard.store.labels import MAX_LABEL_LINE_BYTES, append_labels, read_labels
 from support.disks import full_disk
 from support.labelled import AT, JUDGES, MODELS, judged_run
@@ -160,6 +163,34 @@ def test_judges_who_differ_or_are_near_the_threshold_are_not_sure(folder: Path) 
     assert (sure.passed, sure.is_sure) == (True, True)
     # one of two is no majority
     assert (split.passed, split.is_sure) == (False, False)
+
+
+def test_of_one_asking_the_last_judgment_counts_and_its_text_stays_on_disk(folder: Path) -> None:
+    """A judge of a hundred thousand answers writes more than should be held in memory."""
+    stored = StoredRun(folder)
+    first = [fact for fact in stored.facts() if isinstance(fact, Judgment) and fact.judge == JUDGES[0]]
+    reason = "why " * 25_000
+    said = {"right": {"reason": reason, "score": 0.1}, "kind": {"reason": reason, "score": 0.8}}
+    again = Answer(text=json.dumps({"criteria_scores": said, "score": 0.45, "passed": False}))
+    with Journal(folder) as journal:
+        for fact in first:
+            journal.append(msgspec.structs.replace(fact, answer=again))
+    tracemalloc.start()
+    try:
+        labelled = LabelledRun(stored)
+        answers = labelled.answers()
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < len(first) * len(again.text) / 4
+    assert {answer.passed for answer in answers} == {False}
+    # by this criterion only the other judge fails answers
+    kind = {answer.identity.case: answer.passed for answer in labelled.answers("kind")}
+    assert (kind["case-00"], kind["case-02"]) == (True, False)
+    known = reply_judgments(stored, {fact.ask for fact in first})
+    shown = [labelled.judgments(answer.identity) for answer in answers]
+    assert sorted(shown, key=repr) == sorted(known.values(), key=repr)
+    assert [result.judge for result in shown[0]] == list(JUDGES)
 
 
 def test_corrected_rates_are_in_every_report(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,15 +24,17 @@ from steelyard.analysis.judged_rates import (
 )
 from steelyard.analysis.summary import Summary
 from steelyard.engine.results.attempt_tables import stored_attempt_table
-from steelyard.engine.tiers.reply_judgments import reply_judgments
+from steelyard.engine.tiers.reply_judgments import StoredJudgments
 from steelyard.errors import InputError, Problem, did_you_mean
-from steelyard.records import LABELLER_PATTERN, Case, Label
+from steelyard.records import LABELLER_PATTERN, Case, Label, Reply
 from steelyard.reports.tables import csv_text
 from steelyard.store.journal import StoredRun
 from steelyard.store.labels import MAX_LABEL_FILE_BYTES, append_labels, read_labels
 from steelyard.store.reply_places import FactReader
 from steelyard.text import short_quote
 from steelyard.tiers.agreement import consensus
+from steelyard.tiers.rating_tables import CriterionMarks
+from steelyard.tiers.results import RunRating
 from steelyard.tiers.rubrics import JudgingResult, Rubric
 
 UNSURE_SCORE_DISTANCE = 0.1
@@ -76,23 +78,22 @@ class LabelledRun:
         cases = stored.cases
         table = stored_attempt_table(stored, self.info, cases)
         by_judges = {index for index, case in enumerate(cases) if case.by_judges}
-        rows = [row for row in table.rows if row.reply_place != NO_PLACE and row.case in by_judges]
-        is_decided = not rows
+        chosen = [row.case in by_judges and row.reply_place != NO_PLACE for row in table.rows]
+        is_decided = not any(chosen)
         # without a panel there are no judgments to look for
         if is_decided and self.info.panel:
-            rows = [row for row in table.rows if row.reply_place != NO_PLACE]
-
-        def with_texts(chosen: Sequence[AttemptRow]) -> StoredAttempts:
-            return StoredAttempts(cases, table.columns, chosen, lambda: FactReader(stored, table.journals))
-
-        keys = [one.reply.key if one.reply else "" for one in with_texts(rows)]
-        self._judgments = reply_judgments(stored, frozenset(keys))
-        if is_decided:
-            rows = [row for row, key in zip(rows, keys, strict=True) if key in self._judgments]
-            keys = [key for key in keys if key in self._judgments]
-        identities = [_identity(cases, table, row) for row in rows]
-        self._keys = dict(zip(identities, keys, strict=True))
-        self.attempts: Mapping[AnswerIdentity, AttemptText] = _AnswersOnDisk(identities, with_texts(rows))
+            chosen = [row.reply_place != NO_PLACE for row in table.rows]
+        with FactReader(stored, table.journals) as facts:
+            rows = zip(table.rows, chosen, strict=True)
+            keys = [_reply_key(facts, row) if is_chosen else "" for row, is_chosen in rows]
+        self._judgments = StoredJudgments(stored, keys)
+        self._indexes = {
+            _identity(cases, table, row): index
+            for index, row in enumerate(table.rows)
+            if chosen[index] and (not is_decided or self._judgments.has(index))
+        }
+        texts = StoredAttempts(cases, table.columns, table.rows, lambda: FactReader(stored, table.journals))
+        self.attempts: Mapping[AnswerIdentity, AttemptText] = _AnswersOnDisk(self._indexes, texts)
         """Answers that only judges decide; if there are none, those that judges also rated. Each is read when it is asked for."""
 
     @property
@@ -108,15 +109,15 @@ class LabelledRun:
 
     def judgments(self, identity: AnswerIdentity) -> Sequence[JudgingResult]:
         """What the judges said of an answer."""
-        return self._judgments.get(self._keys[identity], ())
+        return self._judgments.results(self._indexes[identity])
 
     def answers(self, criterion: str = "", damaged: Callable[[Problem], None] = lambda _: None) -> list[LabelledAnswer]:
         """Every answer with what judges and people say of it."""
         labels = current_labels(read_labels(self.stored.folder, damaged), criterion)
         threshold = self.rubric.pass_threshold if self.rubric else 0.0
         return [
-            _labelled_answer(identity, self.judgments(identity), threshold, criterion, labels.get(identity, {}))
-            for identity in self.attempts
+            _labelled_answer(identity, self._judgments.ratings(index), threshold, criterion, labels.get(identity, {}))
+            for identity, index in self._indexes.items()
         ]
 
     def votes(self, answers: Sequence[LabelledAnswer], criterion: str = "") -> Iterator[JudgeVote]:
@@ -127,7 +128,8 @@ class LabelledRun:
         threshold = self.rubric.pass_threshold if self.rubric else 0.0
         for answer in labelled:
             tried, stratum = self.attempts[answer.identity], (answer.identity.model, answer.judged.opinion)
-            for judge, passes in _votes(self.judgments(answer.identity), threshold, criterion)[0].items():
+            ratings = self._judgments.ratings(self._indexes[answer.identity])
+            for judge, passes in _votes(ratings, threshold, criterion)[0].items():
                 passed = consensus((), passes).passed
                 if passed is not None and answer.label is not None and tried.reply is not None:
                     yield JudgeVote(
@@ -147,6 +149,11 @@ class LabelledRun:
         return judged_rates(answers, criterion=criterion, votes=list(self.votes(answers, criterion)))
 
 
+def _reply_key(facts: FactReader, row: AttemptRow) -> str:
+    reply = facts.get(row.reply_place)
+    return reply.key if isinstance(reply, Reply) else ""
+
+
 def _identity(cases: Sequence[Case], table: AttemptTable, row: AttemptRow) -> AnswerIdentity:
     return AnswerIdentity(cases[row.case].id, *table.columns[row.column], row.number)
 
@@ -154,9 +161,8 @@ def _identity(cases: Sequence[Case], table: AttemptTable, row: AttemptRow) -> An
 class _AnswersOnDisk(Mapping[AnswerIdentity, AttemptText]):
     """Attempts by their identities, of which none is kept in memory."""
 
-    def __init__(self, identities: Sequence[AnswerIdentity], attempts: StoredAttempts) -> None:
-        self._attempts = attempts
-        self._indexes = {identity: index for index, identity in enumerate(identities)}
+    def __init__(self, indexes: Mapping[AnswerIdentity, int], attempts: StoredAttempts) -> None:
+        self._indexes, self._attempts = indexes, attempts
 
     def __getitem__(self, identity: AnswerIdentity) -> AttemptText:
         return self._attempts[self._indexes[identity]]
@@ -170,12 +176,12 @@ class _AnswersOnDisk(Mapping[AnswerIdentity, AttemptText]):
 
 def _labelled_answer(
     identity: AnswerIdentity,
-    results: Sequence[JudgingResult],
+    ratings: Iterable[tuple[RunRating, Iterable[CriterionMarks]]],
     threshold: float,
     criterion: str,
     labels: Mapping[str, bool],
 ) -> LabelledAnswer:
-    votes, scores = _votes(results, threshold, criterion)
+    votes, scores = _votes(ratings, threshold, criterion)
     voices = [consensus((), of).passed for of in votes.values()]
     said = consensus(scores, voices)
     cast = {vote for of in votes.values() for vote in of if vote is not None}
@@ -184,21 +190,20 @@ def _labelled_answer(
 
 
 def _votes(
-    results: Sequence[JudgingResult], threshold: float, criterion: str
+    ratings: Iterable[tuple[RunRating, Iterable[CriterionMarks]]], threshold: float, criterion: str
 ) -> tuple[dict[str, list[bool | None]], list[float | None]]:
     """The votes of every judge on an answer, or on one criterion of it, and all scores."""
     votes: dict[str, list[bool | None]] = {}
     scores: list[float | None] = []
-    for result in results:
-        if result.judgment is None:
+    for rating, marks in ratings:
+        if not rating.valid:
             continue
-        score, passed = result.judgment.score, result.judgment.passed
+        score, passed = rating.score, rating.passed
         if criterion:
-            category = result.judgment.categories.get(criterion)
-            score = category.score if category else None
+            score = next((each.score for each in marks if each.criterion == criterion), None)
             passed = None if score is None else score >= threshold
         scores.append(score)
-        votes.setdefault(result.judge, []).append(passed)
+        votes.setdefault(rating.judge.model, []).append(passed)
     return votes, scores
 
 
