@@ -19,6 +19,7 @@ JOINS_FACTS = {
     "engine/ray/node.py": "makes facts",
     "engine/ray/pool.py": "makes facts",
     "engine/repairs/recorded_run.py": "verdicts of an earlier run that still hold",
+    "engine/results/labels.py": "what judges said beside what people say",
     "engine/results/merge.py": "one reply in two runs",
     "engine/results/recordings.py": "our verdict and another tool's on one reply",
     "engine/session.py": "what a run still owes",

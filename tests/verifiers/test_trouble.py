@@ -27,6 +27,7 @@ def ended(code: int, said: bytes = b"", limit: ProcessLimit = "") -> ProcessResu
         ended(1, b"node: error while loading shared libraries: libuv.so.1"),
         ended(1, b"Error occurred during initialization of VM\nCould not reserve enough space for object heap"),
         ended(2, b"runtime: failed to create new OS thread (have 2 already; errno=11)"),
+        ended(1, b"# Subtest: test.mjs\n  signal: 'SIGABRT'\n  error: 'test failed'"),
         ended(1, b"gcc: fatal error: cannot execute 'cc1': execvp: No such file or directory"),
     ],
 )

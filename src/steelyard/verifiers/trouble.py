@@ -16,7 +16,7 @@ MAX_SEARCHED_OUTPUT_BYTES = 64 << 10
 TROUBLE_PATTERN = re.compile(
     rb"No space left on device|Disk quota exceeded|Resource temporarily unavailable|Cannot allocate memory|"
     rb"internal compiler error|error while loading shared libraries|cannot execute|Exec format error|"
-    rb"Input/output error|Stale file handle|uv_thread_create|unable to create (?:native )?thread|signal: 9, SIGKILL|"
+    rb"Input/output error|Stale file handle|uv_thread_create|signal: 'SIG(?:ABRT|KILL)'|unable to create (?:native )?thread|signal: 9, SIGKILL|"
     rb"Error occurred during initialization of VM|insufficient memory for the Java Runtime|failed to create new OS thread",
     re.IGNORECASE,
 )
