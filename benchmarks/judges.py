@@ -91,8 +91,9 @@ def files(folder: Path) -> tuple[Path, Path]:
 def scores(folder: Path) -> dict[str, tuple[float | None, bool | None]]:
     """What the judge gave each answer."""
     found = tier_experiment(StoredRun(folder))
-    analysis = analyse_tiers(found.runs, found.ratings, found.criteria)
-    passed = {rating.run.case: rating.passed for rating in found.ratings}
+    ratings = tuple(found.judgments.ratings())
+    analysis = analyse_tiers(found.runs, ratings, tuple(found.judgments.criteria()))
+    passed = {rating.run.case: rating.passed for rating in ratings}
     return {run.case: (run.impl_rate, passed.get(run.case)) for run in analysis.runs}
 
 
