@@ -333,16 +333,26 @@ def measure_shape(place: Path, shape: Shape, only: Sequence[str]) -> float:
     return largest
 
 
+def numbers(text: str) -> list[int]:
+    """Numbers with commas between them; argparse says which text is none."""
+    return [int(count) for count in text.split(",")]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--attempts", type=int, default=100_000, help="attempts of each run (default: 100000)")
-    parser.add_argument("--cases", default="1000,100000", help="cases of each run (default: 1000,100000)")
+    parser.add_argument(
+        "--cases",
+        type=numbers,
+        default="1000,100000",
+        help="cases of each run, with commas between (default: 1000,100000)",
+    )
     parser.add_argument("--folder", help="where they are written and deleted again (default: the usual place)")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="only commands whose names contain one of these")
     given = parser.parse_args()
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     largest = 0.0
-    for cases in map(int, given.cases.split(",")):
+    for cases in given.cases:
         with tempfile.TemporaryDirectory(prefix="steelyard-benchmark-", dir=given.folder) as scratch:
             shape = Shape.of(given.attempts, cases)
             largest = max(largest, measure_shape(Path(scratch), shape, given.only or ()))

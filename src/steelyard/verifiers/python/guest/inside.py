@@ -462,7 +462,7 @@ def strange_library_modules(folder: str, *, only_new: bool) -> Iterator[str]:
     for name in LIBRARY_NAMES & sys.modules.keys() - KNOWN_LIBRARY.keys():
         module = sys.modules[name]
         file = getattr(module, "__file__", None)
-        is_loaded = type(module) is types.ModuleType and type(module.__spec__) is ModuleSpec
+        is_loaded = type(module) is types.ModuleType and type(getattr(module, "__spec__", None)) is ModuleSpec
         if not is_loaded or (isinstance(file, str) and file.startswith(folder)):
             yield f"put a module of its own in the place of {name}"
 
