@@ -14,10 +14,18 @@ from steelyard.analysis.attempt_texts import attempt_texts
 from steelyard.comparison.gate import REGRESSED
 from steelyard.engine.gate.gate import gate
 from steelyard.engine.results.import_run import import_recordings
-from steelyard.engine.results.recordings import RecordedFiles, reader_names, recorded_side, recorded_tallies
+from steelyard.engine.results.recordings import (
+    RecordedCases,
+    RecordedFiles,
+    reader_names,
+    recorded_side,
+    recorded_tallies,
+)
 from steelyard.engine.resume import verify_again
 from steelyard.errors import InputError
+from steelyard.records import Attempt, RecordedAttempt
 from steelyard.store.journal import StoredRun
+from steelyard.store.stored_cases import StoredCases
 
 OTHER_TOOLS = Path(__file__).parents[2] / "examples" / "other-tools"
 INSPECT = OTHER_TOOLS / "inspect"
@@ -405,3 +413,22 @@ def test_a_database_whose_damage_cannot_be_named_is_refused_all_the_same(tmp_pat
 def test_what_reads_counts_is_no_reader_of_attempts(tmp_path: Path) -> None:
     assert '"fixes" reads counts, not attempts; name one of: ' in refusal(INSPECT / "better.eval", reader="fixes")
     assert 'unknown outcome reader "inspct"' in refusal(INSPECT / "better.eval", reader="inspct")
+
+
+def test_long_cases_of_other_tools_are_in_a_file_while_they_are_imported() -> None:
+    prompts = [f"{number} " + "x" * (1 << 20) for number in range(20)]
+    attempts = [
+        RecordedAttempt(case=f"case-{number}", model="m", judged_by="j", target=f"{number}", prompt=prompt)
+        for number, prompt in enumerate(prompts)
+    ]
+    book = RecordedCases()
+    found = [book.case(attempt) for attempt in attempts]
+    numbers = [book.number(case.id, attempt) for case, attempt in zip(found, attempts, strict=True)]
+    assert [book.case(attempt) for attempt in attempts] == found
+    assert numbers == [1] * 20
+    assert book.number(found[3].id, attempts[3]) == 2
+    cases = book.cases()
+    assert isinstance(cases, StoredCases)
+    assert [case.prompt for case in cases] == prompts
+    assert [case.asked for case in found] == [Attempt(case=case, model="").asked for case in cases]
+    assert [case.tests for case in found] == [case.tests_digest for case in cases]

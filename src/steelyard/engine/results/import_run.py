@@ -10,7 +10,13 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Protocol
 
 from steelyard.engine.results.headline_cache import summarise_and_cache
-from steelyard.engine.results.recordings import RECORDED_VERSION, RecordedCases, RecordedFiles, is_recorded
+from steelyard.engine.results.recordings import (
+    RECORDED_VERSION,
+    RecordedCase,
+    RecordedCases,
+    RecordedFiles,
+    is_recorded,
+)
 from steelyard.engine.results.report_files import (
     ScoringOverrides,
     baseline_comparison,
@@ -22,7 +28,6 @@ from steelyard.errors import InputError, Problem
 from steelyard.records import (
     RECORDED_KIND,
     Answer,
-    Case,
     EvalSetFile,
     Failure,
     Finding,
@@ -104,9 +109,12 @@ def write_recorded_run(recorded: RecordedSource, *, output: str | Path | None, r
             names[model], tools[attempt.tool] = None, None
             tiers[printable(attempt.tier)] = None
             for _ in range(attempt.times):
-                for fact in _facts(attempt, case, book, started_at):
+                for fact in _facts(attempt, case, book.number(case.id, attempt), started_at):
                     journal.append(fact)
-        if not book.cases:
+        cases = book.cases()
+        # names and numbers of the attempts take as much as the summary, which is made next
+        del book
+        if not cases:
             raise InputError("; ".join(str(problem) for problem in recorded.problems) or "no attempts to import")
         info = RunInfo(
             id=run_id(started_at) if output is not None else folder.name,
@@ -118,7 +126,6 @@ def write_recorded_run(recorded: RecordedSource, *, output: str | Path | None, r
             rule="code",
             versions=tool_versions() | {"recorded by": ", ".join(filter(None, tools))},
         )
-        cases = tuple(book.cases.values())
         journal.ask(cases)
         journal.describe(info)
         summary, unprepared = summarise_and_cache(journal, info, cases)
@@ -127,8 +134,7 @@ def write_recorded_run(recorded: RecordedSource, *, output: str | Path | None, r
     return Run(folder, info, summary, (), tuple(notes))
 
 
-def _facts(attempt: RecordedAttempt, case: Case, book: RecordedCases, at: str) -> Iterator[Reply | Verdict | Failure]:
-    number = book.number(case.id, attempt)
+def _facts(attempt: RecordedAttempt, case: RecordedCase, number: int, at: str) -> Iterator[Reply | Verdict | Failure]:
     model, tier = printable(attempt.model) or "-", printable(attempt.tier)
     key = digest(RECORDED_KIND, case.id, model, tier, number)
     where: dict[str, Any] = {
@@ -143,13 +149,13 @@ def _facts(attempt: RecordedAttempt, case: Case, book: RecordedCases, at: str) -
     if answer is None and has_outcome:
         answer = Answer(text="", finish=Finish.UNRECORDED)
     if answer is not None:
-        yield Reply(key=key, asked=book.asked[case.id], answer=answer, **where)
+        yield Reply(key=key, asked=case.asked, answer=answer, **where)
     if has_outcome:
         verifier = f"{RECORDED_VERSION}, {attempt.tool}".removesuffix(", ")
         yield Verdict(
-            key=digest(key, case.tests_digest, verifier),
+            key=digest(key, case.tests, verifier),
             ask=key,
-            tests=case.tests_digest,
+            tests=case.tests,
             verifier=verifier,
             found=_finding(attempt),
             **where,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from steelyard.analysis.attempts import Column
 from steelyard.analysis.counts import OutcomeTallies, Tally
@@ -32,6 +32,7 @@ from steelyard.records import (
 )
 from steelyard.records.base import MAX_ATTEMPTS_PER_CASE
 from steelyard.store.journal import StoredRun
+from steelyard.store.stored_cases import CaseCollector
 from steelyard.text import counted, printable, short_quote
 
 RECORDED_VERSION = "recorded 1"
@@ -230,35 +231,58 @@ def counted_tests_digest() -> str:
     return _recorded_case("-", RecordedAttempt(case="-", model="-", judged_by="counts")).tests_digest
 
 
+class RecordedCase(NamedTuple):
+    """What facts say of the case that they are about."""
+
+    id: str
+    tests: str
+    """The digest of its tests."""
+    asked: str
+    """The digest of what was asked."""
+
+
 class RecordedCases:
-    """The cases that recorded attempts are about, with what was asked, and the numbers of their attempts."""
+    """The cases that recorded attempts are about, with what was asked, and the numbers of their attempts.
+
+    Many or long cases are in a file from the moment they are added; of each its name and its digests are held.
+    """
 
     def __init__(self) -> None:
-        self.cases: dict[str, Case] = {}
-        self.asked: dict[str, str] = {}
+        self._collector = CaseCollector()
         self._name = CaseNames()
-        self._used: dict[tuple[str, str, str], int] = {}
+        self._digests: dict[str, bytes] = {}
+        """The digests of the tests and of what was asked, by case."""
+        self._used: dict[tuple[str, str], dict[str, int]] = {}
+        """The numbers that are taken, as bits, by model and tier and then by case."""
 
-    def case(self, attempt: RecordedAttempt) -> Case:
+    def case(self, attempt: RecordedAttempt) -> RecordedCase:
         """The case of an attempt."""
         name = self._name(attempt)
-        if name not in self.cases:
-            self.cases[name] = _recorded_case(name, attempt, attempt.prompt)
-            self.asked[name] = Attempt(case=self.cases[name], model="").asked
-        return self.cases[name]
+        digests = self._digests.get(name)
+        if digests is None:
+            case = _recorded_case(name, attempt, attempt.prompt)
+            self._collector.append(case)
+            digests = bytes.fromhex(case.tests_digest + Attempt(case=case, model="").asked)
+            self._digests[name] = digests
+        both, half = digests.hex(), len(digests)
+        return RecordedCase(name, both[:half], both[half:])
 
     def number(self, case: str, attempt: RecordedAttempt) -> int:
         """A number that no other attempt of the model at the case has: its own where that is free."""
-        key = case, attempt.model, attempt.tier
-        used = self._used.get(key, 1)
+        of_model = self._used.setdefault((attempt.model, attempt.tier), {})
+        used = of_model.get(case, 1)
         number = attempt.number
         if number is None or not 0 < number <= MAX_TRACKED_NUMBER or used >> number & 1:
             # the first number that is free: the lowest bit that is not set
             number = (~used & (used + 1)).bit_length() - 1
         if number > MAX_ATTEMPTS_PER_CASE:
             raise InputError(f"case {short_quote(case)}: more than {MAX_ATTEMPTS_PER_CASE:,} attempts")
-        self._used[key] = used | 1 << number
+        of_model[case] = used | 1 << number
         return number
+
+    def cases(self) -> Sequence[Case]:
+        """All of them, once no more attempts come."""
+        return self._collector.cases()
 
 
 class _RecordedCount:
