@@ -174,3 +174,56 @@ def test_many_calls_and_large_results_cost_an_answer_no_time_of_its_own() -> Non
         ("def rows(n): return [[k] for k in range(n)]", "assert len(rows(250_000)) == 250_000"),
     ]
     assert [(passed, finding.trust) for passed, finding in all_judged(answers)] == [(True, "in-process")] * 3
+
+
+ENDS = "def first(items):\n    return next(iter(items))"
+POINT = """class Point:
+    def __init__(self, x, y): self.x, self.y = x, y
+    def __eq__(self, other): return (self.x, self.y) == (other.x, other.y)
+    def __hash__(self): return hash((self.x, self.y))"""
+
+
+@pytest.mark.parametrize(
+    ("code", "tests"),
+    [
+        (ENDS, "try:\n    first([])\nexcept Exception: pass\nelse: assert False"),
+        (ENDS, "try:\n    first([])\nexcept: pass\nelse: assert False"),
+        (
+            ENDS,
+            "import unittest\nfrom answer import first\nclass T(unittest.TestCase):\n    def test(self):\n"
+            "        with self.assertRaises(Exception): first([])\n",
+        ),
+        (
+            ENDS,
+            "import unittest\nfrom answer import first\nclass T(unittest.TestCase):\n    def test(self):\n"
+            "        try: first([])\n        except: return\n        self.fail()\n",
+        ),
+        (POINT, "match Point(1, 2):\n    case Point(x=1, y=2): pass\n    case _: assert False"),
+        (POINT, "names = {1: 'a', 'b': 2}\nassert names.get(Point(1, 2)) is None"),
+        (POINT, "names = {1: 'a', Point(1, 2): 'p'}\nassert names[Point(1, 2)] == 'p'"),
+    ],
+)
+def test_what_a_plain_run_accepts_of_endings_and_own_equality_passes(code: str, tests: str) -> None:
+    passed, finding = judged(code, tests)
+    assert (passed, finding.trust) == (True, "in-process"), finding.reason
+
+
+@pytest.mark.parametrize(
+    ("code", "tests"),
+    [
+        ("def first(items):\n    raise StopIteration", "assert all(x == 1 for x in map(first, [[1], [1]]))"),
+        ("def first(items):\n    return None", "try:\n    first([])\nexcept Exception: pass\nelse: assert False"),
+        (
+            f"{ALWAYS_EQUAL}def double(n): return Yes()",
+            "match double(1):\n    case 2 | 3: pass\n    case _: assert False",
+        ),
+        (
+            f"{ALWAYS_EQUAL}def double(n): return Yes()",
+            "match double(1):\n    case 2 as two: pass\n    case _: assert False",
+        ),
+        (POINT, "match Point(1, 3):\n    case Point(x=1, y=2): pass\n    case _: assert False"),
+    ],
+)
+def test_their_wrong_twins_fail(code: str, tests: str) -> None:
+    passed, _ = judged(code, tests)
+    assert not passed

@@ -47,6 +47,7 @@ from steelyard.verifiers.python.guest.wire import (
     MAX_EXCEPTION_CHARS,
     MessageSocket,
     TestFailure,
+    catches_all,
     exception_text,
     failure_cause,
     is_pytest_outcome,
@@ -172,7 +173,7 @@ class RefereedFile:
         self._wanted = sorted(self._names & wanted_names([plain_tree]))
         """What the answer is told of its tests."""
         self._asserting = asserting_functions([plain_tree])
-        self._may_catch = may_catch(job["source"])
+        self._may_catch, self._catches_all = may_catch(job["source"]), catches_all(job["source"])
         self._prepared = (True, False)
         self._result: dict[str, Any] = {"tests": []}
         self._began = 0.0
@@ -302,10 +303,13 @@ class RefereedFile:
             peer.stdout.truncate()
         self._began = time.perf_counter()
 
+    def _may_expect(self, stopped: str) -> bool:
+        return self._catches_all or not WORDS_OF_ENDING[stopped].isdisjoint(self._names)
+
     def end(self, name: str, outcome: str, message: str) -> None:
         """Note how a test went."""
         peer = self._peer
-        if outcome == "passed" and peer.stopped and WORDS_OF_ENDING[peer.stopped].isdisjoint(self._names):
+        if outcome == "passed" and peer.stopped and not self._may_expect(peer.stopped):
             outcome, message, self._cause = "failed", f"{peer.stopped}: raised by the answer", "computation"
         caught = caught_failure(peer, self._may_catch) if outcome == "passed" else TestFailure()
         if caught.text:

@@ -49,6 +49,7 @@ from steelyard.verifiers.python.guest.wire import (
     PeerGone,
     TestFailure,
     begin_random,
+    catches_all,
     difference,
     exception_text,
     load_random,
@@ -490,7 +491,9 @@ def caught_failure(referee: RefereePeer, may_catch: bool) -> TestFailure:
 
 def speaks_of_stopping(stopped: str, step: RefereeStep, known: dict[str, Any]) -> bool:
     """Whether a step expects such an exception, itself, in a function that it calls, or as the end of an example."""
-    if (step.spec.get("raises") or "").startswith(stopped):
+    if (step.spec.get("raises") or "").startswith(stopped) or any(
+        catches_all(str(part)) for part in step.spec.values()
+    ):
         return True
     called = [known[name].__code__ for name in step.names if isinstance(known.get(name), types.FunctionType)]
     return not WORDS_OF_ENDING[stopped].isdisjoint({*step.names, *looked_up_names(called)})

@@ -43,9 +43,9 @@ ARITHMETIC = frozenset(
 """Operations whose plain results are refused where plain data went in: beside the answer they are judged again."""
 ITERATION = frozenset({"anext", "aiter", "await", "iter", "next"})
 WORDS_OF_ENDING = {
-    "StopIteration": frozenset({"StopIteration"}),
-    "StopAsyncIteration": frozenset({"StopAsyncIteration"}),
-    "CancelledError": frozenset({"CancelledError", "cancel", "return_exceptions"}),
+    "StopIteration": frozenset({"StopIteration", "Exception", "BaseException"}),
+    "StopAsyncIteration": frozenset({"StopAsyncIteration", "Exception", "BaseException"}),
+    "CancelledError": frozenset({"CancelledError", "BaseException", "cancel", "return_exceptions"}),
 }
 """Exceptions that end a loop or a task without failing it, and the words of tests that expect one."""
 PLAIN_TYPES = (bool, bytes, complex, float, int, str, type(None))

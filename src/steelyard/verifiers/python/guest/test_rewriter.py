@@ -16,6 +16,7 @@ from steelyard.verifiers.python.guest.test_names import is_star_import
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 TESTS_FILE = "test_answer.py"
@@ -130,8 +131,7 @@ class _AssertionRewriter(ast.NodeTransformer):
 
     def visit_Match(self, node: ast.Match) -> ast.AST:
         self.generic_visit(node)
-        patterns = (inner for case in node.cases for inner in ast.walk(case.pattern))
-        values = [inner.value for inner in patterns if isinstance(inner, ast.MatchValue)]
+        values = [value for case in node.cases for value in _values_of_subject(case.pattern)]
         if constants := [value for value in values if isinstance(value, ast.Constant)]:
             node.subject = _call(MATCH, node.subject, ast.Tuple(list(constants), ast.Load()))
         return node
@@ -179,6 +179,17 @@ class _FrameRewriter(ast.NodeTransformer):
         if node.attr not in FRAME_ATTRIBUTES or not isinstance(node.ctx, ast.Load):
             return node
         return ast.copy_location(_call(FRAME, node.value, ast.Constant(node.attr)), node)
+
+
+def _values_of_subject(pattern: ast.pattern) -> Iterator[ast.expr]:
+    """What a pattern compares with the subject itself, not with its parts."""
+    if isinstance(pattern, ast.MatchValue):
+        yield pattern.value
+    elif isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
+        yield from _values_of_subject(pattern.pattern)
+    elif isinstance(pattern, ast.MatchOr):
+        for inner in pattern.patterns:
+            yield from _values_of_subject(inner)
 
 
 def _call(function: str, *arguments: ast.expr) -> ast.expr:

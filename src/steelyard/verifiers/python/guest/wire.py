@@ -304,6 +304,11 @@ def may_catch(tests: str) -> bool:
     return CATCHING_TESTS_PATTERN.search(tests) is not None
 
 
+def catches_all(tests: str) -> bool:
+    """Whether there is an `except` without a name in these tests."""
+    return re.search(r"\bexcept\s*:", tests) is not None
+
+
 def is_failed_assertion(error: object) -> bool:
     """Whether an exception says that an assertion of the tests failed."""
     if not isinstance(error, BaseException) or "said" in error.__dict__:
