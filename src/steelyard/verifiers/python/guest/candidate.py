@@ -363,7 +363,12 @@ class CandidatePeer(ObjectPeer):
                 narrowed = encoder.narrowed or (outcome == "ok" and not is_plain(held))
             except Exception:
                 narrowed = True
-            self.send([outcome, None if narrowed else held, self.printed(), narrowed, seconds])
+            printed = self.printed()
+            try:
+                self.send([outcome, None if narrowed else held, printed, narrowed, seconds])
+            except (OversizedValueError, ValueError, MemoryError):
+                narrowed = True
+                self.send([outcome, None, printed, narrowed, seconds])
             if narrowed:
                 return
 

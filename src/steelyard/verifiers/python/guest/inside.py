@@ -32,7 +32,6 @@ from steelyard.verifiers.python.guest.introspection import MEMORY_MODULES, Intro
 from steelyard.verifiers.python.guest.runners import (
     StyleRunner,
     TestResultLine,
-    death,
     empty_tests_module,
     is_begun_for,
     received_job,
@@ -44,7 +43,7 @@ from steelyard.verifiers.python.guest.start_method import fork_by_default
 from steelyard.verifiers.python.guest.step_runner import OneProgramRunner, StepRunner
 from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES
 from steelyard.verifiers.python.guest.test_rewriter import compiled_answer, fair_code, with_frames
-from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, MessageSocket, exception_text
+from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, MessageSocket, death, exception_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

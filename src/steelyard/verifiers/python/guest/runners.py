@@ -18,7 +18,15 @@ from typing import NamedTuple, Protocol
 
 from steelyard.verifiers.python.guest.fairness import SKIPPING_FILES, ComparisonJudge, codes_of
 from steelyard.verifiers.python.guest.test_rewriter import TESTS_FILE, file_of_tests
-from steelyard.verifiers.python.guest.wire import MessageSocket, TestFailure, exception_text, failure_cause
+from steelyard.verifiers.python.guest.wire import (
+    MAX_OPEN_FILES,
+    MessageSocket,
+    TestFailure,
+    death,
+    exception_text,
+    failure_cause,
+    shortage,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +90,6 @@ PYTEST_OPTIONS = (
 )
 OPTIONAL_PYTEST_PLUGINS = {"cacheprovider": re.compile(r"\bcache\b"), "junitxml": re.compile(r"\brecord_\w")}
 """Plug-ins of pytest that take time, and the fixtures for which a file needs them."""
-MAX_OPEN_FILES = 256
 LEGACY_PATHS_PATTERN = re.compile(r"\btmpdir|\bfspath\b")
 OUTPUT_OPTIONS_PATTERN = re.compile(r"config\b")
 
@@ -146,6 +153,7 @@ class StyleRunner:
         self._undefined = ""
         self._cause: TestFailureCause = ""
         """What failed the test that runs."""
+        self._shortage = ""
 
     def expect(self, count: int) -> None:
         """A single test is apart from all others in this process."""
@@ -164,9 +172,13 @@ class StyleRunner:
                 self._run_here(name, test)
             finally:
                 self._exit(0)
-        _, status, used = self._wait(child, 0)
-        if status:
-            end = death(status, used)
+        try:
+            _, status, used = self._wait(child, 0)
+            end = death(status, used) if status else None
+        except ChildProcessError:
+            # an answer may ignore its children, or wait for all of them: the next session, in one process, decides
+            end = TestFailure("the answer has waited for the process of this test", "death")
+        if end is not None:
             self._tell(TestResultLine(name, "failed", end.text, 0.0, end.cause))
 
     def is_answers(self, error: BaseException) -> bool:
@@ -178,15 +190,17 @@ class StyleRunner:
         self._undefined = self._undefined or undefined_name(error)
         is_answers = self.judge.has_answers_code(error.__traceback__)
         self._cause = self._cause or failure_cause(error, is_answers=is_answers)
+        self._shortage = self._shortage or shortage(error)
 
     def finish(self) -> None:
         """Let pytest clean up."""
 
     def _run_here(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
         began = self._clock()
-        self._cause = ""
+        self._cause = self._shortage = ""
         try:
             outcome, message = test()
+            message += self._shortage
         except BaseException as error:
             self.note_error(error)
             outcome, message = "failed", exception_text(error)
@@ -205,16 +219,6 @@ def undefined_name(error: BaseException) -> str:
     if type(error) is not NameError or trace is None or trace.tb_frame.f_code.co_filename != TESTS_FILE:
         return ""
     return str(error.name)
-
-
-def death(status: int, used: Any) -> TestFailure:
-    """How the process of a test ended."""
-    code = os.waitstatus_to_exitcode(status)
-    seconds = used.ru_utime + used.ru_stime
-    if code == -24 or (code == -9 and seconds >= 1):  # SIGXCPU, and what follows it where it is ignored
-        return TestFailure(f"stopped at the cpu limit after {seconds:.1f} s", "cpu")
-    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
-    return TestFailure(f"died before the verdict, {how}", "death")
 
 
 def empty_tests_module(source: str) -> types.ModuleType:

@@ -20,7 +20,7 @@ from decimal import Decimal
 from fractions import Fraction
 from operator import is_  # its own: tests may be given another one in the module
 
-from steelyard.verifiers.python.guest.wire import OversizedValueError
+from steelyard.verifiers.python.guest.wire import MAX_WIRE_MESSAGE_BYTES, OversizedValueError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,16 +74,27 @@ class ValueEncoder:
         """What both sides know by its place in this list; it must not be collected while its address is a key."""
         self._places = {id(container): place for place, container in enumerate(self.containers)}
         self._tuples = 0
+        self._bytes = 0
         self.narrowed = False
         """Whether something arrives as the plain data it holds, without its own class."""
+
+    def counted(self, value: Any, least: int) -> Any:
+        """A value that needs at least these bytes; refused before it is written, which might take all of an answer's time."""
+        if self._bytes + least > MAX_WIRE_MESSAGE_BYTES:
+            raise OversizedValueError(f"more than {MAX_WIRE_MESSAGE_BYTES >> 20} MB")
+        self._bytes += least
+        return value
 
     def encode(self, value: Any, depth: int = 0) -> Any:
         """A value as JSON can carry it."""
         kind = type(value)
-        if kind is str or kind is bool or value is None:
+        if kind is str:
+            return self.counted(value, len(value))
+        if kind is bool or value is None:
             return value
         if kind is int:
-            return value if -FIRST_HEX_INTEGER < value < FIRST_HEX_INTEGER else {"i": hex(value)}
+            is_small = -FIRST_HEX_INTEGER < value < FIRST_HEX_INTEGER
+            return value if is_small else {"i": hex(self.counted(value, value.bit_length() // 4))}
         if kind is float:
             if math.isfinite(value):
                 return value
@@ -96,7 +107,7 @@ class ValueEncoder:
             self._tuples += 1
             if self._tuples > MAX_SENT_CONTAINERS:
                 raise OversizedValueError(f"more than {MAX_SENT_CONTAINERS} tuples")
-            return {"t": [self.encode(item, depth + 1) for item in value]}
+            return {"t": [self.encode(item, depth + 1) for item in self.counted(value, 2 * len(value))]}
         if kind in CONTAINER_TAGS:
             return self._container(value, CONTAINER_TAGS[kind], depth + 1)
         writer = _WRITERS.get(kind)
@@ -132,19 +143,28 @@ class ValueEncoder:
 
     def content(self, value: Any, depth: int = 1) -> Any:
         """The current content of a container."""
-        if isinstance(value, dict):
-            return [[self.encode(key, depth), self.encode(item, depth)] for key, item in pairs_of(value)]
-        if isinstance(value, types.SimpleNamespace):
-            return [[str(name), self.encode(item, depth)] for name, item in vars(value).items()]
+        value = vars(value) if isinstance(value, types.SimpleNamespace) else value
         if isinstance(value, bytearray):
-            return base64.b64encode(value).decode()
-        if type(value) is list and is_plain_json(value):
+            return base64.b64encode(self.counted(value, len(value))).decode()
+        # with the comma after each
+        if isinstance(self.counted(value, 2 * len(value)), dict):
+            return [[self.encode(key, depth), self.encode(item, depth)] for key, item in pairs_of(value)]
+        if type(value) is list and self._is_plain_json(value):
             return value
         items = [*type(value).__iter__(value)]
         if isinstance(value, set):
             # one that was larger once may be read in an order that no copy has
             self.narrowed |= not fill_in_order(set(), items)
         return [self.encode(item, depth) for item in items]
+
+    def _is_plain_json(self, items: list[Any]) -> bool:
+        """Whether JSON carries each of these as it is; a quick look that may say no where a closer one would say yes."""
+        kinds = set(map(type, items))
+        if kinds <= {int, bool}:
+            return not items or (min(items) > -FIRST_HEX_INTEGER and max(items) < FIRST_HEX_INTEGER)
+        if kinds <= {str, bool, type(None)}:
+            return bool(self.counted(items, sum([len(item) for item in items if type(item) is str])))
+        return kinds == {float} and all(map(math.isfinite, items))
 
     def _rarer(self, value: Any, depth: int) -> Any:
         if isinstance(value, type):
@@ -157,7 +177,7 @@ class ValueEncoder:
             is_plain_array = type(value).__name__ == "ndarray" and value.dtype.kind in "biufc"
             # flags such as `writeable` do not cross
             self.narrowed |= not is_plain_array or not (value.flags.carray and value.flags.owndata)
-            items = self.encode(value.tolist(), depth)
+            items = self.encode(self.counted(value, 2 * value.size).tolist(), depth)
             return {"n": [str(value.dtype), items]} if isinstance(items, list) else items
         lent = self._lend(value, self, depth)
         if lent is not None:
@@ -263,14 +283,6 @@ def _plain_key_count(held: Any, depth: int = 0) -> int:
     if tag == "t" and JSON_SCALARS.issuperset(map(type, inner)):
         return 0
     return (tag != "t") * len(inner) + sum(_plain_key_count(item, depth + 1) for item in inner)
-
-
-def is_plain_json(items: list[Any]) -> bool:
-    """Whether JSON carries each of these as it is; a quick look that may say no where a closer one would say yes."""
-    kinds = set(map(type, items))
-    if kinds <= {int, bool}:
-        return not items or (min(items) > -FIRST_HEX_INTEGER and max(items) < FIRST_HEX_INTEGER)
-    return kinds <= {str, bool, type(None)} or (kinds == {float} and all(map(math.isfinite, items)))
 
 
 def refill(container: Any, content: Sequence[Any]) -> None:
@@ -447,7 +459,7 @@ def standard_module(name: str) -> Any:
 def _written_view(encoder: ValueEncoder, value: memoryview, _: int) -> Any:
     # what is seen through it may change on one side only, and may be more than bytes
     encoder.narrowed |= not value.readonly or value.format != "B" or value.ndim != 1
-    return {"mv": base64.b64encode(value.tobytes()).decode()}
+    return {"mv": base64.b64encode(encoder.counted(value, value.nbytes).tobytes()).decode()}
 
 
 def _moment(encoder: ValueEncoder, value: Any, depth: int) -> Any:
@@ -516,7 +528,7 @@ MADE_WITH = {"Q": "maxlen", "dd": "default_factory", "ar": "typecode"}
 """The attribute that a container is made with."""
 _WRITERS: dict[type, Callable[[ValueEncoder, Any, int], Any]] = {
     frozenset: _written_frozen,
-    bytes: lambda _, value, __: {"b": base64.b64encode(value).decode()},
+    bytes: lambda encoder, value, _: {"b": base64.b64encode(encoder.counted(value, len(value))).decode()},
     complex: lambda encoder, value, _: {"c": [encoder.encode(value.real), encoder.encode(value.imag)]},
     range: lambda encoder, value, _: {"r": [encoder.encode(part) for part in (value.start, value.stop, value.step)]},
     slice: lambda encoder, value, depth: {

@@ -7,6 +7,7 @@ interpreters on both sides.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -28,6 +29,8 @@ MAX_WIRE_MESSAGE_BYTES = 16 << 20
 """Bytes of one message."""
 MAX_EXCEPTION_CHARS, MAX_REPR_CHARS = 1000, 200
 """Characters of an exception's words, and of a value's."""
+MAX_OPEN_FILES = 256
+"""Descriptors that a process of an answer may have, as its sandbox sets it."""
 REHEARSALS = 20
 """How often the interpreter must see code until it runs it in its fastest form."""
 _LENGTH = struct.Struct("I")
@@ -181,7 +184,7 @@ class RpcPeer(MessageSocket, ABC):
             reply = self.perform(message[2:])
             try:
                 self.send(["reply", thread, *reply])
-            except (OversizedValueError, ValueError) as error:
+            except (OversizedValueError, ValueError, MemoryError) as error:
                 self.send(["reply", thread, *self.refused(f"{type(error).__name__}: {error}")])
         finally:
             self._current.name = own
@@ -257,9 +260,25 @@ def exception_text(error: BaseException) -> str:
         raise
     except BaseException:
         text = "(an exception that cannot be printed)"
+    text += shortage(error)
     name = type(error).__name__[:100]
     # half characters, which neither a file nor another program could take, are left out
     return (f"{name}: {text}" if text else name).encode("utf-8", "replace").decode("utf-8")
+
+
+def shortage(error: BaseException) -> str:
+    """The limit behind an error of the system, which may name only what came of it; empty if none is reached."""
+    if type(error).__module__ != "builtins" or not isinstance(error, OSError):
+        return ""
+    try:
+        os.close(os.open(".", os.O_RDONLY))
+        room = os.statvfs(".")
+    except Exception as reached:
+        is_reached = getattr(reached, "errno", 0) == errno.EMFILE
+        return f" (it has {MAX_OPEN_FILES} open files, which is the limit)" if is_reached else ""
+    if not room.f_bavail:
+        return f" (its folder is full: {room.f_blocks * room.f_frsize >> 20} MiB is the limit)"
+    return f" (its folder is full: {room.f_files:,} files is the limit)" if room.f_files and not room.f_favail else ""
 
 
 class TestFailure(NamedTuple):
@@ -269,6 +288,16 @@ class TestFailure(NamedTuple):
     cause: TestFailureCause = ""
     undefined: str = ""
     """An undefined name that the tests use."""
+
+
+def death(status: int, used: Any) -> TestFailure:
+    """How the process of a test ended."""
+    code = os.waitstatus_to_exitcode(status)
+    seconds = used.ru_utime + used.ru_stime
+    if code == -24 or (code == -9 and seconds >= 1):  # SIGXCPU, and what follows it where it is ignored
+        return TestFailure(f"stopped at the cpu limit after {seconds:.1f} s", "cpu")
+    how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+    return TestFailure(f"died before the verdict, {how}", "death")
 
 
 COMPUTATION_ERRORS = frozenset(
@@ -335,6 +364,9 @@ def difference(got: object, wanted: object) -> TestFailure:
 
 def short_repr(value: object) -> str:
     """A value in a readable form."""
+    if type(value) in (str, bytes, list, tuple):
+        # to write all of a long one would take longer than its test
+        value = value[: MAX_REPR_CHARS + 1]  # type: ignore[index]
     try:
         text = repr(value)
     except PeerGone:
