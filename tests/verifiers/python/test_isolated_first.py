@@ -190,13 +190,17 @@ POINT = """class Point:
         (ENDS, "try:\n    first([])\nexcept: pass\nelse: assert False"),
         (
             ENDS,
-            "import unittest\nfrom answer import first\nclass T(unittest.TestCase):\n    def test(self):\n"
-            "        with self.assertRaises(Exception): first([])\n",
+            (
+                "import unittest\nfrom answer import first\nclass T(unittest.TestCase):\n    def test(self):\n"
+                "        with self.assertRaises(Exception): first([])\n"
+            ),
         ),
         (
             ENDS,
-            "import unittest\nfrom answer import first\nclass T(unittest.TestCase):\n    def test(self):\n"
-            "        try: first([])\n        except: return\n        self.fail()\n",
+            (
+                "import unittest\nfrom answer import first\nclass T(unittest.TestCase):\n    def test(self):\n"
+                "        try: first([])\n        except: return\n        self.fail()\n"
+            ),
         ),
         (POINT, "match Point(1, 2):\n    case Point(x=1, y=2): pass\n    case _: assert False"),
         (POINT, "names = {1: 'a', 'b': 2}\nassert names.get(Point(1, 2)) is None"),
