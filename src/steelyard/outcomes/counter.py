@@ -66,7 +66,8 @@ class OutcomeCounter:
             raise UnreadableOutcomesError("more than 2 billion rows; split the file")
         self._make_room(int(rows.models.max()) + 1, int(rows.cases.max()) + 1)
         models, cases = self._counts.shape[:2]
-        cells = rows.models.astype(np.intp)
+        # there is never room for more cells than these numbers can count
+        cells = rows.models.astype(np.int32)
         cells *= cases
         cells += rows.cases
         if rows.costs is not None:
