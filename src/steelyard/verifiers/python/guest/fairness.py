@@ -226,6 +226,8 @@ class ComparisonJudge:
             _is_among(type(left), PLAIN_SCALAR_TYPES) and _is_among(type(right), PLAIN_SCALAR_TYPES)
         ):
             return compared(left, right)
+        if how in ("In", "NotIn") and not _has_attribute(type(right), "__contains__"):
+            return self._is_item_of(right, left) == (how == "In")
         ran: list[Any] = []
 
         def note(frame: Any, event: str, argument: object) -> None:  # noqa: ARG001  the interpreter gives it
@@ -245,6 +247,12 @@ class ComparisonJudge:
             if not self._is_allowed:
                 self.fail(OWN_WORD_MESSAGE)
         return result
+
+    def _is_item_of(self, container: Any, wanted: Any) -> bool:
+        """Whether something is found by going through a container, as the interpreter does where there is no other way."""
+        if self._is_answers(container):
+            return any(item is wanted or item == wanted for item in container)
+        return any(item is wanted or bool(self.compare("Eq", item, wanted)) for item in container)
 
     def _as_data(self, value: Any, depth: int = 0) -> Any:
         """Mappings and sets of the answer's whose equality is the library's, and times in its time zones, as plain data.
@@ -418,7 +426,11 @@ class ComparisonJudge:
             # what answers neither yes nor no, such as an array, is left to unittest
             if not self._may_catch and result is False:
                 self.fail(f"{short_repr(left)} {FAILED_COMPARISON_SIGNS[how]} {short_repr(right)}")
+            if how in ("In", "NotIn") and not _has_attribute(type(right), "__contains__"):
+                # what has been gone through may be empty when unittest looks
+                right = [left] if result is (how == "In") else []
         elif name == "assertCountEqual":
+            left, right = list(left), list(right)
             for one, other in [(one, other) for one in _some(left) for other in _some(right)][:MAX_PLAIN_ITEMS]:
                 if not (self.is_plain(one) and self.is_plain(other)):
                     self.compare("Eq", one, other)
@@ -432,6 +444,10 @@ class ComparisonJudge:
         elif not (self.is_plain(left) and self.is_plain(right)):
             self.compare("Eq", left, right)
         return left, right
+
+
+def _has_attribute(kind: type, name: str) -> bool:
+    return any(name in _class_attributes(each) for each in _ancestors(kind))
 
 
 def _as_number(value: Any) -> Any:

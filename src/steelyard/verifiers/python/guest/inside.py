@@ -28,7 +28,12 @@ import types
 from importlib.machinery import ModuleSpec
 
 from steelyard.verifiers.python.guest.fairness import ComparisonJudge, all_types
-from steelyard.verifiers.python.guest.introspection import MEMORY_MODULES, IntrospectionGuard, loaded_memory_modules
+from steelyard.verifiers.python.guest.introspection import (
+    MEMORY_MODULES,
+    IntrospectionGuard,
+    hide_classes,
+    loaded_memory_modules,
+)
 from steelyard.verifiers.python.guest.runners import (
     StyleRunner,
     TestResultLine,
@@ -501,3 +506,6 @@ class StandInClass(type):
         if cls.__module__ == __name__ or "__init__" not in vars(cls):
             raise NotImplementedError(f"{cls.__name__} of the answer is not there yet")
         return super().__call__(*positional, **named)
+
+
+hide_classes()

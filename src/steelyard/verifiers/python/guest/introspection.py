@@ -11,6 +11,7 @@ import _imp
 import _thread
 import asyncio.coroutines
 import builtins
+import contextlib
 import gc
 import importlib
 import inspect
@@ -19,8 +20,16 @@ import re
 import sys
 import traceback
 import types
+import unittest.case
+import weakref
 
-from steelyard.verifiers.python.guest.fairness import LIBRARY_FOLDERS, WORD_PATTERN, ComparisonJudge
+from steelyard.verifiers.python.guest.fairness import (
+    LIBRARY_FOLDERS,
+    SKIPPING_FILES,
+    WORD_PATTERN,
+    ComparisonJudge,
+    codes_of,
+)
 from steelyard.verifiers.python.guest.genuine_code import (
     checking_compile,
     compiled_trees,
@@ -33,7 +42,7 @@ from steelyard.verifiers.python.guest.test_rewriter import FRAME_ATTRIBUTES, TES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Generator, Iterable, Iterator
     from typing import Any
 
 FORBIDDEN_EVENTS = {
@@ -57,6 +66,8 @@ MEMORY_MODULES = ("ctypes", "_ctypes", "_testcapi", "_testinternalcapi", "_xxsub
 """Modules that read memory as it is."""
 GUARDED_MODULES = ("_imp", "_signal", "gc", "sys")
 """Modules of which there must be no second copy: some of their functions are replaced here."""
+HIDDEN_PACKAGES = ("steelyard", *MEMORY_MODULES)
+"""Whose classes no answer finds."""
 HARNESS_FOLDERS = ("unittest", "_pytest", "pluggy", "pytest")
 CALLED_UNNAMED = ("__call__", "__enter__", "__exit__", "__aenter__", "__aexit__")
 """Methods that are called without being named."""
@@ -116,6 +127,24 @@ CTYPES_CODE = compile(CTYPES_SOURCE, "ctypes.py", "exec", dont_inherit=True)
 def loaded_memory_modules() -> list[str]:
     """The modules by which Python reads memory, as far as they are loaded."""
     return [name for name in sys.modules if name.partition(".")[0] in MEMORY_MODULES]
+
+
+def hide_classes() -> None:
+    """Take classes of ours, and those that read memory, off all that `__subclasses__` lists.
+
+    A class leads to its functions, and these to all that their module holds. Lists of subclasses are dicts of weak
+    references by address, which no class shows, but garbage collection does; it must not have been frozen yet.
+    """
+    for held in gc.get_objects():
+        if type(held) is not dict:
+            continue
+        for address, reference in list(held.items()):
+            if type(address) is not int or type(reference) is not weakref.ref:
+                break
+            kind = reference()
+            is_listed = isinstance(kind, type) and address == id(kind)
+            if is_listed and str(kind.__module__).partition(".")[0] in HIDDEN_PACKAGES:
+                del held[address]
 
 
 def ctypes_without_memory() -> types.ModuleType:
@@ -357,6 +386,55 @@ def _calls(function: Callable[..., Any]) -> Generator[Any, Any, None]:
             result = error.with_traceback(None)
         given = None
         given = yield result
+
+
+def watched_test_parts() -> Any:
+    """What runs a part of a test for unittest: what tells unittest to stop without failing counts only if it comes from there."""
+    parts, should_stop = vars(unittest.case)["_Outcome"].testPartExecutor, vars(unittest.case)["_ShouldStop"]
+    return contextlib.contextmanager(_handed_out(_watched, parts, should_stop, _started(_calls(_is_forged_stop))))
+
+
+def _watched(part_of_test: Any, should_stop: type[Exception], is_forged: Callable[[Any], bool]) -> Any:
+    def testPartExecutor(self: Any, test_case: Any, subTest: bool = False) -> Iterator[None]:  # noqa: N802, N803  unittest's
+        with part_of_test(self, test_case, subTest):
+            try:
+                yield
+            except should_stop as error:
+                if is_forged((error,)):
+                    raise AssertionError("the answer raised an exception of unittest's own") from None
+                raise
+
+    return testPartExecutor
+
+
+def _is_forged_stop(error: BaseException) -> bool:
+    *_, code = codes_of(error.__traceback__)
+    return not code.co_filename.endswith(SKIPPING_FILES)
+
+
+def opaque(function: Callable[..., Any]) -> Any:
+    """A function with the same arguments that leads to nothing of ours, where an answer can reach it; not for recursion."""
+    names = inspect.signature(function).parameters
+    lines = (
+        f"def {function.__name__}({', '.join(names)}):",
+        f"    is_done, result = ask(({''.join(f'{name}, ' for name in names)}))",
+        "    if is_done:",
+        "        return result",
+        "    raise result",
+    )
+    scope = {"__name__": "sys", "__builtins__": vars(builtins), "ask": _started(_tries(function))}
+    exec(compile("\n".join(lines), "<frozen sys>", "exec", dont_inherit=True), scope)
+    return scope.pop(function.__name__)
+
+
+def _tries(function: Callable[..., Any]) -> Generator[Any, Any, None]:
+    result: tuple[bool, Any] = (True, None)
+    while True:
+        given = yield result
+        try:
+            result = True, function(*given)
+        except BaseException as error:
+            result = False, error
 
 
 _BLANK_CODE = compile("", "", "exec", dont_inherit=True)

@@ -16,7 +16,8 @@ import unittest.mock  # loaded before the answer is, so that its classes are kno
 from importlib import metadata
 from typing import NamedTuple, Protocol
 
-from steelyard.verifiers.python.guest.fairness import SKIPPING_FILES, ComparisonJudge, codes_of
+from steelyard.verifiers.python.guest.fairness import ComparisonJudge
+from steelyard.verifiers.python.guest.introspection import opaque, watched_test_parts
 from steelyard.verifiers.python.guest.test_rewriter import TESTS_FILE, file_of_tests
 from steelyard.verifiers.python.guest.wire import (
     MAX_OPEN_FILES,
@@ -55,25 +56,8 @@ try:
 except ImportError:  # only files in pytest's style need it
     HAS_PYTEST = False
 
-_part_of_test = unittest.case._Outcome.testPartExecutor  # type: ignore[attr-defined]
-_ShouldStop: Any = unittest.case._ShouldStop  # type: ignore[attr-defined]
-
-
-@contextlib.contextmanager
-def _watched_part(self: Any, test_case: Any, subTest: bool = False) -> Iterator[None]:  # noqa: N803  the name is unittest's
-    """A part of a test of unittest's; what tells unittest to stop without failing counts only if it comes from there."""
-    with _part_of_test(self, test_case, subTest):
-        try:
-            yield
-        except _ShouldStop as error:
-            *_, code = codes_of(error.__traceback__)
-            if not code.co_filename.endswith(SKIPPING_FILES):
-                raise AssertionError("the answer raised an exception of unittest's own") from None
-            raise
-
-
-# before the first look at what an answer must not change
-unittest.case._Outcome.testPartExecutor = _watched_part  # type: ignore[attr-defined]
+# before the first look at what an answer must not change; answers can reach it
+unittest.case._Outcome.testPartExecutor = watched_test_parts()  # type: ignore[attr-defined]
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has a dict there unless it is the first
 """The builtins of our functions, safe from temporary changes by an answer."""
 TESTS_MODULE = "test_answer"
@@ -352,21 +336,24 @@ def _function_call(function: Any, judge: ComparisonJudge) -> Callable[[], tuple[
 
 
 def _rarely_needed_parts(source: str) -> Any:
-    """A plug-in with what a few files need of those that are switched off."""
+    """A plug-in with what a few files need of those that are switched off: fixtures of old paths, options of what is printed."""
 
-    class RarelyNeededParts:
-        """Fixtures of old paths, and the options of what is printed."""
+    def pytest_addoption(parser: Any) -> None:
+        if OUTPUT_OPTIONS_PATTERN.search(source):
+            terminal.pytest_addoption(parser)
 
-        def pytest_addoption(self, parser: Any) -> None:
-            if OUTPUT_OPTIONS_PATTERN.search(source):
-                terminal.pytest_addoption(parser)
+    def pytest_configure(config: Any) -> None:
+        if LEGACY_PATHS_PATTERN.search(source):
+            legacypath.pytest_configure(config)
 
-        @pytest.hookimpl(trylast=True)
-        def pytest_configure(self, config: Any) -> None:
-            if LEGACY_PATHS_PATTERN.search(source):
-                legacypath.pytest_configure(config)
+    return _plugin_of(opaque(pytest_addoption), pytest.hookimpl(trylast=True)(opaque(pytest_configure)))
 
-    return RarelyNeededParts()
+
+def _plugin_of(*hooks: Any) -> types.ModuleType:
+    """A plug-in for pytest with these hooks; an answer can find it, and finds nothing behind it."""
+    plugin = types.ModuleType(f"plugin with {hooks[0].__name__}")
+    vars(plugin).update({hook.__name__: hook for hook in hooks})
+    return plugin
 
 
 def _item_outcome(item: Any, nextitem: Any, file: PytestFile) -> tuple[str, str]:
@@ -394,87 +381,86 @@ class PytestFile(NamedTuple):
     is_without_answer: bool
 
 
-if HAS_PYTEST:
+class MemoryPlugin:
+    """Collects from memory, and hears how each test went."""
 
-    class MemoryModule(pytest.Module):
-        """A module of tests that is in no file."""
+    file: PytestFile
 
-        file: PytestFile
+    def __init__(self) -> None:
+        self.problem = ""
+        """Why the file cannot be loaded."""
+        self._failed_parts: list[str] = []
+        first = pytest.hookimpl(tryfirst=True)
+        self.hooks = _plugin_of(
+            opaque(self.pytest_collection),
+            opaque(self.pytest_collectreport),
+            opaque(self.pytest_runtest_protocol),
+            first(opaque(self.pytest_sessionfinish)),
+            opaque(self.pytest_runtest_logreport),
+            # before pytest makes its own exception of a unittest.SkipTest, and forgets where that came from
+            first(opaque(self.pytest_runtest_makereport)),
+        )
+        # a module of tests that is in no file
+        self._module = type("MemoryModule", (pytest.Module,), {"__module__": "_pytest.python"})
+        for method in (self._getobj, self.collect):
+            setattr(self._module, method.__name__, opaque(method))
 
-        def _getobj(self) -> Any:
-            return self.file.load()
+    def _getobj(self, module: Any) -> Any:  # noqa: ARG002  pytest gives it
+        return self.file.load()
 
-        def collect(self) -> Any:
-            names = vars(self.obj)
-            kept = {name: value for name, value in names.items() if isinstance(value, self.file.hidden)}
-            for name in kept:
-                del names[name]
-            try:
-                return list(super().collect())
-            finally:
-                names.update(kept)
+    def collect(self, module: Any) -> Any:
+        names = vars(module.obj)
+        kept = {name: value for name, value in names.items() if isinstance(value, self.file.hidden)}
+        for name in kept:
+            del names[name]
+        try:
+            return list(pytest.Module.collect(module))
+        finally:
+            names.update(kept)
 
-    class MemoryPlugin:
-        """Collects from memory, and hears how each test went."""
+    def pytest_collection(self, session: Any) -> bool:
+        session.config.option.tbstyle = "line"
+        from_memory = self._module.from_parent(session, path=session.path / TESTS_FILE)
+        session.items = list(session.genitems(from_memory))
+        session.config.hook.pytest_collection_modifyitems(session=session, config=session.config, items=session.items)
+        session.testscollected = len(session.items)
+        self.file.runner.expect(len(session.items))
+        return True
 
-        file: PytestFile
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.outcome == "failed":
+            self.problem = _last_line(report)
+            raise pytest.UsageError(self.problem)
+        if report.outcome == "skipped":
+            self.file.runner.run("the file", lambda: ("skipped", _last_line(report)))
 
-        def __init__(self) -> None:
-            self.problem = ""
-            """Why the file cannot be loaded."""
-            self._failed_parts: list[str] = []
+    def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> bool:
+        name = item.nodeid.partition("::")[2].replace("::", ".")
+        item.stash[_RAISED] = []
 
-        def pytest_collection(self, session: Any) -> bool:
-            session.config.option.tbstyle = "line"
-            from_memory = MemoryModule.from_parent(session, path=session.path / TESTS_FILE)
-            from_memory.file = self.file
-            session.items = list(session.genitems(from_memory))
-            session.config.hook.pytest_collection_modifyitems(
-                session=session, config=session.config, items=session.items
+        def call() -> tuple[str, str]:
+            del self._failed_parts[:]
+            outcome, message = _item_outcome(item, nextitem, self.file)
+            return (
+                ("failed", self._failed_parts[0]) if self._failed_parts and outcome == "passed" else (outcome, message)
             )
-            session.testscollected = len(session.items)
-            self.file.runner.expect(len(session.items))
-            return True
 
-        def pytest_collectreport(self, report: Any) -> None:
-            if report.outcome == "failed":
-                self.problem = _last_line(report)
-                raise pytest.UsageError(self.problem)
-            if report.outcome == "skipped":
-                self.file.runner.run("the file", lambda: ("skipped", _last_line(report)))
+        self.file.runner.run(name, call)
+        return True
 
-        def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> bool:
-            name = item.nodeid.partition("::")[2].replace("::", ".")
-            item.stash[_RAISED] = []
+    def pytest_sessionfinish(self) -> None:
+        self.file.runner.finish()
 
-            def call() -> tuple[str, str]:
-                del self._failed_parts[:]
-                outcome, message = _item_outcome(item, nextitem, self.file)
-                return (
-                    ("failed", self._failed_parts[0])
-                    if self._failed_parts and outcome == "passed"
-                    else (outcome, message)
-                )
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        # subtests are reported here, and their test continues
+        if report.outcome == "failed":
+            self._failed_parts.append(_last_line(report))
 
-            self.file.runner.run(name, call)
-            return True
-
-        @pytest.hookimpl(tryfirst=True)
-        def pytest_sessionfinish(self) -> None:
-            self.file.runner.finish()
-
-        def pytest_runtest_logreport(self, report: Any) -> None:
-            # subtests are reported here, and their test continues
-            if report.outcome == "failed":
-                self._failed_parts.append(_last_line(report))
-
-        # before pytest makes its own exception of a unittest.SkipTest, and forgets where that came from
-        @pytest.hookimpl(tryfirst=True)
-        def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
-            if call.excinfo is not None:
-                self.file.runner.note_error(call.excinfo.value)
-            if call.excinfo is not None and call.when == "call":
-                item.stash[_RAISED].append(call.excinfo.value)
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
+        if call.excinfo is not None:
+            self.file.runner.note_error(call.excinfo.value)
+        if call.excinfo is not None and call.when == "call":
+            item.stash[_RAISED].append(call.excinfo.value)
 
 
 def run_pytest(
@@ -493,7 +479,7 @@ def run_pytest(
     else:
         end_session()
         unneeded = [name for name, use in OPTIONAL_PYTEST_PLUGINS.items() if not use.search(source)]
-        status = pytest.main(_pytest_options(unneeded), plugins=[plugin, _rarely_needed_parts(source)])
+        status = pytest.main(_pytest_options(unneeded), plugins=[plugin.hooks, _rarely_needed_parts(source)])
     if status not in (0, 1, 5):
         raise RuntimeError(plugin.problem or f"pytest ended with {int(status)}")
 
@@ -549,7 +535,7 @@ def _usual_sessions() -> list[tuple[MemoryPlugin, Any]]:
     config = None
     with contextlib.suppress(BaseException):
         plugin = MemoryPlugin()
-        config = _prepareconfig(_pytest_options(OPTIONAL_PYTEST_PLUGINS), plugins=[plugin])
+        config = _prepareconfig(_pytest_options(OPTIONAL_PYTEST_PLUGINS), plugins=[plugin.hooks])
         session = pytest.Session.from_config(config)
         config._do_configure()
         config.hook.pytest_sessionstart(session=session)
