@@ -199,10 +199,12 @@ class Workspace(Protocol):
         stdin: bytes = b"",
         limits: ResourceLimits = ResourceLimits(),
         environment: Mapping[str, str] = {},
+        one_output: bool = False,
     ) -> ProcessResult:
         """Run a program in the folder; what it leaves running is killed. Raises when it could not be started.
 
-        The environment holds PATH, HOME, TMPDIR, LANG, TZ and what is given here: nothing of ours.
+        The environment holds PATH, HOME, TMPDIR, LANG, TZ and what is given here: nothing of ours. With `one_output`
+        what it prints as errors is in its standard output, too, in the order in which it was printed.
         """
         ...
 

@@ -85,6 +85,11 @@ def test_a_program_finds_its_files_its_input_and_its_environment(sandbox: Zygote
     assert outcome.seconds > 0
 
 
+def test_both_outputs_of_a_program_can_come_as_one_in_their_order(sandbox: ZygoteSandbox) -> None:
+    outcome = shell(sandbox, "echo first; echo second >&2; echo third", one_output=True)
+    assert (outcome.stdout, outcome.stderr) == (b"first\nsecond\nthird\n", b"")
+
+
 def test_what_is_readable_may_lie_anywhere(sandbox: ZygoteSandbox) -> None:
     async def read(folder: str) -> ProcessResult:
         try:

@@ -106,5 +106,7 @@ class SandboxWorkspace:
         stdin: bytes = b"",
         limits: ResourceLimits = ResourceLimits(),
         environment: Mapping[str, str] = {},
+        one_output: bool = False,
     ) -> ProcessResult:
-        return await self._worker.run(argv, stdin, limits, environment)
+        program = {"argv": argv, "environment": environment, "one_output": one_output}
+        return await self._worker.run(program, stdin, limits)

@@ -278,12 +278,9 @@ class SandboxWorker:
         """Empty its folder."""
         await self._request({"do": "wipe"})
 
-    async def run(
-        self, argv: Sequence[str], stdin: bytes, limits: ResourceLimits, environment: Mapping[str, str]
-    ) -> ProcessResult:
-        """Run a program to its end."""
-        header = {"do": "run", "argv": argv, "environment": environment}
-        return await self._contained(header, limits, stdin, FairClock(self.pids))
+    async def run(self, program: Mapping[str, Any], stdin: bytes, limits: ResourceLimits) -> ProcessResult:
+        """Run a program, given as the zygote is told about it, to its end."""
+        return await self._contained({"do": "run", **program}, limits, stdin, FairClock(self.pids))
 
     @property
     def has_own_users(self) -> bool:

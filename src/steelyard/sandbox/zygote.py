@@ -246,7 +246,9 @@ class Zygote:
         streams = ProgramStreams(self._streams, self._uid, given, kept=job["most"], most=int(job["limits"][3]))
         watched = {reader: functools.partial(streams.take, reader) for reader in streams.readers}
         try:
-            ended = self._contain(job["limits"], streams.fds, others, start, watched)
+            stdin, stdout, stderr = streams.fds
+            std = [stdin, stdout, stdout if job.get("one_output") else stderr]
+            ended = self._contain(job["limits"], std, others, start, watched)
             streams.collect()
         finally:
             streams.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -18,7 +19,6 @@ from steelyard.sandbox.processors import processor_count
 from steelyard.sandbox.sandbox import SandboxWorkspace, ZygoteSandbox
 from steelyard.verifiers.rust import neighbours, source
 from steelyard.verifiers.rust.batches import BatchItem, BatchQueue
-from steelyard.verifiers.rust.linker import LINK_CHECK_SCRIPT
 from steelyard.verifiers.rust.verifier import RustVerifier
 from support.toolchains import needs
 
@@ -290,7 +290,7 @@ class Counted(SandboxWorkspace):
 
     async def run(self, argv: Sequence[str], **more: Any) -> ProcessResult:
         self._sandbox.tested += argv[0] == "./attempt"
-        self._sandbox.compiled += argv[0] == "/bin/sh" and LINK_CHECK_SCRIPT not in argv
+        self._sandbox.compiled += Path(argv[0]).name in ("clippy-driver", "rustc")
         return await super().run(argv, **more)
 
 

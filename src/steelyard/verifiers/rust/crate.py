@@ -273,18 +273,7 @@ class RustCompiler(NamedTuple):
         formats = ("--error-format=json", "--json=diagnostic-short")
         against = [argument for library in self.libraries for argument in library.arguments]
         outcome = await place.run(
-            # of standard error only the beginning is kept
-            [
-                "/bin/sh",
-                "-c",
-                'exec "$0" "$@" 2>&1',
-                compiler,
-                *common,
-                *SHARED_CONFIGURATION,
-                *formats,
-                *wanted,
-                *against,
-            ],
+            [compiler, *common, *SHARED_CONFIGURATION, *formats, *wanted, *against],
             limits=ResourceLimits(
                 cpu_seconds=seconds,
                 wall_seconds=2 * seconds + 10,
@@ -294,6 +283,8 @@ class RustCompiler(NamedTuple):
             # a stable compiler prints types with their paths only when it takes options that are not stable; no answer
             # can use what else that allows, because it is never the root of a crate
             environment={**self.tools.environment, "RUSTC_BOOTSTRAP": "1"},
+            # of standard error only the beginning is kept
+            one_output=True,
         )
         if outcome.exit_code in (126, 127):
             raise VerifierError(f"{compiler} did not start: {outcome.stdout[-300:].decode('utf-8', 'replace')}")
