@@ -44,6 +44,8 @@ SETTINGS_PATHS = ("/etc/ssl/openssl.cnf",)
 MAX_OPEN_FILES, MAX_AGENT_OPEN_FILES = 256, 1024
 DISK_CHECK_SECONDS = 0.25
 """Seconds between checks of the folder's size, where the file system does not limit it."""
+WATCHED_SECONDS, REAP_DELAY_SECONDS = 0.25, 0.004
+"""Seconds after which a process may have been looked at from outside, and seconds to wait with reaping such a one."""
 TASK_COUNT_TTL_SECONDS = 0.5
 """Seconds for which a count of a user's processes is good enough."""
 MAX_JOB_HEADER_BYTES = 1 << 20
@@ -291,6 +293,9 @@ class Zygote:
         limit = self._ended(child, began + limits[1], int(limits[3]), handlers)
         if limit is not None:
             kill_everything(child)
+        elif time.monotonic() - began > WATCHED_SECONDS:
+            # its threads still take away what a look from outside left in /proc; reaping would keep a processor busy until then
+            time.sleep(REAP_DELAY_SECONDS)
         _, status, used = os.wait4(child, 0)
         seconds = time.monotonic() - began
         reap(child)
