@@ -443,11 +443,13 @@ def print_turns(kinds: list[str], samples: int, turns: int) -> None:
         names, size = TURNS[kind]
         ratios = []
         for _ in range(turns):
-            each = []
-            for name in names:
-                counts = [samples, 3 * samples] if kind == "Python" else [size(samples), size(3 * samples)]
-                once, thrice = (cost(name, count, 1)[0] for count in counts)
-                each.append((thrice - once) / (size(3 * samples) - size(samples)))
+            counts = [samples, 3 * samples] if kind == "Python" else [size(samples), size(3 * samples)]
+            # a machine that becomes busier or quieter meanwhile changes both by as much
+            once = [cost(name, counts[0], 1)[0] for name in names]
+            thrice = [cost(name, counts[1], 1)[0] for name in reversed(names)][::-1]
+            each = [
+                (more - less) / (size(3 * samples) - size(samples)) for less, more in zip(once, thrice, strict=True)
+            ]
             ratios.append(each[1] / each[0])
             print(
                 f"  {kind}: the floor {1000 * each[0]:.2f}, ours {1000 * each[1]:.2f} CPU ms, {ratios[-1]:.2f} times",
