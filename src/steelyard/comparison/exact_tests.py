@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from steelyard.analysis.case_means import shared_groups
@@ -41,7 +41,7 @@ MIN_ATTEMPTS_TO_NAME_CASE = 3
 SCORE_PERMUTATIONS = 10_000
 
 
-class PairedCase(Record, frozen=True, kw_only=True):
+class PairedCase(Record, frozen=True, kw_only=True, gc=False):
     """One case that both sides tried, with the same tests."""
 
     case: str
@@ -245,26 +245,32 @@ def _from_cases(model: str, given: Sequence[PairedCase], on: ComparedMeasure) ->
 
     cases = sorted(given, key=lambda each: each.case)
     _check_cases(model, cases, on)
-    alike = [
-        CaseKind(
-            _counts(each),
-            PairedCaseScores(each.baseline_scores, each.current_scores) if on == "score" else None,
-            each.further_attempts,
-            each.further_passes,
-            tuple(sorted(each.further_scores)),
-        )
-        for each in cases
-    ]
-    sizes = Counter(alike)
-    kinds = sorted(sizes, key=_order)
-    places = {kind: place for place, kind in enumerate(kinds)}
+    # many cases are alike: only the number of its kind is kept of each
+    numbers: dict[CaseKind, int] = {}
+    of = np.fromiter((numbers.setdefault(_kind(each, on), len(numbers)) for each in cases), np.int64, len(cases))
+    kinds = sorted(numbers, key=_order)
+    places = np.empty(len(kinds), np.int64)
+    places[[numbers[kind] for kind in kinds]] = np.arange(len(kinds))
+    of = places[of]
     return PairedModelCases(
         names=[each.case for each in cases],
         critical=[place for place, each in enumerate(cases) if each.critical],
         kinds=kinds,
-        sizes=[sizes[kind] for kind in kinds],
-        of=np.array([places[kind] for kind in alike], np.int64),
-        groups=shared_groups([each.group or f"case {each.case}" for each in cases]),
+        sizes=np.bincount(of, minlength=len(kinds)).tolist(),
+        of=of,
+        groups=shared_groups([each.group or f"case {each.case}" for each in cases])
+        if any(each.group for each in cases)
+        else None,
+    )
+
+
+def _kind(case: PairedCase, on: ComparedMeasure) -> CaseKind:
+    return CaseKind(
+        _counts(case),
+        PairedCaseScores(case.baseline_scores, case.current_scores) if on == "score" else None,
+        case.further_attempts,
+        case.further_passes,
+        tuple(sorted(case.further_scores)),
     )
 
 
@@ -432,8 +438,8 @@ def is_at_most(p: float, level: float) -> bool:
 
 
 def _check_cases(model: str, cases: Sequence[PairedCase], on: ComparedMeasure) -> None:
-    for case, times in Counter(each.case for each in cases).items():
-        if times > 1:
+    for case, group in groupby(cases, key=lambda each: each.case):
+        if (times := sum(1 for _ in group)) > 1:
             raise ValueError(f"{model}: case {case!r} is paired {times} times")
     for each in cases:
         if not (each.baseline_attempts > 0 and each.current_attempts > 0):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from steelyard.analysis.case_attempts import attempts_by_case
 from steelyard.analysis.suites import ordered_class_counts
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from steelyard.records import Case, RunInfo
 
 
-class Trials(Record, frozen=True, kw_only=True):
+class Trials(Record, frozen=True, kw_only=True, gc=False):
     """All judged attempts of one model at one case."""
 
     case: str
@@ -110,37 +110,54 @@ def run_side(name: str, rule: str, info: RunInfo, cases: Sequence[Case], table: 
 
     indexes = {column: index for index, column in enumerate(table.columns)}
     models: dict[str, tuple[Trials, ...]] = {}
+    alike: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for column, asked in attempts_by_case(info, cases, table, rows=fair_rows(), with_replies=False).items():
         models[column.label] = tuple(
             _trials(
                 cases[order],
                 attempts,
                 further.get((indexes[column], order), []),
+                alike,
                 judged_by=tuple(sorted({table.digests[digest].rules for digest, _ in attempts.digests})),
                 is_planned=info.more.get(column.model, {}).get(attempts.case.id, 0)
                 > (info.fair_samples(column.model, attempts.case.id) or 0),
             )
-            for order, attempts in asked.items()
+            for order, attempts in _released(asked)
         )
     runs = (info.id, *(part.id for part in info.merged))
     return Side(name=name, rule=rule, models=models, runs=runs)
 
 
+def _released(asked: dict[int, CaseAttempts]) -> Iterator[tuple[int, CaseAttempts]]:
+    """What was counted, case by case; it is taken out, because that of many cases takes as much memory as a side."""
+    for order in list(asked):
+        yield order, asked.pop(order)
+
+
 def _trials(
-    case: Case, attempts: CaseAttempts, further: Sequence[AttemptRow], *, judged_by: tuple[str, ...], is_planned: bool
+    case: Case,
+    attempts: CaseAttempts,
+    further: Sequence[AttemptRow],
+    alike: dict[tuple[Any, ...], tuple[Any, ...]],
+    *,
+    judged_by: tuple[str, ...],
+    is_planned: bool,
 ) -> Trials:
+    """The attempts at one case; `alike` are tuples that other cases have as well."""
+    classes = tuple(ordered_class_counts(dict(attempts.classes)).items()) if case.suite else ()
     cached = [sources for sources, _, _ in attempts.replies.cached]
     return Trials(
-        case=case.id,
+        case=attempts.case.id,
         tests=case.tests_digest,
-        judged_by=judged_by,
+        judged_by=alike.setdefault(judged_by, judged_by),
         attempts=attempts.judged,
         passes=attempts.correct,
         missing=attempts.unjudged,
         scores=attempts.scores,
-        suite=case.suite,
-        classes=tuple(ordered_class_counts(dict(attempts.classes)).items()) if case.suite else (),
-        group=case.group,
+        # hundreds of thousands of cases have few suites
+        suite=attempts.case.suite,
+        classes=alike.setdefault(classes, classes),
+        group=attempts.case.group,
         critical=case.critical,
         cost_usd=attempts.cost,
         further_attempts=len(further) if is_planned else None,
@@ -280,8 +297,10 @@ def _have_rules_changed(old: Trials, fresh: Trials, *, is_baseline: bool) -> boo
 
 def share_replies(one: tuple[Trials, Sequence[str]], other: tuple[Trials, Sequence[str]]) -> bool:
     """Whether two trials of the same case and model, each with the ids of its runs, have replies in common."""
+    if not (one[0].cached_from or other[0].cached_from):
+        return False
     sources = set(one[0].cached_from), set(other[0].cached_from)
-    return bool(any(sources) and (sources[0] | {*one[1]}) & (sources[1] | {*other[1]}))
+    return bool((sources[0] | {*one[1]}) & (sources[1] | {*other[1]}))
 
 
 def replies_shared_sentence(baseline: str, cases: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from steelyard.comparison.sides import (
 )
 from steelyard.errors import InputError, NotComparableError
 from steelyard.records import Record
-from steelyard.stats.paired import PairedCaseScores
+from steelyard.stats.paired import PairedCaseCounts, PairedCaseScores
 from steelyard.stats.power import expected_flags
 from steelyard.stats.stratified import StratumDifferences, stratified_difference_interval
 
@@ -115,31 +115,32 @@ def compare(baseline: Side, current: Side, *, threshold: float = 0.05) -> Thresh
             "name one with --rule"
         )
     pairing = pair_sides(baseline, current)
-    pairs, unscored = [], []
+    unscored: list[str] = []
+    changes: list[CaseScoreChange] = []
+    alike: Counter[PairedCaseCounts | PairedCaseScores] = Counter()
     for model in pairing.models:
         for old, new in model.cases:
             if old.score is None or new.score is None:
                 unscored.append(pairing.label(new.case, model.name))
-            else:
-                pairs.append((model.name, old, new))
-    if not pairs and pairing.rules_changed:
+                continue
+            alike[PairedCaseScores(old.every_score, new.every_score)] += 1
+            change = _change(model.name, old, new)
+            if abs(change.delta) > threshold + SCORE_CHANGE_TOLERANCE:
+                changes.append(change)
+    compared = alike.total()
+    if not compared and pairing.rules_changed:
         raise NotComparableError(rules_changed_sentence(baseline.name, pairing.rules_changed))
-    if not pairs and pairing.replies_shared:
+    if not compared and pairing.replies_shared:
         raise NotComparableError(replies_shared_sentence(baseline.name, pairing.replies_shared))
-    changes = [_change(name, old, new) for name, old, new in pairs]
     suites = [(model.name, _suites(model)) for model in pairing.models]
     return ThresholdComparison(
         baseline=baseline.name,
         current=current.name,
         rule=current.rule,
         threshold=threshold,
-        regressions=tuple(
-            sorted((one for one in changes if one.delta < -threshold - SCORE_CHANGE_TOLERANCE), key=_worst_first)
-        ),
-        improvements=tuple(
-            sorted((one for one in changes if one.delta > threshold + SCORE_CHANGE_TOLERANCE), key=_best_first)
-        ),
-        unchanged=sum(abs(one.delta) <= threshold + SCORE_CHANGE_TOLERANCE for one in changes),
+        regressions=tuple(sorted((one for one in changes if one.delta < 0), key=_worst_first)),
+        improvements=tuple(sorted((one for one in changes if one.delta > 0), key=_best_first)),
+        unchanged=compared - len(changes),
         new_cases=pairing.new_cases,
         removed_cases=pairing.removed_cases,
         tests_changed=pairing.tests_changed,
@@ -148,10 +149,8 @@ def compare(baseline: Side, current: Side, *, threshold: float = 0.05) -> Thresh
         unscored=tuple(unscored),
         new_models=pairing.new_models,
         removed_models=pairing.removed_models,
-        compared=len(changes),
-        expected_regressions=expected_flags(
-            (PairedCaseScores(old.every_score, new.every_score) for _, old, new in pairs), threshold
-        ),
+        compared=compared,
+        expected_regressions=expected_flags(alike, threshold),
         suites=tuple(_suite_change(name, suite) for name, found in suites for suite in found),
         overall=tuple(_overall_change(name, found) for name, found in suites if found),
     )
@@ -187,22 +186,27 @@ class _PairedSuite(NamedTuple):
         return math.fsum(new.passes / new.attempts for _, new in self.cases) / len(self.cases)
 
     @property
+    def has_groups(self) -> bool:
+        return any(old.group or new.group for old, new in self.cases)
+
+    @property
     def differences(self) -> StratumDifferences:
         inverse = math.fsum(1 / old.attempts + 1 / new.attempts for old, new in self.cases)
         return StratumDifferences(
             [new.passes / new.attempts - old.passes / old.attempts for old, new in self.cases],
             2 * len(self.cases) / inverse,
-            shared_groups([pair_group(old, new) for old, new in self.cases]),
+            shared_groups([pair_group(old, new) for old, new in self.cases]) if self.has_groups else None,
         )
 
 
 def _suites(model: PairedModel) -> list[_PairedSuite]:
     """The suites of a model, sorted; what a side does not say of a case, the other may."""
     found: dict[str, list[tuple[Trials, Trials]]] = {}
-    for old, new in model.cases:
+    for pair in model.cases:
+        old, new = pair
         suite = new.suite or old.suite
         if suite and old.attempts and new.attempts:
-            found.setdefault(suite, []).append((old, new))
+            found.setdefault(suite, []).append(pair)
     return [_PairedSuite(name, found[name]) for name in sorted(found)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
@@ -38,7 +38,8 @@ from steelyard.engine.gate.sides import run_folder, side, split_run_and_model
 from steelyard.engine.results.conclusion import Conclusion, OnInconclusive, gate_conclusion
 from steelyard.engine.results.read_outcomes import LOCAL_COUNTING, CountingOptions, is_attempts_path, parquet_outcomes
 from steelyard.errors import ExitCode, InputError, NotComparableError, Problem, did_you_mean
-from steelyard.records import GateLook, digest
+from steelyard.records import GateLook
+from steelyard.records.base import streamed_digest
 from steelyard.stats.multiplicity import FINAL_TEST_SHARE, PlannedLook
 from steelyard.stats.power import unlucky_alarms
 from steelyard.store.files import now
@@ -141,7 +142,7 @@ class _GateInputs(NamedTuple):
     """The number of cases by their numbers of attempts on both sides."""
     attempt_cost: Mapping[str, float]
     thing: tuple[object, object]
-    """A digest of both sides, so that a second look at the same data is recognised."""
+    """The data of both sides, so that a second look at them is recognised."""
     policy: CasesPolicy
 
 
@@ -220,12 +221,20 @@ def _missing_share(trials: Sequence[Trials]) -> float:
     return missing / max(1, missing + sum(each.attempts for each in trials))
 
 
-def _looked_at(side: Side) -> dict[str, list[Trials]]:
-    """The data of a look: the attempts, without who judged them."""
-    return {
-        name: [replace(trials, judged_by=(), cached_from=(), further_scores=(), group="") for trials in cases]
-        for name, cases in side.models.items()
-    }
+class _LookedTrials:
+    """The attempts of one model as a look sees them: without who judged them."""
+
+    def __init__(self, cases: Sequence[Trials]) -> None:
+        self._cases = cases
+
+    def __iter__(self) -> Iterator[Trials]:
+        for trials in self._cases:
+            yield replace(trials, judged_by=(), cached_from=(), further_scores=(), group="")
+
+
+def _looked_at(side: Side) -> dict[str, _LookedTrials]:
+    """The data of a look."""
+    return {name: _LookedTrials(cases) for name, cases in side.models.items()}
 
 
 def _tally_contents(side: TallySide) -> list[object]:
@@ -265,14 +274,14 @@ def _decide_and_record(
     if not any(judged.values()):
         raise InputError(f"{names[0]} and {names[1]} have no judged case in common")
     before, now_there = compared.thing
-    held_against = digest(before, models, margin, alpha, rule.on)
+    held_against = streamed_digest(before, models, margin, alpha, rule.on)
     earlier = [look for look in (gate_looks(folder) if folder else ()) if look.baseline == held_against]
     question = _Question(held_against, earlier, folder)
     if isinstance(now_there, Mapping) and (isinstance(at, Mapping) or any(look.model for look in earlier)):
         rounds = at if isinstance(at, Mapping) else {}
         return _decide_each(compared, names[0], rule, question, now_there=now_there, at=rounds)
     together = None if isinstance(at, Mapping) else at
-    shown = digest(now_there)
+    shown = streamed_digest(now_there)
     levels, look = look_levels(earlier, shown, alpha, together)
     _check_level(levels, look, alpha)
     decision = _decided(compared, rule, levels, [name for name in judged if judged[name]])
@@ -298,7 +307,7 @@ def _decide_each(
     at this look or at an earlier one. While no alarm was false, that is at least the number of those that did not get worse.
     """
     names = [name for name, cases in compared.cases.items() if _names(cases)]
-    shown = {name: digest(now_there[name]) for name in names}
+    shown = {name: streamed_digest(now_there[name]) for name in names}
     looks = {name: [look for look in question.earlier if look.model in ("", name)] for name in names}
     known = {name: next((look for look in looks[name] if look.data == shown[name]), None) for name in names}
     levels = {name: look_levels(looks[name], shown[name], rule.alpha, at.get(name)) for name in names}
@@ -536,7 +545,8 @@ def _paired_case(old: Trials, new: Trials, on: ComparedMeasure) -> PairedCase:
         current_attempts=new.attempts,
         current_passes=new.passes,
         critical=new.critical,
-        group=pair_group(old, new),
+        # a case without a group is one of its own
+        group=pair_group(old, new) if old.group or new.group else "",
         baseline_scores=old.every_score if on == "score" else (),
         current_scores=new.every_score if on == "score" else (),
         further_attempts=new.further_attempts,
@@ -547,11 +557,10 @@ def _paired_case(old: Trials, new: Trials, on: ComparedMeasure) -> PairedCase:
 
 def _mean_attempt_cost(cases: Sequence[tuple[Trials, Trials]]) -> float | None:
     """What an attempt costs on average now; None if a price is unknown."""
-    costs = [(new.cost_usd, new.attempts) for _, new in cases if new.attempts]
-    attempts = sum(count for _, count in costs)
-    if not attempts or any(cost is None for cost, _ in costs):
+    attempts = sum(new.attempts for _, new in cases)
+    if not attempts or any(new.attempts and new.cost_usd is None for _, new in cases):
         return None
-    return sum(cost or 0.0 for cost, _ in costs) / attempts
+    return sum(new.cost_usd or 0.0 for _, new in cases if new.attempts) / attempts
 
 
 def _warnings(baseline: str, compared: _GateInputs, look: int, alpha: float, level: float) -> Sequence[str]:
