@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
+import operator
 import shlex
 import tempfile
 from array import array
@@ -42,6 +44,7 @@ from steelyard.store.locks import read_lock
 from steelyard.store.responses import copy_records
 from steelyard.store.run_folders import DeliveredRun, find_run, run_folder_snapshot
 from steelyard.store.side_files import record_witness_results, stored_batches, witness_results
+from steelyard.store.stored_cases import collected_cases
 from steelyard.text import printable, short_quote
 
 
@@ -396,14 +399,16 @@ def _combined_versions(versions: Sequence[dict[str, str]]) -> dict[str, str]:
     return {name: ", ".join(dict.fromkeys(each[name] for each in versions if name in each)) for name in names}
 
 
-def _cases_in_order(parts: Sequence[ShardRun]) -> list[Case]:
-    """The cases of all parts in their order before they were split into shards."""
-    placed = [
-        (place // len(part.shard.numbers), part.shard.numbers[place % len(part.shard.numbers)], case)
-        for part in parts
-        for place, case in enumerate(part.cases)
-    ]
-    return [case for _, _, case in sorted(placed, key=lambda entry: entry[:2])]
+def _cases_in_order(parts: Sequence[ShardRun]) -> Sequence[Case]:
+    """The cases of all parts in their order before they were split into shards; many or long ones stay in a file."""
+
+    def placed(part: ShardRun) -> Iterator[tuple[int, int, Case]]:
+        numbers = part.shard.numbers
+        for place, case in enumerate(part.cases):
+            yield place // len(numbers), numbers[place % len(numbers)], case
+
+    in_order = heapq.merge(*map(placed, parts), key=operator.itemgetter(0, 1))
+    return collected_cases(case for _, _, case in in_order)
 
 
 def _copy_facts(parts: Sequence[ShardRun], folder: Path) -> list[str]:
