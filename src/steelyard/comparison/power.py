@@ -140,7 +140,7 @@ class _ModelPlanner(NamedTuple):
     def cases(self, baseline: int) -> list[BaselineRate]:
         """What to expect of each case if the baseline had at least this many attempts."""
         known = (baseline_rate(old.attempts, old.passes) for old, _ in self.model.cases)
-        return [case._replace(attempts=max(case.attempts, baseline)) for case in known]
+        return [case if case.attempts >= baseline else case._replace(attempts=baseline) for case in known]
 
     def sees(self, current: int, baseline: int) -> bool:
         # a level takes time to find: it is at most alpha, so what is not enough there need not be tried

@@ -173,6 +173,7 @@ def _third_moment(attempts: int, variance: float, third: float, other: float) ->
     return third / ((attempts - 1) * (attempts - 2))
 
 
+@lru_cache(maxsize=1 << 12)
 def baseline_rate(attempts: int, passes: int) -> BaselineRate:
     """What a baseline lets one expect of a case: with half an attempt more that passed and half a one that failed.
 

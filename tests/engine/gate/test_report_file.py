@@ -13,6 +13,10 @@ from steelyard.store.journal import StoredRun
 from support.mixed_runs import mixed_run
 
 
+def _emptied(value: object) -> object:
+    return type(value)() if isinstance(value, dict | list) else value
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_results_of_a_report_are_read_one_by_one(tmp_path: Path, seed: int) -> None:
     path = tmp_path / "report.json"
@@ -21,7 +25,12 @@ def test_the_results_of_a_report_are_read_one_by_one(tmp_path: Path, seed: int) 
     rest = report_without_results(path, least=0)
     assert rest is not None
     assert [msgspec.json.decode(result) for result in report_results(path)] == whole["results"]
-    assert msgspec.json.decode(rest) == whole | {"results": []}
+    # what is long beside the results, such as the cases of the summary, is left out as well
+    shallow = {
+        key: {name: _emptied(each) for name, each in value.items()} if isinstance(value, dict) else value
+        for key, value in whole.items()
+    }
+    assert msgspec.json.decode(rest) == shallow | {"results": []}
     assert report_without_results(path) is None
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from steelyard.comparison.history import HistoryEntry, HistoryWatch, watch_history
 from steelyard.comparison.sides import Side, Trials
+from steelyard.engine.gate.side_json import json_with_models
 from steelyard.errors import InputError, check_format
 from steelyard.store.files import AtomicFiles, TolerantDecoder, explain_write_errors, format_number
 from steelyard.text import printable
@@ -113,9 +113,8 @@ def add_to_history(path: Path, sides: Sequence[Side], times: Sequence[str], *, r
             entries.append(msgspec.structs.replace(entry, models=fresh))
             known |= {(run, model) for run in _identities(entry) for model in fresh}
     if len(entries) > before or restart:
-        lines = [msgspec.json.encode({"format": HISTORY_FORMAT} | _plain(entry)).decode() + "\n" for entry in entries]
         with explain_write_errors(path.parent), AtomicFiles() as files:
-            files.write(path, lines)
+            files.write(path, (piece for entry in entries for piece in _line(entry)))
             files.finish()
     return len(entries)
 
@@ -125,8 +124,11 @@ def _identities(entry: HistoryEntry) -> Iterator[str]:
     yield from entry.runs or (msgspec.json.encode(entry.models, order="sorted").decode(),)
 
 
-def _plain(entry: HistoryEntry) -> dict[str, Any]:
-    return dict(msgspec.to_builtins(entry))
+def _line(entry: HistoryEntry) -> Iterator[str]:
+    """The line of a run, in pieces."""
+    bare = msgspec.to_builtins(msgspec.structs.replace(entry, models={}))
+    yield from json_with_models(msgspec.json.encode({"format": HISTORY_FORMAT} | bare), entry.models)
+    yield "\n"
 
 
 def _kept(trials: Trials) -> Trials:

@@ -27,6 +27,7 @@ from steelyard.stats.power import (
 )
 from steelyard.store.journal import StoredRun
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
+from steelyard.store.stored_cases import cases_by_id
 
 ADVISED_BASELINE_ATTEMPTS = 20
 """Attempts per case of a baseline that serves many changes."""
@@ -79,15 +80,12 @@ def gate_plan(
             raise InputError(f"{name} must be between 0 and 1, not {share:g}")
     chosen = {name: baseline.models[_checked_model(name, baseline)] for name in models or baseline.models}
     if cases is None:
-        asked = {name: [(old.case, old.tests, old.critical) for old in trials] for name, trials in chosen.items()}
+        current = {
+            name: tuple(_not_tried(old.case, old.tests, old.critical) for old in trials)
+            for name, trials in chosen.items()
+        }
     else:
-        asked = {name: [(case.id, case.tests_digest, case.critical) for case in cases] for name in chosen}
-    current = {
-        name: tuple(
-            Trials(case=id_, tests=tests, attempts=0, passes=0, critical=critical) for id_, tests, critical in of
-        )
-        for name, of in asked.items()
-    }
+        current = dict.fromkeys(chosen, tuple(_not_tried(case.id, case.tests_digest, case.critical) for case in cases))
     pairing = pair_sides(
         Side(name=baseline.name, rule=baseline.rule, models=chosen),
         Side(name="the eval set", rule=baseline.rule, models=current),
@@ -106,7 +104,7 @@ def gate_plan(
             "look for a smaller drop with --detect"
         )
     judged = [model for model in judged if model.name not in too_low]
-    by_id = {case.id: case for case in cases or ()}
+    by_id = cases_by_id(cases or ())
     return ComparisonPlan(
         baseline=baseline.name,
         detect=detect,
@@ -131,6 +129,10 @@ def gate_plan(
             if not old.attempts
         ),
     )
+
+
+def _not_tried(case: str, tests: str, critical: bool) -> Trials:
+    return Trials(case=case, tests=tests, attempts=0, passes=0, critical=critical)
 
 
 def _checked_model(model: str, baseline: Side) -> str:
@@ -162,7 +164,10 @@ def thin_baseline_sentence(cases: Sequence[Trials]) -> str | None:
     if not tried or min(each.attempts for each in tried) >= THIN_BASELINE_ATTEMPTS:
         return None
     as_it_is = [baseline_rate(each.attempts, each.passes) for each in tried]
-    with_more = [each._replace(attempts=max(each.attempts, ADVISED_BASELINE_ATTEMPTS)) for each in as_it_is]
+    with_more = [
+        each if each.attempts >= ADVISED_BASELINE_ATTEMPTS else each._replace(attempts=ADVISED_BASELINE_ATTEMPTS)
+        for each in as_it_is
+    ]
     now, then = _attempts_to_clear(as_it_is), _attempts_to_clear(with_more)
     if then is None or now == then:
         return None

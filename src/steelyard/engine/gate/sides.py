@@ -6,6 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +20,7 @@ from steelyard.comparison.history import HistoryEntry
 from steelyard.comparison.sides import Side, Trials, run_side, score_counts, share_replies
 from steelyard.engine.gate.history import add_to_history, history_path, read_history
 from steelyard.engine.gate.report_file import report_results, report_without_results
+from steelyard.engine.gate.side_json import json_with_models
 from steelyard.engine.results.attempt_tables import stored_attempt_table
 from steelyard.engine.results.read_outcomes import counted_side, is_counted_file
 from steelyard.engine.results.recordings import is_recorded, recorded_side
@@ -249,12 +252,11 @@ def bless(
     problems = (*(Problem("", 0, each, fatal=False) for one in sides for each in one.warnings), *problems)
     baseline = Side(name=label, rule=rules[0], models=models, runs=tuple(runs), cases=cases or "")
     path = _baseline_path(label)
-    numbered = {"format": BASELINE_FORMAT} | msgspec.json.decode(msgspec.json.encode(baseline, order="deterministic"))
-    numbered |= _fields_of_later_versions(path)
-    text = msgspec.json.format(msgspec.json.encode(numbered), indent=1).decode() + "\n"
+    bare = msgspec.to_builtins(msgspec.structs.replace(baseline, models={}))
+    frame = msgspec.json.encode({"format": BASELINE_FORMAT} | bare | _fields_of_later_versions(path))
     with explain_write_errors(path.parent), AtomicFiles() as fresh:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write(path, [text])
+        fresh.write(path, chain(json_with_models(frame, models, is_indented=True), ["\n"]))
         fresh.finish()
     count = add_to_history(history_path(path), sides, times, restart=restart_history)
     return BlessedBaseline(path, baseline, problems, count)
@@ -282,11 +284,13 @@ def _fields_of_later_versions(path: Path) -> dict[str, Any]:
         return {}
     content = path.read_bytes()
     try:
-        number, earlier = format_number(content), msgspec.json.decode(content)
+        number, earlier = format_number(content), msgspec.json.decode(content, type=dict[str, msgspec.Raw])
+        known = ("format", *Side.__struct_fields__)
+        fields = {key: msgspec.json.decode(value) for key, value in earlier.items() if key not in known}
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return {}
     check_format(str(path), number, BASELINE_FORMAT)
-    return {key: value for key, value in earlier.items() if key not in ("format", *Side.__struct_fields__)}
+    return fields
 
 
 def _pooled_models(sides: Sequence[Side]) -> tuple[dict[str, tuple[Trials, ...]], tuple[Problem, ...]]:
@@ -299,7 +303,8 @@ def _pooled_models(sides: Sequence[Side]) -> tuple[dict[str, tuple[Trials, ...]]
     models, problems = {}, []
     for model, by_case in sorted(found.items()):
         pooled = []
-        for case, with_runs in sorted(by_case.items()):
+        for case in sorted(by_case):
+            with_runs = by_case.pop(case)
             every = _without_shared_replies(with_runs)
             if len(every) < len(with_runs):
                 left_out = f"{len(with_runs) - len(every)} of {len(with_runs)} runs share replies with another one"
@@ -330,6 +335,10 @@ def _without_shared_replies(every: Sequence[tuple[Trials, Sequence[str]]]) -> li
 
 
 def _pooled_trials(trials: Sequence[Trials]) -> Trials:
+    first = trials[0]
+    if len(trials) == 1 and first.further_attempts is None and not (first.further_passes or first.further_scores):
+        # what a run says of a case is in order already, and there may be a hundred thousand
+        return first
     scores: Counter[float] = Counter()
     classes: Counter[str] = Counter()
     costs = [each.cost_usd for each in trials]
@@ -397,7 +406,10 @@ def _side_of_report(path: Path, rule: str | None) -> Side:
     name = rule or report.rule or "code"
     chosen = None if name == report.rule else scoring.find_rule(name)
     suites = _suites(path)
-    found: dict[str, dict[str, list[tuple[bool, float | None]]]] = {}
+    # attempts at many cases, one at each, are alike: those share a tuple
+    found: dict[str, dict[str, Sequence[tuple[bool, float | None]]]] = {}
+    alike: dict[tuple[tuple[bool, float | None]], tuple[tuple[bool, float | None]]] = {}
+    same_scores: dict[tuple[tuple[float, int], ...], tuple[tuple[float, int], ...]] = {}
     cached: dict[tuple[str, str], set[str]] = {}
     runs: set[str] = set()
     for one in report.attempts:
@@ -407,24 +419,31 @@ def _side_of_report(path: Path, rule: str | None) -> Side:
         correct = scoring.is_correct(REPORTED_CASE_STUB, one.found) if one.correct is None else one.correct
         # a score that the report gives is of its own rule; what it is derived from may not all be there
         score = one.score if chosen is None else scoring.score(REPORTED_CASE_STUB, one.found, chosen)
-        found.setdefault(one.model, {}).setdefault(one.case, []).append((correct, score))
-    models = {
-        model: tuple(
-            Trials(
-                case=case,
-                attempts=len(attempts),
-                passes=sum(correct for correct, _ in attempts),
-                scores=score_counts(score for _, score in attempts),
-                suite=suites[model, case].suite if (model, case) in suites else "",
-                classes=tuple(ordered_class_counts(suites[model, case].classes).items())
-                if (model, case) in suites
-                else (),
-                cached_from=tuple(sorted(cached.get((model, case), ()))),
-            )
-            for case, attempts in sorted(cases.items())
+        judged = correct, score
+        of_model = found.setdefault(one.model, {})
+        before = of_model.get(one.case)
+        if before is None:
+            of_model[one.case] = alike.setdefault((judged,), (judged,))
+        elif isinstance(before, list):
+            before.append(judged)
+        else:
+            of_model[one.case] = [*before, judged]
+
+    def trials(model: str, case: str) -> Trials:
+        attempts = found[model].pop(case)
+        suite = suites.get(model, {}).pop(case, _NO_SUITE)
+        scores = score_counts(score for _, score in attempts)
+        return Trials(
+            case=case,
+            attempts=len(attempts),
+            passes=sum(correct for correct, _ in attempts),
+            scores=same_scores.setdefault(scores, scores),
+            suite=suite.name,
+            classes=suite.classes,
+            cached_from=tuple(sorted(cached.get((model, case), ()))),
         )
-        for model, cases in sorted(found.items())
-    }
+
+    models = {model: tuple(trials(model, case) for case in sorted(found[model])) for model in sorted(found)}
     return Side(name=str(path), rule=name, models=models, runs=tuple(sorted(runs - {""})))
 
 
@@ -442,19 +461,32 @@ class _SuiteResults(msgspec.Struct):
     results: list[_SuiteResult]
 
 
-class _SuiteFailureClasses(NamedTuple):
-    suite: str
-    classes: Counter[str]
+class _SuiteClasses(NamedTuple):
+    """The suite of a case, and how many attempts are of each class."""
+
+    name: str
+    classes: tuple[tuple[str, int], ...] = ()
 
 
-def _suites(path: Path) -> dict[tuple[str, str], _SuiteFailureClasses]:
+_NO_SUITE = _SuiteClasses("")
+
+
+@lru_cache(maxsize=1 << 12)
+def _with_attempt(before: _SuiteClasses, of_class: str) -> _SuiteClasses:
+    """The same with one attempt more; cases with the same counts share them."""
+    counts = ordered_class_counts(Counter(dict(before.classes)) + Counter([of_class]))
+    return _SuiteClasses(before.name, tuple(counts.items()))
+
+
+def _suites(path: Path) -> dict[str, dict[str, _SuiteClasses]]:
     """By model and case the suite and the classes of the attempts, where a report has them."""
-    found: dict[tuple[str, str], _SuiteFailureClasses] = {}
+    found: dict[str, dict[str, _SuiteClasses]] = {}
     try:
         for one in _suite_results(path):
             if one.suite and one.correct is not None:
-                suite = found.setdefault((one.model, one.case_id), _SuiteFailureClasses(one.suite, Counter()))
-                suite.classes[classify_response(one.correct, one.failure)] += 1
+                of_model = found.setdefault(one.model, {})
+                before = of_model.get(one.case_id) or _SuiteClasses(one.suite)
+                of_model[one.case_id] = _with_attempt(before, classify_response(one.correct, one.failure))
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         # a report that has other things under these names is a report all the same
         return {}
