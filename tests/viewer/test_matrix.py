@@ -168,7 +168,7 @@ def test_missing_attempts_are_in_no_share() -> None:
     table = CaseMatrix([Case(id="a", prompt="?")], 1, [row(0, 0, 1), row(0, 0, 2, "missing"), row(0, 0, 3, "wrong")])
     (cell,) = table.cells[0]
     assert (cell.correct, cell.attempts, cell.missing, cell.share, cell.state) == (1, 2, 1, 0.5, "part")
-    assert MatrixCell(0, 0, 2, None, None, range(2)).state == "gap"
+    assert MatrixCell(0, 0, 2, None, None, 0).state == "gap"
     assert share_gap([cell]) == 0
 
 

@@ -127,6 +127,15 @@ _attempt_table_decoder = msgspec.msgpack.Decoder(tuple[str, AttemptTable, bytes]
 _summary_decoder = msgspec.msgpack.Decoder(Summary)
 
 
+class _SummaryOfModels(Summary, frozen=True, kw_only=True):
+    """A summary whose cases stay packed."""
+
+    cases: msgspec.Raw  # type: ignore[assignment]
+
+
+_models_decoder = msgspec.msgpack.Decoder(_SummaryOfModels)
+
+
 def pack_attempt_table(fingerprint: str, table: AttemptTable, summary: Summary) -> bytes:
     """A table as bytes, with the fingerprint of its run and the summary by the run's own k and rule."""
     return msgspec.msgpack.encode((fingerprint, table, pack_summary(summary)))
@@ -196,6 +205,15 @@ def unpack_summary(content: bytes) -> Summary:
         return _summary_decoder.decode(content)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ValueError(str(error)) from None
+
+
+def unpack_summary_of_models(content: bytes) -> Summary:
+    """The same without its cases: those of a hundred thousand take as much memory as all their attempts."""
+    try:
+        fields = msgspec.structs.asdict(_models_decoder.decode(content))
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ValueError(str(error)) from None
+    return Summary(**fields | {"cases": ()})
 
 
 def problem_sentences(problems: Sequence[Problem], more: int = 0) -> tuple[str, ...]:

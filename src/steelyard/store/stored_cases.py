@@ -20,7 +20,7 @@ MAX_CASE_BYTES_IN_MEMORY = 16 << 20
 CASE_OVERHEAD_BYTES = 1000
 """Bytes that a case takes in memory besides its text, about: up to some 16,000 short cases are held."""
 KEPT_CASE_BYTES = 2 << 20
-"""Bytes of the cases that were asked for last and are kept."""
+"""Bytes that the cases that were asked for last and are kept take in memory, about."""
 
 
 class StoredCases(Sequence[Case]):
@@ -67,11 +67,11 @@ class StoredCases(Sequence[Case]):
             case = self._kept.get(place)
             if case is None:
                 case = self._kept[place] = self._read(place)
-                self._kept_bytes += self._lines.size(place)
+                self._kept_bytes += self._lines.size(place) + CASE_OVERHEAD_BYTES
                 while self._kept_bytes > KEPT_CASE_BYTES and len(self._kept) > 1:
                     oldest = next(iter(self._kept))
                     del self._kept[oldest]
-                    self._kept_bytes -= self._lines.size(oldest)
+                    self._kept_bytes -= self._lines.size(oldest) + CASE_OVERHEAD_BYTES
         return case
 
     def _read(self, place: int) -> Case:

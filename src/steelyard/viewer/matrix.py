@@ -48,8 +48,13 @@ class MatrixCell(NamedTuple):
     """What they cost; None if a price is unknown."""
     latency: float | None
     """Seconds until a reply, on average."""
-    places: range
-    """Where the attempts stand among the rows."""
+    first: int
+    """Where the first of the attempts stands among the rows."""
+
+    @property
+    def places(self) -> range:
+        """Where the attempts stand among the rows."""
+        return range(self.first, self.first + self.attempts + self.missing)
 
     @property
     def share(self) -> float | None:
@@ -187,17 +192,17 @@ def natural_order_key(name: str) -> tuple[str | int, ...]:
 
 def _cells(cases: int, column_count: int, rows: Sequence[AttemptRow]) -> tuple[tuple[MatrixCell, ...], ...]:
     """What the rows add up to; those of a cell stand together."""
-    nothing = MatrixCell(0, 0, 0, None, None, range(0))
+    nothing = MatrixCell(0, 0, 0, None, None, 0)
     found = [[nothing] * column_count for _ in range(cases)]
     start = 0
     for (case, column), group in groupby(rows, key=attrgetter("case", "column")):
         own = list(group)
-        found[case][column] = _cell(own, range(start, start + len(own)))
+        found[case][column] = _cell(own, start)
         start += len(own)
     return tuple(map(tuple, found))
 
 
-def _cell(rows: Sequence[AttemptRow], places: range) -> MatrixCell:
+def _cell(rows: Sequence[AttemptRow], first: int) -> MatrixCell:
     outcomes = [row.outcome for row in rows]
     missing = outcomes.count("missing")
     costs = [row.cost_usd for row in rows if row.outcome != "missing"]
@@ -208,7 +213,7 @@ def _cell(rows: Sequence[AttemptRow], places: range) -> MatrixCell:
         missing=missing,
         cost_usd=None if None in costs or not costs else math.fsum(cost for cost in costs if cost is not None),
         latency=math.fsum(waits) / len(waits) if waits else None,
-        places=places,
+        first=first,
     )
 
 

@@ -180,13 +180,13 @@ class RunCache:
         done.set()
 
     def summary(self, opened: RunView) -> Summary:
-        """What a run adds up to; of a growing one what it did a little while ago, where adding up takes its time."""
+        """What a run adds up to, maybe without its cases; of a growing one what it did a little while ago, where adding up takes its time."""
         with self._lock:
             taken = self._summaries.get(opened.name) if opened.is_growing else None
             if taken is not None and self._clock() < taken.until:
                 return taken.summary
         began = self._clock()
-        summary = opened.summary()
+        summary = opened.summary_of_models
         ended = self._clock()
         with self._lock:
             self._summaries.pop(opened.name, None)

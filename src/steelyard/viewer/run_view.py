@@ -7,7 +7,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +24,7 @@ from steelyard.analysis.headlines import (
     problem_sentences,
     unpack_attempt_table,
     unpack_summary,
+    unpack_summary_of_models,
 )
 from steelyard.analysis.summary import Summary, summarise_attempts
 from steelyard.errors import BoundedProblemList, InputError, StoreError
@@ -105,6 +106,14 @@ class RunView:
             return unpack_summary(self._moment.summary) if self._moment.summary is not None else None
         except ValueError:
             return None
+
+    @cached_property
+    def summary_of_models(self) -> Summary:
+        """What the run adds up to by its own k and rule, where it is packed without its cases."""
+        with suppress(ValueError):
+            if self._moment.summary is not None:
+                return unpack_summary_of_models(self._moment.summary)
+        return self.summary()
 
     @cached_property
     def headlines(self) -> tuple[ModelHeadline, ...]:
