@@ -104,7 +104,7 @@ def gate_plan(
             "look for a smaller drop with --detect"
         )
     judged = [model for model in judged if model.name not in too_low]
-    by_id = cases_by_id(cases or ())
+    once = _single_attempt_costs(judged, cases or (), prices)
     return ComparisonPlan(
         baseline=baseline.name,
         detect=detect,
@@ -116,7 +116,7 @@ def gate_plan(
             detect=detect,
             power=power,
             alpha=LOOK_ALPHA_SHARE * alpha,
-            once={model.name: _single_attempt_cost(model, by_id, prices) for model in judged},
+            once=once,
         ),
         too_low=too_low,
         new_cases=pairing.new_cases,
@@ -139,6 +139,13 @@ def _checked_model(model: str, baseline: Side) -> str:
     if model not in baseline.models:
         raise InputError(f'{baseline.name}: no model "{model}" ({did_you_mean(model, baseline.models)})')
     return model
+
+
+def _single_attempt_costs(
+    models: Sequence[PairedModel], cases: Sequence[Case], prices: Prices
+) -> dict[str, SingleRoundCost]:
+    by_id = cases_by_id(cases)
+    return {model.name: _single_attempt_cost(model, by_id, prices) for model in models}
 
 
 def _single_attempt_cost(model: PairedModel, cases: Mapping[str, Case], prices: Prices) -> SingleRoundCost:
