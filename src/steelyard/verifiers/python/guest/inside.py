@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import ctypes
 import dis
 import gc
 import importlib.util
@@ -52,7 +53,7 @@ from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, MessageSo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has a dict there unless it is the first
@@ -94,6 +95,8 @@ WATCHED_BUILTINS = (
 )
 """Builtin functions by which tests compare; they do replace others, such as `input` and `open`."""
 SESSION_EXIT_SECONDS = 0.005
+STORES_TO_SEE = 50
+"""How often something is stored until the interpreter runs that in its fastest form."""
 
 
 def main(fds: list[int]) -> None:
@@ -334,6 +337,7 @@ class AnswerSession:
         for name in ANSWER_MODULE_NAMES:
             sys.modules[name] = module
         module.__dict__["__builtins__"] = vars(builtins)
+        LOADED.look()
         exec(with_frames(self._answer, self._guard.frame_attribute), module.__dict__)
         if evidence := next(CHANCE.changes(), ""):
             self.tell("tampered", evidence[:MAX_EXCEPTION_CHARS])
@@ -404,6 +408,61 @@ class AnswerSession:
             frame = frame[self._write(SESSION_FD, frame) :]
 
 
+COUNTER_BYTES = dict.__basicsize__ - object.__basicsize__
+_Counter = ctypes.c_char * COUNTER_BYTES
+
+
+def _change_counter(watched: Mapping[str, Any]) -> ctypes.Array[ctypes.c_char]:
+    """The memory of a dict in which the interpreter numbers its changes (PEP 509), for reading."""
+    return _Counter.from_address(id(watched) + object.__basicsize__)
+
+
+def _numbers_changes() -> bool:
+    """Whether this interpreter does so, in code that it has made faster, too."""
+    module, kind = types.ModuleType("module"), type("kind", (), {"value": None})
+    seen = set()
+    for thing in (module, kind):
+        counter = _change_counter(_own_dict(thing))
+        for number in range(STORES_TO_SEE):
+            thing.value = str(number)
+            seen.add(bytes(counter))
+    return len(seen) == 2 * STORES_TO_SEE
+
+
+def _own_dict(thing: Any) -> dict[str, Any]:
+    """The dict of a module or a class itself, not a view of it."""
+    names: Any = vars(thing)
+    held: dict[str, Any] = gc.get_referents(names)[0] if isinstance(thing, type) else names
+    return held
+
+
+class DictWatch:
+    """Dicts, and whether they were changed since they were looked at: asking that touches nothing that they hold.
+
+    Whoever reads what a dict holds counts references, which copies the page of each object in a forked process.
+    """
+
+    def __init__(self, dicts: Iterable[dict[str, Any]]) -> None:
+        self._dicts = tuple(dicts)  # what is watched must live on
+        self._counters = tuple(map(_change_counter, self._dicts)) if NUMBERS_CHANGES else ()
+        self.look()
+
+    def look(self) -> None:
+        """Watch for changes from now on."""
+        self._before = b"".join(self._counters)
+
+    def changed(self, first: int = 0) -> Iterable[int]:
+        """The places of those behind the first ones that may have been changed."""
+        places = range(first, len(self._dicts))
+        if not self._counters:
+            return places
+        before, now = self._before[first * COUNTER_BYTES :], b"".join(self._counters[first:])
+        if now == before:
+            return ()
+        parts = [slice(begin, begin + COUNTER_BYTES) for begin in range(0, len(now), COUNTER_BYTES)]
+        return [place for place, part in zip(places, parts, strict=True) if now[part] != before[part]]
+
+
 class Machinery:
     """What runs tests, as it was before an answer was loaded."""
 
@@ -417,6 +476,8 @@ class Machinery:
             for name, module in sorted(sys.modules.items())
             if (name.partition(".")[0] in packages or name in modules) and module is not None
         ]
+        unusual = [pair for pair in found if not isinstance(pair[1], types.ModuleType)]
+        found = [pair for pair in found if pair not in unusual]
         for name, module in found:
             if name.partition(".")[0] in PYTEST_PACKAGES:
                 self.remember(name, module)
@@ -428,6 +489,10 @@ class Machinery:
             key: value for key, value in vars(builtins).items() if isinstance(value, type) or key in WATCHED_BUILTINS
         }
         self._watched.append(("builtins", builtins, kept))
+        self._watch = DictWatch(_own_dict(thing) for _, thing, _ in self._watched)
+        self._watched_count = len(self._watched)
+        for name, thing in unusual:
+            self.remember(name, thing)
 
     def remember(self, name: str, thing: Any) -> None:
         """Freeze a module and its classes."""
@@ -438,10 +503,12 @@ class Machinery:
 
     def changes(self, *, without_pytest: bool = False) -> Iterator[str]:
         """What is not as it was; looking at pytest copies hundreds of pages, and can be left out."""
-        for name, module in self._modules.items():
+        for name, module in self._modules.items() if are_modules_changed() else ():
             if sys.modules.get(name) is not module:
                 yield f"replaced the module {name}"
-        for name, thing, before in self._watched[self._after_pytest if without_pytest else 0 :]:
+        changed = self._watch.changed(self._after_pytest if without_pytest else 0)
+        looked_at = [*(self._watched[place] for place in changed), *self._watched[self._watched_count :]]
+        for name, thing, before in looked_at:
             now = vars(thing)
             for key, value in before.items():
                 if now.get(key) is not value:
@@ -458,8 +525,15 @@ def _is_meant_elsewhere(thing: type, key: str) -> bool:
     return key.startswith("__") or any(key in vars(base) for base in thing.__mro__[1:])
 
 
+def are_modules_changed() -> bool:
+    """Whether other modules may be loaded than when the answer was."""
+    return sys.modules is not ALL_MODULES or bool(LOADED.changed())
+
+
 def strange_library_modules(folder: str, *, only_new: bool) -> Iterator[str]:
     """Modules with names of the library that are not the library's: others than before, made by hand, or from a folder of the answer's."""
+    if not are_modules_changed():
+        return
     for name, module in () if only_new else KNOWN_LIBRARY.items():
         if sys.modules.get(name) is not module:
             yield f"replaced the module {name}"
@@ -479,6 +553,9 @@ def _callables(thing: Any) -> dict[str, Any]:
     }
 
 
+NUMBERS_CHANGES = _numbers_changes()
+ALL_MODULES = sys.modules
+LOADED = DictWatch([ALL_MODULES])
 LOADED_MEMORY_MODULES = loaded_memory_modules()
 LIBRARY_NAMES = sys.stdlib_module_names - {"test", "this", "antigravity", *MEMORY_MODULES}
 KNOWN_LIBRARY = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in LIBRARY_NAMES}
