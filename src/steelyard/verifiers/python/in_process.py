@@ -40,6 +40,8 @@ EQUALITY_EXAMPLE_PATTERN = re.compile(r"\b[A-Z]\w*\([^()\n]*\) *[!=]= *(?:[-\d'\
 """An example in which an object is compared with plain data."""
 MAX_CACHED_REHEARSALS = 1000
 """Cases whose tests are known by having been run once."""
+MAX_CACHED_TESTS = 1000
+"""Files of tests whose code is kept."""
 
 
 class TestFact(NamedTuple):
@@ -92,6 +94,8 @@ class InProcessJudge:
         self._rehearsing: dict[str, asyncio.Lock] = {}
         """Answers to one case that come together wait for one rehearsal."""
         self._allowing: dict[str, bool] = {}
+        self._packed: dict[tuple[str, str], str] = {}
+        """The code of files of tests, as the interpreter of an environment has compiled it."""
 
     async def judge_with_variables(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
         """The verdict of tests whose variables the answer can read in their frames."""
@@ -183,10 +187,13 @@ class InProcessJudge:
         is_confirmed = seconds > 0
         seconds = seconds or case.timeout_secs
         limits = ResourceLimits(cpu_seconds=seconds, wall_seconds=2 * seconds + 10)
+        source = tests.source or case.tests
+        key = (source, PythonSettings.of(case).python_env)
         job = {
             "style": tests.style,
             "code": code,
-            "tests": tests.source or case.tests,
+            "tests": source,
+            "packed_tests": self._packed.get(key, ""),
             "steps": tests.steps,
             "entry_point": case.verify.entry_point,
             "allows_own_word": allows_own_word,
@@ -205,6 +212,8 @@ class InProcessJudge:
                     await guest.send([job])
                     while (fact := await guest.receive()) is not None:
                         facts.append(fact)
+                        if len(facts) == 1 and fact[0] == "compiled" and fact[2]:
+                            self._keep_packed(key, fact[2])  # no line of the answer has run
                         if fact[0] == "compiled" and code is not None:
                             # what is to be isolated does not rest on the source alone
                             await guest.send([not is_confirmed and is_plain_answer(code)])
@@ -212,6 +221,11 @@ class InProcessJudge:
                 finally:
                     running.cancel()
         return _report(facts, result)
+
+    def _keep_packed(self, key: tuple[str, str], packed: str) -> None:
+        if len(self._packed) >= MAX_CACHED_TESTS:
+            self._packed.pop(next(iter(self._packed)))
+        self._packed[key] = packed
 
 
 def asks_for_own_equality(case: Case) -> bool:

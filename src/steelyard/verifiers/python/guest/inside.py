@@ -48,7 +48,13 @@ from steelyard.verifiers.python.guest.runners import (
 from steelyard.verifiers.python.guest.start_method import fork_by_default
 from steelyard.verifiers.python.guest.step_runner import OneProgramRunner, StepRunner
 from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES
-from steelyard.verifiers.python.guest.test_rewriter import compiled_answer, fair_code, with_frames
+from steelyard.verifiers.python.guest.test_rewriter import (
+    compiled_answer,
+    repeatable_code,
+    rewritten_code,
+    with_frames,
+    with_functions,
+)
 from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, MessageSocket, death, exception_text
 
 TYPE_CHECKING = False
@@ -110,7 +116,9 @@ def main(fds: list[int]) -> None:
         except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
             engine.send(["not compiled", exception_text(error), getattr(error, "lineno", None)])
             os._exit(0)
-    engine.send(["compiled", time.perf_counter() - began])
+    seconds = time.perf_counter() - began
+    tests, packed = (None, "") if job["steps"] else repeatable_code(job["tests"], job["packed_tests"])
+    engine.send(["compiled", seconds, packed])
     if answer is not None:
         # of a source that is known to compile the engine sees whether it can change anything
         job["is_plain"] = engine.receive()[0]
@@ -121,7 +129,7 @@ def main(fds: list[int]) -> None:
         if named.isdisjoint(job["shares"]):
             engine.send(["finished"])
             os._exit(0)
-    session = SessionHost(engine, job, answer)
+    session = SessionHost(engine, job, answer, tests)
     is_file = job["style"] in ("unittest", "pytest")
     session.run(is_apart=is_file)
     # tests that build on each other, threads that do not survive a fork, and state that an answer keeps from one test
@@ -155,10 +163,13 @@ def names_of_module(module: types.CodeType) -> tuple[set[str], set[str], set[str
 class SessionHost:
     """The process that hears how the tests go; it never runs a line of the answer."""
 
-    def __init__(self, engine: MessageSocket, job: dict[str, Any], answer: types.CodeType | None) -> None:
+    def __init__(
+        self, engine: MessageSocket, job: dict[str, Any], answer: types.CodeType | None, tests: types.CodeType | None
+    ) -> None:
         self._engine = engine
         self._job = job
         self._answer = answer
+        self._tests = tests
         self._seconds = float(job["seconds"])
         self.has_failures = False
         self.test_count = 0
@@ -183,7 +194,7 @@ class SessionHost:
                 os.close(writer)
                 os.chdir(folder)
                 limit_cpu(self._seconds)
-                AnswerSession(self._job, self._answer, secret).run(is_apart=is_apart)
+                AnswerSession(self._job, self._answer, self._tests, secret).run(is_apart=is_apart)
             finally:
                 os._exit(1)
         os.close(writer)
@@ -277,9 +288,12 @@ def limit_cpu(seconds: float) -> None:
 class AnswerSession:
     """The process that runs an answer and its tests; what it holds is in frames and closures that no answer sees."""
 
-    def __init__(self, job: dict[str, Any], answer: types.CodeType | None, secret: str) -> None:
+    def __init__(
+        self, job: dict[str, Any], answer: types.CodeType | None, tests: types.CodeType | None, secret: str
+    ) -> None:
         self._job = job
         self._answer = answer
+        self._tests = tests
         self._secret = secret
         self._write = os.write
         self._machinery = MACHINERY
@@ -300,7 +314,9 @@ class AnswerSession:
         )
         made = OneProgramRunner if job["shares"] else StepRunner
         steps = made(job["steps"], job["entry_point"], self._judge) if job["steps"] else None
-        tests = fair_code(source, self._judge.functions()) if not steps else None
+        tests = None
+        if not steps:
+            tests = with_functions(self._tests or rewritten_code(source), self._judge.functions())
         self._guard = IntrospectionGuard(source, shows_variables=job["shows_variables"])
         sys.modules["__main__"] = types.ModuleType("__main__")
         self._guard.begin(LOADED_MEMORY_MODULES)

@@ -6,7 +6,10 @@ Only the standard library is used: an interpreter that knows nothing of steelyar
 from __future__ import annotations
 
 import ast
+import base64
+import importlib.util
 import itertools
+import marshal
 import os
 import re
 import types
@@ -30,6 +33,8 @@ COMPARE, ENTER, HOLDS, LEAVE, SAME, TRUTH = "\0compare", "\0enter", "\0holds", "
 CHAIN, LOOK_UP, MATCH, METHOD, SEEK = "\0chain", "\0look up", "\0match", "\0method", "\0seek"
 STAR_IMPORT, GENUINE = "\0star import", "\0genuine "
 """Placeholders of our functions in the code of tests until it is compiled: a name could be redefined."""
+MAX_PACKED_CHARS = 64 << 10
+"""Characters of compiled tests that are kept for the next answer."""
 PLACES = itertools.count()
 """Numbers of assertions."""
 EQUALITY_ASSERTIONS = {
@@ -198,14 +203,35 @@ def _call(function: str, *arguments: ast.expr) -> ast.expr:
 
 def fair_code(source: str, functions: dict[str, Any], mode: str = "exec", genuine: dict[str, Any] | None = None) -> Any:
     """The compiled tests, in which comparisons are made by these functions, and these names are constants."""
-    parsed = ast.parse(source, TESTS_FILE, mode)
     if genuine:
         functions = {**functions, **{GENUINE + name: value for name, value in genuine.items()}}
+    return with_functions(rewritten_code(source, mode, genuine), functions)
+
+
+def rewritten_code(source: str, mode: str = "exec", genuine: dict[str, Any] | None = None) -> types.CodeType:
+    """The compiled tests with placeholders of our functions: it is the same for every answer."""
+    parsed = ast.parse(source, TESTS_FILE, mode)
+    if genuine:
         parsed = _NameRewriter(genuine).visit(parsed)
     tree = ast.fix_missing_locations(_AssertionRewriter().visit(parsed))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # a constant that is called will be a function
-        return _with_functions(compile(tree, TESTS_FILE, mode, dont_inherit=True), functions)
+        code: types.CodeType = compile(tree, TESTS_FILE, mode, dont_inherit=True)
+    return code
+
+
+def repeatable_code(source: str, packed: str) -> tuple[types.CodeType | None, str]:
+    """The compiled tests with placeholders, and as a text if they were not in one: an interpreter of this version need not compile that."""
+    magic = importlib.util.MAGIC_NUMBER
+    data = base64.b64decode(packed)
+    if data.startswith(magic):
+        return marshal.loads(data[len(magic) :]), ""  # noqa: S302  ours: it was made before an answer ran
+    try:
+        code = rewritten_code(source)
+    except Exception:
+        return None, ""  # whoever runs the tests fails at it, too
+    packed = base64.b64encode(magic + marshal.dumps(code)).decode()
+    return code, packed if len(packed) <= MAX_PACKED_CHARS else ""
 
 
 def compiled_answer(source: str, path: str) -> types.CodeType:
@@ -221,17 +247,18 @@ def compiled_answer(source: str, path: str) -> types.CodeType:
 
 def with_frames(code: types.CodeType, frame_attribute: Any) -> types.CodeType:
     """The code of an answer that gets frames from this function."""
-    made: types.CodeType = _with_functions(code, {FRAME: frame_attribute})
+    made: types.CodeType = with_functions(code, {FRAME: frame_attribute})
     return made
 
 
-def _with_functions(code: Any, functions: dict[str, Any]) -> Any:
+def with_functions(code: Any, functions: dict[str, Any]) -> Any:
+    """The same code with these functions in the place of their placeholders."""
     return code.replace(co_consts=tuple(_constant(constant, functions) for constant in code.co_consts))
 
 
 def _constant(constant: Any, functions: dict[str, Any]) -> Any:
     if isinstance(constant, types.CodeType):
-        return _with_functions(constant, functions)
+        return with_functions(constant, functions)
     if isinstance(constant, tuple | frozenset):
         # the compiler makes one constant of several
         return type(constant)([_constant(item, functions) for item in constant])
