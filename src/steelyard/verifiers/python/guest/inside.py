@@ -171,6 +171,8 @@ class SessionHost:
         self._answer = answer
         self._tests = tests
         self._seconds = float(job["seconds"])
+        self._folder = ""
+        """Where the last session ran."""
         self.has_failures = False
         self.test_count = 0
         self.can_repeat = False
@@ -180,7 +182,9 @@ class SessionHost:
 
     def run(self, *, is_apart: bool) -> None:
         """Run the tests in a separate session and pass on its results."""
-        folder = os.path.join(os.getcwd(), os.urandom(4).hex())
+        if self._folder:  # the last one is removed with all that the sandbox holds
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder = folder = os.path.join(os.getcwd(), os.urandom(4).hex())
         os.mkdir(folder)
         reader, writer = os.pipe()
         secret = os.urandom(16).hex()
@@ -203,7 +207,6 @@ class SessionHost:
         os.close(reader)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child, signal.SIGKILL)
-        shutil.rmtree(folder, ignore_errors=True)
         took = used.ru_utime + used.ru_stime
         # the limit in wall time is twice the CPU seconds plus ten
         self.can_repeat = 2 * took < self._seconds and time.monotonic() - began < self._seconds + 4
