@@ -438,9 +438,9 @@ def _change_counter(watched: Mapping[str, Any]) -> ctypes.Array[ctypes.c_char]:
 
 def _numbers_changes() -> bool:
     """Whether this interpreter does so, in code that it has made faster, too."""
-    module, kind = types.ModuleType("module"), type("kind", (), {"value": None})
+    things: tuple[Any, ...] = (types.ModuleType("module"), type("kind", (), {"value": None}))
     seen = set()
-    for thing in (module, kind):
+    for thing in things:
         counter = _change_counter(_own_dict(thing))
         for number in range(STORES_TO_SEE):
             thing.value = str(number)
