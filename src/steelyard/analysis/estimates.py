@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from steelyard.records import Record
 from steelyard.stats.cost import cost_interval, cost_of_pass
@@ -50,7 +50,7 @@ def mean(
     attempts: int,
     *,
     counts: Sequence[int] | None = None,
-    groups: Sequence[str] | None = None,
+    groups: Sequence[Hashable] | None = None,
 ) -> Estimate:
     """The mean over cases like these of one value in [0, 1] per case.
 

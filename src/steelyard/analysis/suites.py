@@ -6,9 +6,11 @@ beside the plain rule.
 
 from __future__ import annotations
 
+import functools
 import math
+from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -211,7 +213,7 @@ class SuiteCase(NamedTuple):
 
     suite: str
     group: str
-    """Cases of one group vary together; one without a group has one of its own."""
+    """Cases of one group vary together; empty for a case that has none."""
     expected: ExpectedClassification
     """The outcome that its author expects, `pass` or `fail`; empty if nothing is expected."""
     classes: Mapping[str, int]
@@ -285,53 +287,72 @@ class _SuiteValues:
 
 def _attempt_values(cases: Iterable[SuiteCase], of: Callable[[str], float]) -> _CaseValues:
     """The mean over the judged attempts of each case that has some."""
-    cases = list(cases)
-    worth = {primary: of(primary) for case in cases for primary in case.classes}
-    means = [(case, value) for case in cases if (value := case_mean(case.classes, worth.__getitem__)) is not None]
-    attempts = sum(sum(case.classes.values()) for case, _ in means)
-    return _CaseValues([value for _, value in means], [case.group for case, _ in means], attempts)
+    worth = functools.cache(of)
+    return _CaseValues((case_mean(case.classes, worth), case.group, sum(case.classes.values())) for case in cases)
 
 
 def _latency_values(cases: Iterable[SuiteCase], rule: SuiteRule) -> _CaseValues:
     """The mean latency score over the replies to each case that has some."""
     target, limit = rule.latency_target, rule.latency_limit
-    scores = [(case, mean_latency_score(case.waits, target=target, limit=limit)) for case in cases]
-    means = [(case, value) for case, value in scores if value is not None]
-    attempts = sum(len(case.waits) for case, _ in means)
-    return _CaseValues([value for _, value in means], [case.group for case, _ in means], attempts)
+    return _CaseValues(
+        (mean_latency_score(case.waits, target=target, limit=limit), case.group, len(case.waits)) for case in cases
+    )
 
 
 class _CaseValues:
     """One value in [0, 1] for each of some cases."""
 
-    def __init__(self, values: Sequence[float], groups: Sequence[str], attempts: int) -> None:
-        self.values = values
-        self.groups = groups
-        self.attempts = attempts
-        grouped = len(set(groups)) < len(groups)
-        tally = Counter(values)
-        # many cases share few values, so counting them first is much quicker; only groups forbid it
-        self._distinct = values if grouped else sorted(tally)
-        self._counts = None if grouped else [tally[value] for value in self._distinct]
-        self._groups = groups if grouped else None
+    def __init__(self, cases: Iterable[tuple[float | None, str, int]]) -> None:
+        """Of each case the value, its group and how many attempts it rests on; one without a value is left out."""
+        self.values = array("d")
+        self.groups: list[str] = []
+        self.attempts = 0
+        for value, group, attempts in cases:
+            if value is not None:
+                self.values.append(value)
+                self.groups.append(group)
+                self.attempts += attempts
 
     @classmethod
     def joined(cls, parts: Sequence[_CaseValues]) -> _CaseValues:
         """The same cases as one."""
-        values = [value for part in parts for value in part.values]
-        groups = [group for part in parts for group in part.groups]
-        return cls(values, groups, sum(part.attempts for part in parts))
+        whole = cls(())
+        for part in parts:
+            whole.values += part.values
+            whole.groups += part.groups
+            whole.attempts += part.attempts
+        return whole
+
+    @cached_property
+    def _tallied(self) -> _TalliedValues:
+        named = [group for group in self.groups if group]
+        if len(set(named)) < len(named):
+            # a case without a group has one of its own
+            groups = [group or place for place, group in enumerate(self.groups)]
+            return _TalliedValues(self.values, None, groups)
+        # many cases share few values, so counting them first is much quicker; only groups forbid it
+        tally = Counter(self.values)
+        distinct = sorted(tally)
+        return _TalliedValues(distinct, [tally[value] for value in distinct], None)
 
     @cached_property
     def estimate(self) -> Estimate:
         """The mean over cases like these."""
-        return mean(self._distinct, self.attempts, counts=self._counts, groups=self._groups)
+        values, counts, groups = self._tallied
+        return mean(values, self.attempts, counts=counts, groups=groups)
 
     def interval(self, level: float) -> Interval | None:
         """The interval of that mean at any level."""
-        return mean_interval(
-            self._distinct, attempts=self.attempts, counts=self._counts, groups=self._groups, level=level
-        )
+        values, counts, groups = self._tallied
+        return mean_interval(values, attempts=self.attempts, counts=counts, groups=groups, level=level)
+
+
+class _TalliedValues(NamedTuple):
+    """Values with how many cases have each of them, or the value of each case with its group."""
+
+    values: Sequence[float]
+    counts: Sequence[int] | None
+    groups: Sequence[Hashable] | None
 
 
 def _macro(suites: Sequence[tuple[str, _CaseValues]], weights: Mapping[str, float] | None = None) -> Estimate:
@@ -485,7 +506,7 @@ def _suite_cases(
         waits = (responses[place].answer.latency for place in places)
         yield SuiteCase(
             suite=suite,
-            group=f"{suite}\0{case}",
+            group="",
             expected=expected.get(case, ""),
             classes=Counter(classes[place] for place in places if classes[place]),
             missing=sum(not classes[place] for place in places),

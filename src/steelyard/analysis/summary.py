@@ -124,12 +124,6 @@ def summarise_attempts(
     is_judged = any(model.attempts for model in models) or _needs_no_verdict(info, cases)
     return Summary(
         models=models,
-        cases=tuple(
-            _case_summary(column, asked[order], scores, rates)
-            for order in range(len(cases))
-            for column, asked in by_column.items()
-            if order in asked
-        ),
         rule=weights.name,
         witnesses=info.witnesses,
         spending=info.spending,
@@ -138,6 +132,13 @@ def summarise_attempts(
         and not any(
             20 * len(model.unscored) > len(by_column[column]) or 20 * model.missing > model.attempts + model.missing
             for column, model in zip(by_column, models, strict=True)
+        ),
+        # last, because what a case is made of is given up for it
+        cases=tuple(
+            _case_summary(column, asked.pop(order), scores, rates)
+            for order in range(len(cases))
+            for column, asked in by_column.items()
+            if order in asked
         ),
     )
 
@@ -187,7 +188,7 @@ def _suites(asked: Iterable[CaseAttempts], rule: SuiteRule, names: Collection[st
     cases = (
         SuiteCase(
             suite=attempts.case.suite,
-            group=attempts.group,
+            group=attempts.case.group,
             expected=attempts.case.expected_classification,
             classes=dict(attempts.classes),
             missing=attempts.unjudged,

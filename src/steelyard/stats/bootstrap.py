@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MAX_BOOTSTRAP_NUMBERS_IN_MEMORY = 1_000_000
 """Numbers held at a time, so that memory does not grow with the replicates."""
+MAX_DRAWN_CASES_IN_MEMORY = 125_000
+"""The same for drawn cases of which only the mean is taken: a processor's cache holds this many."""
 
 
 def bootstrap(
@@ -92,7 +94,7 @@ def _means(
     if _is_by_case(cases_of):
         # for the mean alone it does not matter how often each case was drawn
         values = np.repeat(bins, cases_of)
-        for drawn in _draws(cases, replicates, seed):
+        for drawn in _draws(cases, replicates, seed, MAX_DRAWN_CASES_IN_MEMORY):
             yield values[drawn].sum(axis=1) / cases
     else:
         for weights in _weights(cases_of, replicates, seed):
@@ -121,17 +123,19 @@ def _is_by_case(cases_of: NDArray[np.int64]) -> bool:
     return 2 * cases_of.size > int(cases_of.sum())
 
 
-def _draws(cases: int, replicates: int, seed: int) -> Iterator[NDArray[np.int64]]:
-    """The cases that are drawn: blocks of replicates, one row each."""
+def _draws(
+    cases: int, replicates: int, seed: int, most: int = MAX_BOOTSTRAP_NUMBERS_IN_MEMORY
+) -> Iterator[NDArray[np.int64]]:
+    """The cases that are drawn: blocks of replicates, one row each, the same however many numbers a block has at most."""
     import numpy as np
 
     chance = np.random.Generator(np.random.PCG64(seed))
-    for rows in _blocks(cases, replicates):
+    for rows in _blocks(cases, replicates, most):
         yield chance.integers(cases, size=(rows, cases))
 
 
-def _blocks(width: int, replicates: int) -> Iterator[int]:
+def _blocks(width: int, replicates: int, most: int = MAX_BOOTSTRAP_NUMBERS_IN_MEMORY) -> Iterator[int]:
     """How many replicates are drawn at a time."""
-    block = max(MAX_BOOTSTRAP_NUMBERS_IN_MEMORY // width, 1)
+    block = max(most // width, 1)
     for start in range(0, replicates, block):
         yield min(block, replicates - start)
