@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, overload
@@ -103,7 +104,7 @@ class StoredAttempts(Sequence[AttemptText]):
 
     def selected(self, is_wanted: Callable[[AttemptRow], bool]) -> StoredAttempts:
         """The attempts that are wanted; none is read for that."""
-        return self._with_rows([row for row in self.rows if is_wanted(row)])
+        return self._with_rows(_SelectedRows(self.rows, is_wanted))
 
     def of_columns(self, is_wanted: Callable[[Column], bool]) -> StoredAttempts:
         """The attempts of some models and tiers."""
@@ -151,6 +152,26 @@ class StoredAttempts(Sequence[AttemptText]):
                     f'another attempt is where "{case.id}" was: the journal has changed, so read the run again'
                 )
         return text
+
+
+class _SelectedRows(Sequence[AttemptRow]):
+    """Some rows of others that may be on disk; they take 8 bytes each."""
+
+    def __init__(self, rows: Sequence[AttemptRow], is_wanted: Callable[[AttemptRow], bool]) -> None:
+        self._rows = rows
+        self._indexes = array("Q", (index for index, row in enumerate(rows) if is_wanted(row)))
+
+    def __len__(self) -> int:
+        return len(self._indexes)
+
+    @overload
+    def __getitem__(self, index: int) -> AttemptRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[AttemptRow]: ...
+    def __getitem__(self, index: int | slice) -> AttemptRow | list[AttemptRow]:
+        if isinstance(index, slice):
+            return [self._rows[place] for place in self._indexes[index]]
+        return self._rows[self._indexes[index]]
 
 
 def unjudged_attempts(attempts: Sequence[AttemptText]) -> Sequence[AttemptText]:

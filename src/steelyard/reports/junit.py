@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+import zlib
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice, takewhile
 from pathlib import PurePath
 from xml.etree import ElementTree
 
 from steelyard.analysis.attempt_texts import attempts_of_model
 from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults
 from steelyard.records import RunInfo, Test
+from steelyard.reports.exports.streaming import StreamedReport
 from steelyard.reports.figures import (
     attempt_failure_reason,
     case_figures,
@@ -36,42 +39,87 @@ MAX_JUNIT_MESSAGE_CHARACTERS = 1_000
 _FORBIDDEN_XML_CHARACTERS = re.compile("[\ufffe\uffff]")
 
 
-def report(results: RunResults) -> str:
+@StreamedReport
+def report(results: RunResults) -> Iterator[str]:
     """A suite per model and in it a test per case.
 
     A test fails unless every judged attempt is correct: a model that is right now and then is a flaky test, and the
     message says how often it was right. Without a judged attempt it is an error, which CI systems distinguish from a
     failure. Attempts that are missing beside judged ones do not count; a property says how many there are.
     """
-    rows: dict[tuple[str, str], dict[str, CaseSummary]] = {}
-    for case in results.summary.cases:
-        rows.setdefault((case.model, case.tier), {})[case.case] = case
-    root = ElementTree.Element("testsuites", name="steelyard")
+    return junit_pieces("steelyard", _suites(results))
+
+
+def _suites(results: RunResults) -> Iterator[JunitSuite]:
     for model in results.summary.models:
-        suite = ElementTree.SubElement(root, "testsuite", name=junit_text(model_label(model.model, model.tier)))
+        place = model.model, model.tier
+        started = junit_text(results.info.started_at[: len("2026-02-03T04:05:06")])
+        suite = ElementTree.Element("testsuite", name=junit_text(model_label(*place)), timestamp=started)
         _add_properties(suite, _model_properties(results.info, model, results.summary.rule))
-        suite.extend(
-            _tests(
-                rows.get((model.model, model.tier), {}), attempts_of_model(results.attempts, model.model, model.tier)
-            )
-        )
-        suite.set("timestamp", junit_text(results.info.started_at[: len("2026-02-03T04:05:06")]))
-    return junit_document(root)
+        cases = {case.case: case for case in results.summary.cases if (case.model, case.tier) == place}
+        yield suite, _tests(cases, attempts_of_model(results.attempts, *place))
 
 
-def junit_document(root: ElementTree.Element) -> str:
-    """Suites with their tests, counted, as a file."""
-    for parent in (*root.iter("testsuite"), root):
-        _set_test_counts(parent, parent.iter("testcase"))
+JunitSuite = tuple[ElementTree.Element, Iterable[ElementTree.Element]]
+"""A suite without its tests, and these."""
+TESTS_PER_TEXT = 200
+"""Tests that are made into one text."""
+
+
+def junit_pieces(name: str, suites: Iterable[JunitSuite]) -> Iterator[str]:
+    """Suites with their tests, counted, as a file that comes in pieces."""
+    root = ElementTree.Element("testsuites", name=name)
+    found = []
+    for suite, tests in suites:
+        written = _WrittenTests(tests)
+        _set_test_counts(suite, [written])
+        found.append(written)
+        root.append(suite)
+        if written.times:
+            ElementTree.SubElement(suite, "tests")
+    _set_test_counts(root, found)
     ElementTree.indent(root)
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+    first, *others = ElementTree.tostring(root, encoding="unicode").split("\n    <tests />")
+    yield f'<?xml version="1.0" encoding="utf-8"?>\n{first}'
+    for written, after in zip((each for each in found if each.times), others, strict=True):
+        yield from written.texts()
+        yield after
+    yield "\n"
 
 
-def _tests(cases: Mapping[str, CaseSummary], attempts: Iterable[AttemptText]) -> list[ElementTree.Element]:
+class _WrittenTests:
+    """The tests of a suite as text; it is compressed, because the suite begins with what all of them add up to."""
+
+    def __init__(self, tests: Iterable[ElementTree.Element]) -> None:
+        self.times = array("d")
+        self.outcomes: Counter[str] = Counter()
+        """How many tests have each of their elements."""
+        self._texts: list[bytes] = []
+        coming = iter(tests)
+        while some := list(islice(coming, TESTS_PER_TEXT)):
+            self.times.extend(float(test.get("time", "0")) for test in some)
+            self.outcomes.update(each.tag for test in some for each in test)
+            suite = ElementTree.Element("testsuite")
+            suite.extend(some)
+            ElementTree.indent(suite, level=1)
+            text = ElementTree.tostring(suite, encoding="unicode")
+            text = text.removeprefix("<testsuite>").removesuffix("\n  </testsuite>")
+            self._texts.append(zlib.compress(text.encode(errors="surrogatepass"), level=1))
+
+    def texts(self) -> Iterator[str]:
+        """All of them, in pieces."""
+        return (zlib.decompress(text).decode(errors="surrogatepass") for text in self._texts)
+
+
+def _tests(cases: Mapping[str, CaseSummary], attempts: Iterable[AttemptText]) -> Iterator[ElementTree.Element]:
     """The tests of one model, from its attempts in the order of the cases; the attempts of one case are kept at a time."""
-    groups = groupby(attempts, key=lambda tried: tried.case.id)
-    tried = {name: _test(cases[name], list(group)) for name, group in groups if name in cases}
-    return [tried[name] if name in tried else _test(case, ()) for name, case in cases.items()]
+    waiting = iter(cases.values())
+    for name, group in groupby(attempts, key=lambda tried: tried.case.id):
+        if name in cases:
+            untried = takewhile(lambda case, name=name: case.case != name, waiting)  # type: ignore[misc]
+            yield from (_test(case, ()) for case in untried)
+            yield _test(cases[name], list(group))
+    yield from (_test(case, ()) for case in waiting)
 
 
 def _test(case: CaseSummary, attempts: Sequence[AttemptText]) -> ElementTree.Element:
@@ -176,13 +224,11 @@ def _add_properties(parent: ElementTree.Element, values: Mapping[str, str]) -> N
             ElementTree.SubElement(properties, "property", name=name, value=junit_text(value))
 
 
-def _set_test_counts(parent: ElementTree.Element, tests: Iterable[ElementTree.Element]) -> None:
-    every = list(tests)
-    parent.set("tests", f"{len(every)}")
-    parent.set("failures", f"{sum(test.find('failure') is not None for test in every)}")
-    parent.set("errors", f"{sum(test.find('error') is not None for test in every)}")
-    parent.set("skipped", f"{sum(test.find('skipped') is not None for test in every)}")
-    parent.set("time", f"{sum(float(test.get('time', '0')) for test in every):.3f}")
+def _set_test_counts(parent: ElementTree.Element, tests: Sequence[_WrittenTests]) -> None:
+    parent.set("tests", f"{sum(len(each.times) for each in tests)}")
+    for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        parent.set(name, f"{sum(each.outcomes[tag] for each in tests)}")
+    parent.set("time", f"{sum(time for each in tests for time in each.times):.3f}")
 
 
 def junit_text(text: str) -> str:

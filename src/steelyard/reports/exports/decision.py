@@ -10,7 +10,7 @@ import msgspec
 
 from steelyard.comparison.gate import CANNOT_TELL, REGRESSED, Decision, ModelDecision
 from steelyard.reports.comparison import VERDICT_WORDS, case_change, open_headline, reasons
-from steelyard.reports.junit import junit_document, junit_text
+from steelyard.reports.junit import JunitSuite, junit_pieces, junit_text
 from steelyard.text import escaped_json, line
 
 SUITE_RULE, CASE_RULE, OPEN_RULE, GONE_RULE = "suite-regressed", "case-regressed", "cannot-tell", "case-removed"
@@ -29,33 +29,41 @@ def decision_junit(decision: Decision, warnings: Sequence[str], gone: Sequence[s
     Where the gate cannot tell, the test of the suite is skipped, with the reason. Cases that only warn are skipped too. Each
     of the cases that are gone is a failed test.
     """
-    root = ElementTree.Element("testsuites", name="steelyard gate")
+    return "".join(junit_pieces("steelyard gate", _suites(decision, warnings, gone)))
+
+
+def _suites(decision: Decision, warnings: Sequence[str], gone: Sequence[str]) -> Iterator[JunitSuite]:
     for model in decision.models:
-        suite = ElementTree.SubElement(root, "testsuite", name=junit_text(model.model))
-        about = {"classname": junit_text(model.model), "time": "0"}
-        test = ElementTree.SubElement(suite, "testcase", about, name="suite")
-        said = "\n".join([*reasons(model, decision), *warnings])
-        if model.suite == REGRESSED:
-            ElementTree.SubElement(test, "failure", message=VERDICT_WORDS[REGRESSED], type=SUITE_RULE).text = _text(
-                said
-            )
-        elif model.suite == CANNOT_TELL:
-            why = f"{open_headline([model])}; {said.partition(chr(10))[0]}"
-            ElementTree.SubElement(test, "skipped", message=junit_text(why))
-        for change in model.confirmed:
-            test = ElementTree.SubElement(suite, "testcase", about, name=junit_text(change.case))
-            if decision.rule.cases == "fail":
-                ElementTree.SubElement(test, "failure", message=junit_text(case_change(change)), type=CASE_RULE)
-            else:
-                ElementTree.SubElement(test, "skipped", message=junit_text(f"a warning: {case_change(change)}"))
+        name = junit_text(model.model)
+        yield ElementTree.Element("testsuite", name=name), _tests(model, decision, warnings)
     if gone:
-        suite = ElementTree.SubElement(root, "testsuite", name="cases of the baseline")
-        for case in gone:
-            test = ElementTree.SubElement(
-                suite, "testcase", classname="cases of the baseline", name=junit_text(case), time="0"
-            )
-            ElementTree.SubElement(test, "failure", message=GONE_TEXT, type=GONE_RULE)
-    return junit_document(root)
+        name = "cases of the baseline"
+        yield ElementTree.Element("testsuite", name=name), (_gone_test(name, case) for case in gone)
+
+
+def _tests(model: ModelDecision, decision: Decision, warnings: Sequence[str]) -> Iterator[ElementTree.Element]:
+    about = {"classname": junit_text(model.model), "time": "0"}
+    test = ElementTree.Element("testcase", about, name="suite")
+    said = "\n".join([*reasons(model, decision), *warnings])
+    if model.suite == REGRESSED:
+        ElementTree.SubElement(test, "failure", message=VERDICT_WORDS[REGRESSED], type=SUITE_RULE).text = _text(said)
+    elif model.suite == CANNOT_TELL:
+        why = f"{open_headline([model])}; {said.partition(chr(10))[0]}"
+        ElementTree.SubElement(test, "skipped", message=junit_text(why))
+    yield test
+    for change in model.confirmed:
+        test = ElementTree.Element("testcase", about, name=junit_text(change.case))
+        if decision.rule.cases == "fail":
+            ElementTree.SubElement(test, "failure", message=junit_text(case_change(change)), type=CASE_RULE)
+        else:
+            ElementTree.SubElement(test, "skipped", message=junit_text(f"a warning: {case_change(change)}"))
+        yield test
+
+
+def _gone_test(suite: str, case: str) -> ElementTree.Element:
+    test = ElementTree.Element("testcase", classname=suite, name=junit_text(case), time="0")
+    ElementTree.SubElement(test, "failure", message=GONE_TEXT, type=GONE_RULE)
+    return test
 
 
 def _text(said: str) -> str:
