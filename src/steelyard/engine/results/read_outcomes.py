@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from steelyard import outcomes
 from steelyard.analysis.counts import OutcomeTallies, Tally
-from steelyard.analysis.summary import Summary, summarise
+from steelyard.analysis.summary import Summary, summarise_attempts
 from steelyard.comparison.sides import Side, Trials
+from steelyard.engine.results.attempt_tables import stored_attempt_table
 from steelyard.engine.results.query import fact_scores
 from steelyard.engine.results.recordings import (
     RECORDED_VERSION,
@@ -308,7 +309,8 @@ def _run_folder(source: str, root: Path) -> Path | None:
 def _run_outcomes(folder: Path) -> OutcomeTallies:
     """How a run came out; warnings say what of its journal cannot be read."""
     stored = StoredRun(folder)
-    summary = summarise(stored.info, stored.cases, stored.facts())
+    info, cases = stored.info, stored.cases
+    summary = summarise_attempts(info, cases, stored_attempt_table(stored, info, cases))
     return OutcomeTallies(tuple(_tallies(summary)), tuple(stored.damaged))
 
 
