@@ -190,12 +190,16 @@ def median_interval(cases: Sequence[Sequence[float]], *, level: float = 0.95) ->
         raise ValueError("every value must be in [0, 1]")
     if len(ordered) < 2:
         return None
+
+    def bound() -> float | None:
+        values = [value for case in ordered for value in case]
+        return lower_median_bound(values, partial(_is_less_than_half, ordered, level=level))
+
+    low = bound()
     # what is too high is too low in the mirror
-    mirrored = [[-value for value in reversed(values)] for values in ordered]
-    low, high = (
-        lower_median_bound([value for case in side for value in case], partial(_is_less_than_half, side, level=level))
-        for side in (ordered, mirrored)
-    )
+    for place, values in enumerate(ordered):
+        ordered[place] = [-value for value in reversed(values)]
+    high = bound()
     return Interval(0.0 if low is None else low, 1.0 if high is None else -high)
 
 

@@ -171,7 +171,7 @@ def _spread(
     mean = math.fsum(weight * value for weight, value in zip(weights, values, strict=True)) / cases
     deviations = [float(value) - mean for value in values]
     ungrouped = math.fsum(weight * each**2 for weight, each in zip(weights, deviations, strict=True))
-    if groups is not None:
+    if groups is not None and len(set(groups)) < len(groups):
         together: dict[Hashable, list[float]] = {}
         for group, deviation in zip(groups, deviations, strict=True):
             together.setdefault(group, []).append(deviation)

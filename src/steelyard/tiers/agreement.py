@@ -10,7 +10,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, repeat
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -214,10 +214,6 @@ class PanelRatings:
         scores = [each.scores.values(len(things)) for each in tallies]
         passes = [each.passes.values(len(things)) for each in tallies]
         nothing = _RatedThings()
-        categories = {
-            name: [each.categories.get(name, nothing).values(len(things)) for each in tallies]
-            for name in sorted({name for each in tallies for name in each.categories})
-        }
         spread, outliers = _outliers(things, judges, scores)
         few = f"no thing was scored by {MIN_JUDGES_FOR_OUTLIERS} judges or more, and with two it is unknown which one is off"
         total = sum(each.ratings for each in tallies)
@@ -231,7 +227,13 @@ class PanelRatings:
             ),
             scores=_agreement(scores, "interval", seed),
             passes=_agreement(passes, "nominal", seed),
-            categories={name: _agreement(table, "interval", seed) for name, table in categories.items()},
+            categories={
+                # one after the other, since the scores of all of them are large
+                name: _agreement(
+                    [each.categories.get(name, nothing).values(len(things)) for each in tallies], "interval", seed
+                )
+                for name in sorted({name for each in tallies for name in each.categories})
+            },
             spread=spread,
             outliers=outliers,
             claims_off=sum(each.claims_off for each in tallies),
@@ -247,15 +249,17 @@ class _RatedThings:
     """One value of each thing that a judge rated, by the places of the things."""
 
     def __init__(self) -> None:
-        self._values: list[float | None] = []
+        self._values = array("d")
+        """NaN where there is none."""
 
     def add(self, place: int, value: float | None) -> None:
-        self._values += [None] * (place - len(self._values))
-        self._values.append(value)
+        self._values.extend(repeat(math.nan, place - len(self._values)))
+        self._values.append(math.nan if value is None else value)
 
     def values(self, size: int) -> list[float | None]:
         """The value of every thing, None where the judge gave none."""
-        return self._values + [None] * (size - len(self._values))
+        known = [None if value != value else value for value in self._values]
+        return [*known, *repeat(None, size - len(known))]
 
 
 class _JudgeTally:
@@ -395,10 +399,7 @@ def _report(
     passes: RatingTable,
 ) -> JudgeReport:
     reasons = {}
-    mean = _mean_score(
-        [(thing.case, score) for thing, score in zip(things, scores[own], strict=True) if score is not None],
-        tally.scored,
-    )
+    mean = _mean_score(things, scores[own], tally.scored)
     if mean.value is None:
         reasons["mean"] = "it scored nothing"
     leniency = _leniency(own, things, scores)
@@ -428,12 +429,13 @@ def _report(
     )
 
 
-def _mean_score(scored: Sequence[tuple[str, float]], attempts: int) -> Estimate:
+def _mean_score(things: Sequence[AttemptIdentity], scores: Sequence[float | None], attempts: int) -> Estimate:
     """A mean over items, with those of one case as one group."""
+    known = _known(scores)
     # scores above 1 occur in other people's files: the mean keeps them, the interval is for shares
-    clamped = [min(max(score, 0.0), 1.0) for _, score in scored]
-    found = estimates.mean(clamped, attempts, groups=[case for case, _ in scored])
-    return replace(found, value=_mean([score for _, score in scored]))
+    clamped = [min(max(score, 0.0), 1.0) for score in known]
+    cases = [thing.case for thing, score in zip(things, scores, strict=True) if score is not None]
+    return replace(estimates.mean(clamped, attempts, groups=cases), value=_mean(known))
 
 
 def _leniency(own: int, things: Sequence[AttemptIdentity], scores: RatingTable) -> Estimate:

@@ -101,11 +101,15 @@ def analyse_tiers(
     given, rated = RunTable.of(runs), JudgmentTable.of(ratings, criteria)
     kind = chosen_impl_rate(given, rated, impl_rate)
     judgments = experiment_judgments(rated, seed=seed, by=kind or "points")
-    agreed = judgments.opinions if judgments else {}
-    _check(given, agreed)
+    opinions = judgments.opinions if judgments else {}
+    _check(given, opinions)
     names = _ordered_tiers(given.names["tier"].there(), baseline, order)
     first = baseline or names[0]
-    figures = _ordered(figure_table(given, agreed, weights, kind), names)
+    figures = figure_table(given, opinions, weights, kind)
+    oddities = tuple(run_warnings(figures, opinions, judgments.empty if judgments else 0))
+    # those of a hundred thousand runs are large, and the figures have what they say
+    opinions.clear()
+    figures = _ordered(figures, names)
     groups = by_model_and_tier(figures, pair_by)
     sampling = chosen_sampling([tier for of_model in groups.values() for tier in of_model.values()], tasks)
     models = [
@@ -133,7 +137,7 @@ def analyse_tiers(
         replicates=replicates,
         sources=tuple(sources),
         warnings=(
-            *run_warnings(figures, agreed, judgments.empty if judgments else 0),
+            *oddities,
             *(
                 f"{line(model, MAX_NAME_CHARACTERS)} is a judge of its own runs"
                 for model in (judgments.own if judgments else ())
@@ -431,8 +435,9 @@ def _check(runs: RunTable, judged: Mapping[RunIdentity, object]) -> None:
         again = int((times > 1).argmax())
         raise ValueError(f"{runs.identity(again)} is there {times[again]} times")
     if judged:
-        known = set(runs.identities())
-        unknown = next((identity for identity in judged if identity not in known), None)
+        missing = set(judged)
+        missing.difference_update(runs.identities())
+        unknown = next(filter(missing.__contains__, judged), None)
         if unknown is not None:
             raise ValueError(f"judges rated {unknown}, and there is no such run")
     for name in RUN_AMOUNTS:

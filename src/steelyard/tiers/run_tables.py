@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import operator
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import compress
+from itertools import compress, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from steelyard.tiers.results import (
@@ -345,7 +346,9 @@ class TierRuns:
         found = {
             task: flat[start:end] for task, start, end in zip(self.tasks, [0, *ends], ends, strict=False) if end > start
         }
-        return {task: found[task] for task in sorted(found)}
+        # mostly they are in order already, and another dictionary of many tasks is large
+        is_sorted = all(map(operator.lt, found, islice(found, 1, None)))
+        return found if is_sorted else {task: found[task] for task in sorted(found)}
 
     def units(self, metric: str) -> dict[TierCaseKey, list[list[float]]]:
         """The known values of each task by what is sampled of it: its variants where it has several, otherwise its runs."""
