@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
 
@@ -153,6 +153,11 @@ def html_report_data(results: RunResults) -> HtmlReportData:
 
 def page(material: HtmlReportData) -> str:
     """The page: the verdict and the headline numbers, charts, the matrix, then attempts."""
+    return "".join(page_pieces(material))
+
+
+def page_pieces(material: HtmlReportData) -> Iterator[str]:
+    """The same in pieces."""
     summary, models = material.summary, material.summary.models
     hidden, cases = _hidden_attempts(material), _page_cases(material)
     all_figures = figures.metric_rows(models)
@@ -186,13 +191,13 @@ def page(material: HtmlReportData) -> str:
     room = (
         SMALL_RUN_PAGE_BYTES
         + PAGE_BYTES_PER_ATTEMPT * max(0, len(material.shown) - MAX_SMALL_RUN_ATTEMPTS)
-        - len(_render(known, material, rows).encode())
+        - sum(len(piece.encode()) for piece in _rendered(known, material, rows))
     )
     fitted = pieces.fitted(room)
-    return _render(known, material, _rows(material, cases, hidden, fitted))
+    yield from _rendered(known, material, _rows(material, cases, hidden, fitted))
 
 
-def _render(known: dict[str, Any], material: HtmlReportData, rows: Sequence[ReportCaseRow]) -> str:
+def _rendered(known: dict[str, Any], material: HtmlReportData, rows: Sequence[ReportCaseRow]) -> Iterator[str]:
     places = [(model.model, model.tier) for model in material.summary.models]
     anchors = {
         (row.case.id, *place): group.anchor
@@ -203,7 +208,7 @@ def _render(known: dict[str, Any], material: HtmlReportData, rows: Sequence[Repo
     return (
         environment()
         .get_template("run.html.j2")
-        .render(
+        .generate(
             **known,
             rows=rows,
             places={row.case.id: row.anchor for row in rows if row.is_shown},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -24,18 +24,20 @@ from steelyard.engine.tiers.reply_judgments import reply_judgments
 from steelyard.errors import InputError
 from steelyard.evalsets.jsonl import case_json_lines
 from steelyard.records import Case, SuiteRule
-from steelyard.reports.html import BaselineReport, HtmlReportData, page
+from steelyard.reports.exports.streaming import merged_pieces
+from steelyard.reports.html import BaselineReport, HtmlReportData, page_pieces
 from steelyard.reports.page import shown_attempts, truncated_text
 from steelyard.store.archive import ALL_ATTEMPTS
+from steelyard.store.database import release_free_memory
 from steelyard.store.files import (
     AtomicFiles,
     check_folder,
     check_writable,
     explain_write_errors,
-    write_file,
     write_pieces,
 )
 from steelyard.store.journal import StoredRun
+from steelyard.store.stored_cases import StoredCases
 from steelyard.tiers.results import ExperimentAnalysis
 
 
@@ -87,6 +89,14 @@ def baseline_comparison(baseline: str, current: str, *, rule: str | None, root: 
     return BaselineReport(compare(old, new), found.decision, found.warnings)
 
 
+class ScoringOverrides(NamedTuple):
+    """How a run is scored where that is not as the run itself says."""
+
+    k: Sequence[int] | None = None
+    rule: str | None = None
+    suites: SuiteRule | None = None
+
+
 def html_page(
     stored: StoredRun,
     *,
@@ -96,9 +106,21 @@ def html_page(
     held: BaselineReport | None = None,
 ) -> str:
     """The page of a run, by its own k and rules or by others; of a large one only the texts that are shown are read."""
+    return "".join(html_pieces(stored, ScoringOverrides(k, rule, suites), held))
+
+
+def html_pieces(
+    stored: StoredRun, scoring: ScoringOverrides = ScoringOverrides(), held: BaselineReport | None = None
+) -> Iterator[str]:
+    """The same in pieces."""
+    k, rule, suites = scoring
     info, cases = stored.info, stored.cases
+    # first, because what it is made of is as large as all else
+    tiers = _analysis(stored)
     table = stored_attempt_table(stored, info, cases, rule=rule)
     summary = with_judged_rates(stored, summarise_attempts(info, cases, table, k=k, rule=rule, suites=suites))
+    if isinstance(cases, StoredCases):
+        release_free_memory()
     picked = shown_attempts(table.rows)
     most = max(
         MIN_PAGE_TEXT_CHARACTERS,
@@ -114,7 +136,7 @@ def html_page(
         for tried in texts
     ]
     judgments: dict[str, Any] = reply_judgments(stored, {tried.reply.key for tried in shown if tried.reply})
-    return page(HtmlReportData(info, cases, summary, table, picked, shown, judgments, _analysis(stored), held))
+    yield from page_pieces(HtmlReportData(info, cases, summary, table, picked, shown, judgments, tiers, held))
 
 
 def _analysis(stored: StoredRun) -> ExperimentAnalysis | None:
@@ -126,14 +148,6 @@ def _analysis(stored: StoredRun) -> ExperimentAnalysis | None:
         return tier_runs.analysis(tier_runs.tier_experiment(stored))
     except InputError:
         return None
-
-
-class ScoringOverrides(NamedTuple):
-    """How a run is scored where that is not as the run itself says."""
-
-    k: Sequence[int] | None = None
-    rule: str | None = None
-    suites: SuiteRule | None = None
 
 
 def check_report_paths(paths: Iterable[str | Path]) -> None:
@@ -172,7 +186,7 @@ def write_reports(
             continue
         name = reports.report_format_of(path)
         if name == "html":
-            write_file(path, html_page(stored, **scoring._asdict(), held=baseline))
+            write_pieces(path, merged_pieces(html_pieces(stored, scoring, baseline)))
         else:
             results = results or stored_results(stored, **scoring._asdict())
             if name in reports.ONE_MODEL_FORMATS and len(results.summary.models) > 1:

@@ -33,16 +33,21 @@ class StreamedReport:
 
     def pieces(self, results: RunResults) -> Iterator[str]:
         """The text in pieces of some size."""
-        waiting: list[str] = []
-        size = 0
-        for piece in self._pieces(results):
-            waiting.append(piece)
-            size += len(piece)
-            if size >= PIECE_CHARACTERS:
-                yield "".join(waiting)
-                waiting.clear()
-                size = 0
-        yield "".join(waiting)
+        return merged_pieces(self._pieces(results))
+
+
+def merged_pieces(pieces: Iterable[str]) -> Iterator[str]:
+    """The same text in fewer pieces."""
+    waiting: list[str] = []
+    size = 0
+    for piece in pieces:
+        waiting.append(piece)
+        size += len(piece)
+        if size >= PIECE_CHARACTERS:
+            yield "".join(waiting)
+            waiting.clear()
+            size = 0
+    yield "".join(waiting)
 
 
 class StreamedList:
