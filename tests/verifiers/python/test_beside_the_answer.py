@@ -102,7 +102,7 @@ def _closing() -> Iterator[None]:
 
 
 def case_of(style: str, tests: str, seconds: float = 10) -> Case:
-    verify = Verify(tests=tests, style=style)  # type: ignore[arg-type]  # each is one of the styles
+    verify = Verify(tests=tests, style=style)
     return Case(id="c", prompt="Write f.", language="python", timeout_secs=seconds, verify=verify)
 
 

@@ -31,9 +31,9 @@ OLDEST_MINOR_VERSION = 11
 MAX_GUEST_MESSAGE_BYTES = 64 << 20
 """Bytes of one message of a guest."""
 GUEST_PARTS = {
-    "candidate": ("start_method", "wire", "values", "sharing", "objects", "candidate"),
+    "candidate": ("new_interpreter", "wire", "values", "sharing", "objects", "candidate"),
     "inside": (
-        "start_method",
+        "new_interpreter",
         "wire",
         "test_names",
         "test_rewriter",
@@ -44,9 +44,19 @@ GUEST_PARTS = {
         "step_runner",
         "inside",
     ),
-    "referee": ("start_method", "wire", "test_names", "values", "sharing", "identity", "objects", "remote", "referee"),
+    "referee": (
+        "new_interpreter",
+        "wire",
+        "test_names",
+        "values",
+        "sharing",
+        "identity",
+        "objects",
+        "remote",
+        "referee",
+    ),
     "file_referee": (
-        "start_method",
+        "new_interpreter",
         "wire",
         "test_names",
         "values",
@@ -57,10 +67,12 @@ GUEST_PARTS = {
         "referee",
         "test_rewriter",
         "fairness",
+        "genuine_code",
+        "introspection",
         "runners",
         "file_referee",
     ),
-    "program": ("start_method", "program"),
+    "program": ("new_interpreter", "program"),
 }
 """The modules that a guest is made of, in the order they are loaded; the last has its `main`."""
 MULTIPROCESSING_SERVER_PATTERN = re.compile(r"\b(?:Manager|managers|connection|forkserver)\b")

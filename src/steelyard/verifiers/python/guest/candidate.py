@@ -20,9 +20,9 @@ import time
 import types
 from _thread import start_new_thread
 
+from steelyard.verifiers.python.guest.new_interpreter import fork_by_default, leave_recursion_depth
 from steelyard.verifiers.python.guest.objects import FUNCTION_KINDS, ObjectPeer, is_plain_enum, is_plain_named_tuple
 from steelyard.verifiers.python.guest.sharing import IS_CHANGED, IS_KEPT, KeptContainers, ReferrerSearch
-from steelyard.verifiers.python.guest.start_method import fork_by_default
 from steelyard.verifiers.python.guest.values import (
     NARROWED_TYPES,
     FlatEncoder,
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 MAX_PRINT_BUFFER_BYTES = 64 << 10
 MAX_AWAIT_SECONDS = 5
 """Seconds for which one awaitable of an answer's may wait."""
+DEPTH_OF_A_CALL, DEPTH_OF_A_PLAIN_CALL = 2, -2
+"""Frames between what loads an answer and a function of it that is called, beyond those of tests in one process with it."""
 ANSWER_MODULE_NAMES = ("answer", "solution", "candidate", "main")
 """What tests may call the module of the answer."""
 
@@ -308,7 +310,7 @@ class CandidatePeer(ObjectPeer):
         self._printed.truncate()
         return text
 
-    def load(self, code: str, names: list[str]) -> dict[str, Any] | None:
+    def load(self, code: str, names: list[str], depth: int = DEPTH_OF_A_CALL) -> dict[str, Any] | None:
         """Run the answer, and return the objects under these names; None if there is nothing to call."""
         began = time.perf_counter()
         try:
@@ -320,6 +322,7 @@ class CandidatePeer(ObjectPeer):
         module = types.ModuleType("answer")
         for name in ANSWER_MODULE_NAMES:
             sys.modules[name] = module
+        leave_recursion_depth(depth)
         try:
             exec(compiled, module.__dict__)
         except PeerGone:
@@ -444,7 +447,7 @@ def main(fds: list[int]) -> None:
             candidate.send([is_compilable(code) for code in job[1]])
             os._exit(0)
         _, code, names, threads, *calls = job
-        if candidate.load(code, names) is not None:
+        if candidate.load(code, names, DEPTH_OF_A_PLAIN_CALL if calls else DEPTH_OF_A_CALL) is not None:
             if calls:
                 candidate.do_calls(names, calls[0])
             else:

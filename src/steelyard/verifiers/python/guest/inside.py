@@ -35,6 +35,7 @@ from steelyard.verifiers.python.guest.introspection import (
     hide_classes,
     loaded_memory_modules,
 )
+from steelyard.verifiers.python.guest.new_interpreter import fork_by_default, leave_recursion_depth
 from steelyard.verifiers.python.guest.runners import (
     StyleRunner,
     TestResultLine,
@@ -45,9 +46,8 @@ from steelyard.verifiers.python.guest.runners import (
     run_unittest,
     undefined_name,
 )
-from steelyard.verifiers.python.guest.start_method import fork_by_default
 from steelyard.verifiers.python.guest.step_runner import OneProgramRunner, StepRunner
-from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES
+from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES, StandIn
 from steelyard.verifiers.python.guest.test_rewriter import (
     compiled_answer,
     repeatable_code,
@@ -100,6 +100,8 @@ WATCHED_BUILTINS = (
     *("len", "max", "min", "next", "ord", "pow", "repr", "round", "setattr", "sorted", "sum"),
 )
 """Builtin functions by which tests compare; they do replace others, such as `input` and `open`."""
+DEPTH_OF_A_TEST = 10
+"""Frames between what loads an answer and a test of it."""
 SESSION_EXIT_SECONDS = 0.005
 STORES_TO_SEE = 50
 """How often something is stored until the interpreter runs that in its fastest form."""
@@ -357,6 +359,7 @@ class AnswerSession:
             sys.modules[name] = module
         module.__dict__["__builtins__"] = vars(builtins)
         LOADED.look()
+        leave_recursion_depth(DEPTH_OF_A_TEST)
         exec(with_frames(self._answer, self._guard.frame_attribute), module.__dict__)
         if evidence := next(CHANCE.changes(), ""):
             self.tell("tampered", evidence[:MAX_EXCEPTION_CHARS])
@@ -582,26 +585,6 @@ KNOWN_TYPES = all_types()
 CHANCE = Machinery(MODULES_OF_CHANCE, ())
 MACHINERY = Machinery()
 """The state when this module is loaded: no answer has run yet in this process or in one that it was forked from."""
-
-
-class StandIn(types.ModuleType):
-    """A module in the place of an answer: it has every name, and nothing in it can be called."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        made = StandInClass(name, (), {})
-        setattr(self, name, made)
-        return made
-
-
-class StandInClass(type):
-    """A class, so that tests may inherit from it; what happens when it is called is not known."""
-
-    def __call__(cls, *positional: object, **named: object) -> Any:
-        if cls.__module__ == __name__ or "__init__" not in vars(cls):
-            raise NotImplementedError(f"{cls.__name__} of the answer is not there yet")
-        return super().__call__(*positional, **named)
 
 
 hide_classes()

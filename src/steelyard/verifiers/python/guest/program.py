@@ -18,7 +18,7 @@ import struct
 import sys
 import types
 
-from steelyard.verifiers.python.guest.start_method import fork_by_default
+from steelyard.verifiers.python.guest.new_interpreter import fork_by_default, leave_recursion_depth
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,9 +64,14 @@ def main(fds: list[int]) -> None:
         __file__=path,
         __loader__=importlib.machinery.SourceFileLoader("__main__", path),
     )
+
+    def run() -> None:
+        leave_recursion_depth()
+        exec(code, sys.modules["__main__"].__dict__)
+
     status = 1
     try:
-        status = _finish(_status_of(lambda: exec(code, sys.modules["__main__"].__dict__)))
+        status = _finish(_status_of(run))
     finally:
         os._exit(status)
 

@@ -29,9 +29,9 @@ from steelyard.verifiers.python.guest.identity import (
     IdentityWatch,
     WatchedIdentity,
 )
+from steelyard.verifiers.python.guest.new_interpreter import fork_by_default
 from steelyard.verifiers.python.guest.objects import is_twin
 from steelyard.verifiers.python.guest.remote import WORDS_OF_ENDING, RefereePeer, RemoteObject, put
-from steelyard.verifiers.python.guest.start_method import fork_by_default
 from steelyard.verifiers.python.guest.test_names import (
     ANSWER_MODULE_NAMES,
     asserting_functions,

@@ -401,7 +401,7 @@ class MemoryPlugin:
             first(opaque(self.pytest_runtest_makereport)),
         )
         # a module of tests that is in no file
-        self._module = type("MemoryModule", (pytest.Module,), {"__module__": "_pytest.python"})
+        self._module: Any = type("MemoryModule", (pytest.Module,), {"__module__": "_pytest.python"})
         for method in (self._getobj, self.collect):
             setattr(self._module, method.__name__, opaque(method))
 
