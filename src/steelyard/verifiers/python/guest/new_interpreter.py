@@ -7,6 +7,7 @@ forks, which is reached by a local socket, and no answer may have one.
 from __future__ import annotations
 
 import sys
+import types
 
 DEFAULT_RECURSION_LIMIT = 1000
 """Of a new interpreter, whose first frame is that of the program."""
@@ -23,7 +24,8 @@ def fork_by_default() -> None:
 def leave_recursion_depth(more: int = 0) -> None:
     """Let what the caller runs recurse as deep as if nothing of ours were below it, and this much deeper."""
     # until Python 3.12 functions in C are counted as well, and `exec` is one
-    depth, frame = more + (sys.version_info < (3, 12)), sys._getframe(1)
-    while frame is not None:  # type: ignore[redundant-expr]  # the last one has none below it
-        depth, frame = depth + 1, frame.f_back  # type: ignore[assignment]
+    depth = more + (sys.version_info < (3, 12))
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        depth, frame = depth + 1, frame.f_back
     sys.setrecursionlimit(DEFAULT_RECURSION_LIMIT + depth)
