@@ -78,6 +78,9 @@ def test_an_object_that_equals_everything_gains_nothing_by_the_second_judging(co
     ("prompt", "is_asked"),
     [
         ("Write a class Money that compares equal to a plain number with the same amount.", True),
+        ("A Vec compares equal to a tuple with the same coordinates.", True),
+        ("Each `Money` must equal a number of the same amount.", True),
+        ("Given an Array, compare equal numbers in a list.", False),
         ("Write a class Celsius. It should be equal to an int with the same degrees.", True),
         ("Write a class Box such that `Box(3) == 3` holds.", True),
         ("Write a class Box with __eq__.", True),

@@ -36,6 +36,12 @@ EQUALITY_PHRASE_PATTERN = re.compile(
     re.IGNORECASE,
 )
 """A sentence that asks for objects that compare themselves with plain data."""
+EQUALITY_NAME_PATTERN = re.compile(
+    r"\b(?:[Aa]n?|[Ee]ach|[Ee]very) `?[A-Z]\w*`? (?:also |must |should |can |may |to )*"
+    r"(?:(?:compares?|is|be|tests?) equal|equals?)\b[^.!?\n]*"
+    r"\b(?:int|integer|float|number|str|string|text|tuple|list|dict|dictionary|set|bytes|plain|built-?in|ordinary)s?\b"
+)
+"""The same of a class by its name: "A Vec compares equal to a tuple"."""
 EQUALITY_EXAMPLE_PATTERN = re.compile(r"\b[A-Z]\w*\([^()\n]*\) *[!=]= *(?:[-\d'\"(\[{]|True\b|False\b|None\b)")
 """An example in which an object is compared with plain data."""
 MAX_CACHED_REHEARSALS = 1000
@@ -233,7 +239,10 @@ def asks_for_own_equality(case: Case) -> bool:
     asked = "\n".join((*(message.text for message in case.messages), case.verify.stub or ""))
     return not case.reference and any(
         pattern.search(asked)
-        for pattern in (EQUALITY_METHOD_PATTERN, EQUALITY_PHRASE_PATTERN, EQUALITY_EXAMPLE_PATTERN)
+        for pattern in (
+            *(EQUALITY_METHOD_PATTERN, EQUALITY_PHRASE_PATTERN),
+            *(EQUALITY_NAME_PATTERN, EQUALITY_EXAMPLE_PATTERN),
+        )
     )
 
 
