@@ -154,6 +154,17 @@ def test_no_answer_finds_anything_of_ours_beside_its_tests(place: str, style: st
     assert "nothing of True" in (told.reason or ""), told.reason
 
 
+@pytest.mark.parametrize("style", FILES)
+def test_an_answer_that_gives_a_module_of_the_library_another_class_is_found(style: str) -> None:
+    code = (
+        "import math\nclass Always(type(math)):\n    isclose = property(lambda _: lambda *_, **__: True)\n"
+        "math.__class__ = Always\ndef f(): return 7\n"
+    )
+    claim = "import math; assert math.isclose(f(), 3)"
+    found = beside(case_of(style, FILES[style].format(claim)), code)
+    assert "changed the class of the module math" in found.tampered
+
+
 def test_the_crawler_finds_what_there_is_to_find() -> None:
     scope: dict[str, object] = {"__name__": "answer"}
     exec(CRAWLER, scope)

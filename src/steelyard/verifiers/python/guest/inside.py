@@ -83,21 +83,8 @@ WATCHED_MODULES = (
 MODULES_OF_CHANCE = ("datetime", "random", "time")
 """Modules that tests may patch, but no answer while it is loaded."""
 WATCHED_BUILTINS = (
-    *(
-        "abs",
-        "all",
-        "any",
-        "callable",
-        "divmod",
-        "getattr",
-        "hasattr",
-        "hash",
-        "id",
-        "isinstance",
-        "issubclass",
-        "iter",
-    ),
-    *("len", "max", "min", "next", "ord", "pow", "repr", "round", "setattr", "sorted", "sum"),
+    *("abs", "all", "any", "callable", "divmod", "getattr", "hasattr", "hash", "id", "isinstance", "issubclass"),
+    *("iter", "len", "max", "min", "next", "ord", "pow", "repr", "round", "setattr", "sorted", "sum"),
 )
 """Builtin functions by which tests compare; they do replace others, such as `input` and `open`."""
 DEPTH_OF_A_TEST = 10
@@ -431,7 +418,8 @@ class AnswerSession:
 
 
 COUNTER_BYTES = dict.__basicsize__ - object.__basicsize__
-_Counter = ctypes.c_char * COUNTER_BYTES
+POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
+_Counter, _Pointer = ctypes.c_char * COUNTER_BYTES, ctypes.c_char * POINTER_BYTES
 
 
 def _change_counter(watched: Mapping[str, Any]) -> ctypes.Array[ctypes.c_char]:
@@ -485,6 +473,25 @@ class DictWatch:
         return [place for place, part in zip(places, parts, strict=True) if now[part] != before[part]]
 
 
+class ModuleClassWatch:
+    """Modules, and whether one was given another class since, which may decide what its names mean."""
+
+    def __init__(self, modules: Mapping[str, Any]) -> None:
+        self._modules = dict(modules)
+        # the last part of what every object begins with; as with dicts, looking at it touches nothing
+        place = object.__basicsize__ - POINTER_BYTES
+        self._classes = tuple(_Pointer.from_address(id(module) + place) for module in self._modules.values())
+        self._before = b"".join(self._classes)
+
+    def changed(self) -> Iterator[str]:
+        """The names of those that were."""
+        now = b"".join(self._classes)
+        for place, name in enumerate(self._modules) if now != self._before else ():
+            part = slice(place * POINTER_BYTES, (place + 1) * POINTER_BYTES)
+            if now[part] != self._before[part]:
+                yield name
+
+
 class Machinery:
     """What runs tests, as it was before an answer was loaded."""
 
@@ -528,6 +535,8 @@ class Machinery:
         for name, module in self._modules.items() if are_modules_changed() else ():
             if sys.modules.get(name) is not module:
                 yield f"replaced the module {name}"
+        for name in MODULE_CLASSES.changed():
+            yield f"changed the class of the module {name}"
         changed = self._watch.changed(self._after_pytest if without_pytest else 0)
         looked_at = [*(self._watched[place] for place in changed), *self._watched[self._watched_count :]]
         for name, thing, before in looked_at:
@@ -581,6 +590,7 @@ LOADED = DictWatch([ALL_MODULES])
 LOADED_MEMORY_MODULES = loaded_memory_modules()
 LIBRARY_NAMES = sys.stdlib_module_names - {"test", "this", "antigravity", *MEMORY_MODULES}
 KNOWN_LIBRARY = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in LIBRARY_NAMES}
+MODULE_CLASSES = ModuleClassWatch({name: module for name, module in sys.modules.items() if module is not None})
 KNOWN_TYPES = all_types()
 CHANCE = Machinery(MODULES_OF_CHANCE, ())
 MACHINERY = Machinery()
