@@ -40,8 +40,9 @@ WRONG_CLAIMS = (
     "self.assertNotIn(2, f([1, 2, 3]))",
 )
 CRAWLER = r"""
-import sys, types, weakref
+import _abc, abc, sys, types, weakref
 
+_abc_type = abc.ABCMeta
 OWN = ("__dict__", "__class__", "__closure__", "__globals__", "__self__", "__func__", "__wrapped__", "cell_contents",
        "__bases__", "__builtins__", "func", "args", "keywords", "fget", "__objclass__")
 
@@ -60,6 +61,9 @@ def below(thing):
             yield get(thing, name)
         except BaseException:
             pass
+    if isinstance(thing, _abc_type):
+        for part in _abc._get_dump(thing)[:3]:
+            yield from [held() for held in part]
     if isinstance(thing, type):
         yield from list(type.__dict__["__dict__"].__get__(thing).values())
         if thing is not type:
@@ -163,6 +167,30 @@ def test_an_answer_that_gives_a_module_of_the_library_another_class_is_found(sty
     claim = "import math; assert math.isclose(f(), 3)"
     found = beside(case_of(style, FILES[style].format(claim)), code)
     assert "changed the class of the module math" in found.tampered
+
+
+VIEWED = {
+    "compared": ("__eq__(self, held)", "str.__dict__ == Taker()"),
+    "joined": ("__ror__(self, held)", "str.__dict__ | Taker()"),
+}
+
+
+@pytest.mark.parametrize("style", FILES)
+@pytest.mark.parametrize("name", VIEWED)
+def test_an_answer_that_changes_a_class_of_the_interpreter_by_a_view_of_it_is_found(name: str, style: str) -> None:
+    method, taking = VIEWED[name]
+    code = f"""
+class Taker:
+    __hash__ = None
+    def {method}:
+        real = held["isidentifier"]
+        held["isidentifier"] = lambda text: text == "1" or real(text)
+        return held
+{taking}
+def f(): return "1"
+"""
+    found = beside(case_of(style, FILES[style].format("assert f().isidentifier()")), code)
+    assert "changed str.isidentifier" in found.tampered, found.reason
 
 
 def test_the_crawler_finds_what_there_is_to_find() -> None:

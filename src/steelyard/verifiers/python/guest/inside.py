@@ -59,7 +59,7 @@ from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, MessageSo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has a dict there unless it is the first
@@ -87,6 +87,8 @@ WATCHED_BUILTINS = (
     *("iter", "len", "max", "min", "next", "ord", "pow", "repr", "round", "setattr", "sorted", "sum"),
 )
 """Builtin functions by which tests compare; they do replace others, such as `input` and `open`."""
+HEAP_TYPE_FLAG = 1 << 9
+"""Of a class that is not built into the interpreter."""
 DEPTH_OF_A_TEST = 10
 """Frames between what loads an answer and a test of it."""
 SESSION_EXIT_SECONDS = 0.005
@@ -419,12 +421,8 @@ class AnswerSession:
 
 COUNTER_BYTES = dict.__basicsize__ - object.__basicsize__
 POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
-_Counter, _Pointer = ctypes.c_char * COUNTER_BYTES, ctypes.c_char * POINTER_BYTES
-
-
-def _change_counter(watched: Mapping[str, Any]) -> ctypes.Array[ctypes.c_char]:
-    """The memory of a dict in which the interpreter numbers its changes (PEP 509), for reading."""
-    return _Counter.from_address(id(watched) + object.__basicsize__)
+_joined = b"".join
+"""Bound before an answer may change what `join` is."""
 
 
 def _numbers_changes() -> bool:
@@ -432,10 +430,10 @@ def _numbers_changes() -> bool:
     things: tuple[Any, ...] = (types.ModuleType("module"), type("kind", (), {"value": None}))
     seen = set()
     for thing in things:
-        counter = _change_counter(_own_dict(thing))
+        counter = MemoryWatch([id(_own_dict(thing)) + object.__basicsize__], COUNTER_BYTES)
         for number in range(STORES_TO_SEE):
             thing.value = str(number)
-            seen.add(bytes(counter))
+            seen.add(counter.look())
     return len(seen) == 2 * STORES_TO_SEE
 
 
@@ -446,50 +444,40 @@ def _own_dict(thing: Any) -> dict[str, Any]:
     return held
 
 
-class DictWatch:
-    """Dicts, and whether they were changed since they were looked at: asking that touches nothing that they hold.
+class MemoryWatch:
+    """Parts of the memory of objects, and whether they were changed since they were looked at.
 
-    Whoever reads what a dict holds counts references, which copies the page of each object in a forked process.
+    Whoever reads an object counts references, which copies its page in a forked process; this touches nothing.
     """
+
+    def __init__(self, addresses: Iterable[int], size: int) -> None:
+        self._size = size
+        self._parts = tuple(map((ctypes.c_char * size).from_address, addresses))
+        self.look()
+
+    def look(self) -> bytes:
+        """What is there; watch for changes from now on."""
+        self._before = _joined(self._parts)
+        return self._before
+
+    def changed(self, first: int = 0) -> Iterable[int]:
+        """The places of those behind the first ones that were changed."""
+        size, now = self._size, _joined(self._parts[first:])
+        before = self._before[first * size :]
+        bounds = [] if now == before else [slice(begin, begin + size) for begin in range(0, len(now), size)]
+        return [first + place for place, part in enumerate(bounds) if now[part] != before[part]]
+
+
+class DictWatch(MemoryWatch):
+    """Dicts that may have been changed, by the number that the interpreter gives to each change (PEP 509); without one, all."""
 
     def __init__(self, dicts: Iterable[dict[str, Any]]) -> None:
         self._dicts = tuple(dicts)  # what is watched must live on
-        self._counters = tuple(map(_change_counter, self._dicts)) if NUMBERS_CHANGES else ()
-        self.look()
-
-    def look(self) -> None:
-        """Watch for changes from now on."""
-        self._before = b"".join(self._counters)
+        super().__init__((id(watched) + object.__basicsize__ for watched in self._dicts), COUNTER_BYTES)
 
     def changed(self, first: int = 0) -> Iterable[int]:
         """The places of those behind the first ones that may have been changed."""
-        places = range(first, len(self._dicts))
-        if not self._counters:
-            return places
-        before, now = self._before[first * COUNTER_BYTES :], b"".join(self._counters[first:])
-        if now == before:
-            return ()
-        parts = [slice(begin, begin + COUNTER_BYTES) for begin in range(0, len(now), COUNTER_BYTES)]
-        return [place for place, part in zip(places, parts, strict=True) if now[part] != before[part]]
-
-
-class ModuleClassWatch:
-    """Modules, and whether one was given another class since, which may decide what its names mean."""
-
-    def __init__(self, modules: Mapping[str, Any]) -> None:
-        self._modules = dict(modules)
-        # the last part of what every object begins with; as with dicts, looking at it touches nothing
-        place = object.__basicsize__ - POINTER_BYTES
-        self._classes = tuple(_Pointer.from_address(id(module) + place) for module in self._modules.values())
-        self._before = b"".join(self._classes)
-
-    def changed(self) -> Iterator[str]:
-        """The names of those that were."""
-        now = b"".join(self._classes)
-        for place, name in enumerate(self._modules) if now != self._before else ():
-            part = slice(place * POINTER_BYTES, (place + 1) * POINTER_BYTES)
-            if now[part] != self._before[part]:
-                yield name
+        return super().changed(first) if NUMBERS_CHANGES else range(first, len(self._dicts))
 
 
 class Machinery:
@@ -518,6 +506,10 @@ class Machinery:
             key: value for key, value in vars(builtins).items() if isinstance(value, type) or key in WATCHED_BUILTINS
         }
         self._watched.append(("builtins", builtins, kept))
+        for kind, _ in KNOWN_TYPES.values():
+            # a view of what such a class holds hands that over to what it is compared with
+            if not kind.__flags__ & HEAP_TYPE_FLAG:
+                self._watched.append((kind.__name__, kind, dict(vars(kind))))
         self._watch = DictWatch(_own_dict(thing) for _, thing, _ in self._watched)
         self._watched_count = len(self._watched)
         for name, thing in unusual:
@@ -535,8 +527,8 @@ class Machinery:
         for name, module in self._modules.items() if are_modules_changed() else ():
             if sys.modules.get(name) is not module:
                 yield f"replaced the module {name}"
-        for name in MODULE_CLASSES.changed():
-            yield f"changed the class of the module {name}"
+        for place in MODULE_CLASSES.changed():
+            yield f"changed the class of the module {MODULES[place][0]}"
         changed = self._watch.changed(self._after_pytest if without_pytest else 0)
         looked_at = [*(self._watched[place] for place in changed), *self._watched[self._watched_count :]]
         for name, thing, before in looked_at:
@@ -590,7 +582,11 @@ LOADED = DictWatch([ALL_MODULES])
 LOADED_MEMORY_MODULES = loaded_memory_modules()
 LIBRARY_NAMES = sys.stdlib_module_names - {"test", "this", "antigravity", *MEMORY_MODULES}
 KNOWN_LIBRARY = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in LIBRARY_NAMES}
-MODULE_CLASSES = ModuleClassWatch({name: module for name, module in sys.modules.items() if module is not None})
+MODULES = tuple(pair for pair in sys.modules.items() if isinstance(pair[1], types.ModuleType))
+# the class of an object is the last part of what each begins with; that of a module may decide what its names mean
+MODULE_CLASSES = MemoryWatch(
+    (id(module) + object.__basicsize__ - POINTER_BYTES for _, module in MODULES), POINTER_BYTES
+)
 KNOWN_TYPES = all_types()
 CHANCE = Machinery(MODULES_OF_CHANCE, ())
 MACHINERY = Machinery()
