@@ -169,6 +169,46 @@ def test_an_answer_that_gives_a_module_of_the_library_another_class_is_found(sty
     assert "changed the class of the module math" in found.tampered
 
 
+REPLACED = {
+    "a function of a module that is loaded late": (
+        "statistics",
+        "statistics.mean([f(), 3]) == 3",
+        "statistics.mean = lambda _: 3",
+    ),
+    "a builtin name in a module": ("statistics", "statistics.median([f()]) == 3", "statistics.sorted = lambda _: [3]"),
+    "a method behind a function": ("json", "json.loads(f()) == 3", "json.decoder.JSONDecoder.decode = lambda *_: 3"),
+    "a function of os.path": ("os.path", "os.path.exists(f())", "os.path.exists = lambda _: True"),
+}
+HONEST_CHANGES = {
+    "a level of logging": ("logging", "logging.TRACE = 5\nlogging.Logger.trace = lambda self, *_: None"),
+    "a hook for threads": ("threading", "threading.excepthook = print"),
+    "an old name": ("collections", "import collections.abc\ncollections.Callable = collections.abc.Callable"),
+    "what JSON is made of objects": ("json", "json.JSONEncoder.default = lambda self, held: vars(held)"),
+}
+
+
+@pytest.mark.parametrize("style", FILES)
+@pytest.mark.parametrize("name", REPLACED)
+def test_an_answer_that_replaces_what_its_tests_import_is_found(name: str, style: str) -> None:
+    module, claim, change = REPLACED[name]
+    code = f"import {module}\n{change}\ndef f(): return 7\n"
+    found = beside(case_of(style, f"import {module}\n" + FILES[style].format(f"assert {claim}")), code)
+    assert found.tampered.startswith(("changed ", "added ")), found.reason
+
+
+@pytest.mark.parametrize("name", HONEST_CHANGES)
+def test_what_answers_may_set_in_the_library_fails_none(name: str) -> None:
+    module, change = HONEST_CHANGES[name]
+    case = case_of("unittest", f"import {module}\n" + FILES["unittest"].format("assert f() == 7"))
+    found = beside(case, f"import {module}\n{change}\ndef f(): return 7\n")
+    assert is_correct(case, found), found.reason
+
+
+def test_tests_may_replace_what_they_import() -> None:
+    case = case_of("unittest", "import shutil\n" + FILES["unittest"].format("shutil.which = id; assert f() == 7"))
+    assert is_correct(case, beside(case, "import shutil\ndef f(): return 7\n"))
+
+
 VIEWED = {
     "compared": ("__eq__(self, held)", "str.__dict__ == Taker()"),
     "joined": ("__ror__(self, held)", "str.__dict__ | Taker()"),

@@ -15,16 +15,16 @@ CHANGES = (
 )
 SCRIPT = """
 import json, sys, types
-from steelyard.verifiers.python.guest import inside
+from steelyard.verifiers.python.guest import genuine
 held, module, kind = {}, types.ModuleType("module"), type("kind", (), {})
-watch = inside.DictWatch([held, vars(module), inside._own_dict(kind)])
+watch = genuine.DictWatch([held, vars(module), genuine.own_dict(kind)])
 found = []
 for change in json.loads(sys.argv[1]):
-    assert not inside.NUMBERS_CHANGES or not watch.changed(), change
+    assert not genuine.NUMBERS_CHANGES or not watch.changed(), change
     exec(change)
     found.append(list(watch.changed()))
     watch.look()
-print(json.dumps([inside.NUMBERS_CHANGES, found]))
+print(json.dumps([genuine.NUMBERS_CHANGES, found]))
 """
 TESTS = "def test_it():\n    assert double(2) == 4\n"
 

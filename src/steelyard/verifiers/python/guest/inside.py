@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import ctypes
 import dis
 import gc
 import importlib.util
@@ -18,6 +17,7 @@ import io
 import math
 import os
 import random
+import re
 import resource
 import select
 import shutil
@@ -29,6 +29,7 @@ import types
 from importlib.machinery import ModuleSpec
 
 from steelyard.verifiers.python.guest.fairness import ComparisonJudge, all_types
+from steelyard.verifiers.python.guest.genuine import POINTER_BYTES, DictWatch, MemoryWatch, own_dict
 from steelyard.verifiers.python.guest.introspection import (
     MEMORY_MODULES,
     IntrospectionGuard,
@@ -59,7 +60,7 @@ from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, MessageSo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has a dict there unless it is the first
@@ -87,13 +88,33 @@ WATCHED_BUILTINS = (
     *("iter", "len", "max", "min", "next", "ord", "pow", "repr", "round", "setattr", "sorted", "sum"),
 )
 """Builtin functions by which tests compare; they do replace others, such as `input` and `open`."""
+SHADOWED_NAMES = frozenset(name for name, value in vars(builtins).items() if callable(value) and name[0] != "_")
+"""What code of the library finds among the builtins, unless its module has something of that name."""
+NOT_WATCHED = frozenset(
+    {
+        *(
+            *MODULES_OF_CHANCE,
+            "asyncio",
+            "builtins",
+            "json.encoder",
+            "logging",
+            "multiprocessing",
+            "os",
+            "signal",
+            "socket",
+        ),
+        *("sys", "threading", "warnings"),
+    }
+)
+"""Modules of the library that answers may set hooks, streams, levels or limits in."""
+IMPORT_PATTERN = re.compile(r"^[ \t]*(?:import|from)[ \t]+([\w.]+)", re.MULTILINE)
+REPLACING_PATTERN = re.compile(r"mock|patch|setattr|^[ \t]*[a-z]\w*(?:\.\w+)+ *=(?!=)", re.MULTILINE)
+"""Tests that may put something in the place of what they import."""
 HEAP_TYPE_FLAG = 1 << 9
 """Of a class that is not built into the interpreter."""
 DEPTH_OF_A_TEST = 10
 """Frames between what loads an answer and a test of it."""
 SESSION_EXIT_SECONDS = 0.005
-STORES_TO_SEE = 50
-"""How often something is stored until the interpreter runs that in its fastest form."""
 
 
 def main(fds: list[int]) -> None:
@@ -347,6 +368,7 @@ class AnswerSession:
         for name in ANSWER_MODULE_NAMES:
             sys.modules[name] = module
         module.__dict__["__builtins__"] = vars(builtins)
+        self._machinery.remember_imports(self._job["tests"])
         LOADED.look()
         leave_recursion_depth(DEPTH_OF_A_TEST)
         exec(with_frames(self._answer, self._guard.frame_attribute), module.__dict__)
@@ -419,67 +441,6 @@ class AnswerSession:
             frame = frame[self._write(SESSION_FD, frame) :]
 
 
-COUNTER_BYTES = dict.__basicsize__ - object.__basicsize__
-POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
-_joined = b"".join
-"""Bound before an answer may change what `join` is."""
-
-
-def _numbers_changes() -> bool:
-    """Whether this interpreter does so, in code that it has made faster, too."""
-    things: tuple[Any, ...] = (types.ModuleType("module"), type("kind", (), {"value": None}))
-    seen = set()
-    for thing in things:
-        counter = MemoryWatch([id(_own_dict(thing)) + object.__basicsize__], COUNTER_BYTES)
-        for number in range(STORES_TO_SEE):
-            thing.value = str(number)
-            seen.add(counter.look())
-    return len(seen) == 2 * STORES_TO_SEE
-
-
-def _own_dict(thing: Any) -> dict[str, Any]:
-    """The dict of a module or a class itself, not a view of it."""
-    names: Any = vars(thing)
-    held: dict[str, Any] = gc.get_referents(names)[0] if isinstance(thing, type) else names
-    return held
-
-
-class MemoryWatch:
-    """Parts of the memory of objects, and whether they were changed since they were looked at.
-
-    Whoever reads an object counts references, which copies its page in a forked process; this touches nothing.
-    """
-
-    def __init__(self, addresses: Iterable[int], size: int) -> None:
-        self._size = size
-        self._parts = tuple(map((ctypes.c_char * size).from_address, addresses))
-        self.look()
-
-    def look(self) -> bytes:
-        """What is there; watch for changes from now on."""
-        self._before = _joined(self._parts)
-        return self._before
-
-    def changed(self, first: int = 0) -> Iterable[int]:
-        """The places of those behind the first ones that were changed."""
-        size, now = self._size, _joined(self._parts[first:])
-        before = self._before[first * size :]
-        bounds = [] if now == before else [slice(begin, begin + size) for begin in range(0, len(now), size)]
-        return [first + place for place, part in enumerate(bounds) if now[part] != before[part]]
-
-
-class DictWatch(MemoryWatch):
-    """Dicts that may have been changed, by the number that the interpreter gives to each change (PEP 509); without one, all."""
-
-    def __init__(self, dicts: Iterable[dict[str, Any]]) -> None:
-        self._dicts = tuple(dicts)  # what is watched must live on
-        super().__init__((id(watched) + object.__basicsize__ for watched in self._dicts), COUNTER_BYTES)
-
-    def changed(self, first: int = 0) -> Iterable[int]:
-        """The places of those behind the first ones that may have been changed."""
-        return super().changed(first) if NUMBERS_CHANGES else range(first, len(self._dicts))
-
-
 class Machinery:
     """What runs tests, as it was before an answer was loaded."""
 
@@ -510,7 +471,7 @@ class Machinery:
             # a view of what such a class holds hands that over to what it is compared with
             if not kind.__flags__ & HEAP_TYPE_FLAG:
                 self._watched.append((kind.__name__, kind, dict(vars(kind))))
-        self._watch = DictWatch(_own_dict(thing) for _, thing, _ in self._watched)
+        self._watch = DictWatch(own_dict(thing) for _, thing, _ in self._watched)
         self._watched_count = len(self._watched)
         for name, thing in unusual:
             self.remember(name, thing)
@@ -521,6 +482,22 @@ class Machinery:
         for inner in list(vars(thing).values()):
             if isinstance(inner, type) and inner.__module__ == thing.__name__:
                 self._watched.append((f"{name}.{inner.__name__}", inner, _callables(inner)))
+
+    def remember_imports(self, tests: str) -> None:
+        """Freeze what tests import of the library, with all its parts, unless they replace some of it themselves."""
+        if REPLACING_PATTERN.search(tests):
+            return
+        known = {id(thing) for _, thing, _ in self._watched}
+        imported = {found.partition(".")[0] for found in IMPORT_PATTERN.findall(tests)}
+        if "os" in imported:
+            imported.add(os.path.__name__)
+        for name in imported & LIBRARY_NAMES - NOT_WATCHED:
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+            for part, module in list(sys.modules.items()):
+                is_part = part.partition(".")[0] == name and part not in NOT_WATCHED
+                if is_part and isinstance(module, types.ModuleType) and id(module) not in known:
+                    self.remember(part, module)
 
     def changes(self, *, without_pytest: bool = False) -> Iterator[str]:
         """What is not as it was; looking at pytest copies hundreds of pages, and can be left out."""
@@ -536,6 +513,10 @@ class Machinery:
             for key, value in before.items():
                 if now.get(key) is not value:
                     yield f"changed {name}.{key}"
+            if isinstance(thing, types.ModuleType) and thing is not builtins:
+                # in its module such a name comes before the builtin function
+                for key in SHADOWED_NAMES.intersection(now).difference(before):
+                    yield f"added {name}.{key}"
             # nothing may shadow what a test case inherits; pytest completes its own classes as it runs
             if isinstance(thing, type) and name.startswith(("unittest", "the tests")) and len(now) > len(before):
                 for key, value in list(now.items()):
@@ -576,7 +557,6 @@ def _callables(thing: Any) -> dict[str, Any]:
     }
 
 
-NUMBERS_CHANGES = _numbers_changes()
 ALL_MODULES = sys.modules
 LOADED = DictWatch([ALL_MODULES])
 LOADED_MEMORY_MODULES = loaded_memory_modules()

@@ -30,7 +30,7 @@ from steelyard.verifiers.python.guest.fairness import (
     ComparisonJudge,
     codes_of,
 )
-from steelyard.verifiers.python.guest.genuine_code import (
+from steelyard.verifiers.python.guest.genuine import (
     checking_compile,
     compiled_trees,
     is_forged_bytecode,

@@ -1,4 +1,4 @@
-"""Whether code that claims to be in a file of the library, of the tests or of ours really is.
+"""What is as the interpreter and the library made it: code by the file that it claims to be in, dicts by their memory.
 
 The code that an exception or a comparison came through is known by the names of files, so an answer must not be able
 to make code with such a name: compiled, unmarshalled, renamed, or loaded from a file that it wrote.
@@ -8,7 +8,9 @@ from __future__ import annotations
 import __future__
 
 import ast
+import ctypes
 import functools
+import gc
 import io
 import marshal
 import operator
@@ -20,7 +22,7 @@ from steelyard.verifiers.python.guest.test_rewriter import TESTS_FILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
     from typing import Any
 
 PYC_HEADER_BYTES = 16
@@ -140,3 +142,69 @@ def _codes(made: Any) -> Iterator[types.CodeType]:
     if isinstance(made, tuple | list | set | frozenset):
         for one in made:
             yield from _codes(one)
+
+
+STORES_TO_SEE = 50
+"""How often something is stored until the interpreter runs that in its fastest form."""
+COUNTER_BYTES = dict.__basicsize__ - object.__basicsize__
+POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
+_joined = b"".join
+"""Bound before an answer may change what `join` is."""
+
+
+def _numbers_changes() -> bool:
+    """Whether this interpreter does so, in code that it has made faster, too."""
+    things: tuple[Any, ...] = (types.ModuleType("module"), type("kind", (), {"value": None}))
+    seen = set()
+    for thing in things:
+        counter = MemoryWatch([id(own_dict(thing)) + object.__basicsize__], COUNTER_BYTES)
+        for number in range(STORES_TO_SEE):
+            thing.value = str(number)
+            seen.add(counter.look())
+    return len(seen) == 2 * STORES_TO_SEE
+
+
+def own_dict(thing: Any) -> dict[str, Any]:
+    """The dict of a module or a class itself, not a view of it."""
+    names: Any = vars(thing)
+    held: dict[str, Any] = gc.get_referents(names)[0] if isinstance(thing, type) else names
+    return held
+
+
+class MemoryWatch:
+    """Parts of the memory of objects, and whether they were changed since they were looked at.
+
+    Whoever reads an object counts references, which copies its page in a forked process; this touches nothing.
+    """
+
+    def __init__(self, addresses: Iterable[int], size: int) -> None:
+        self._size = size
+        self._parts = tuple(map((ctypes.c_char * size).from_address, addresses))
+        self.look()
+
+    def look(self) -> bytes:
+        """What is there; watch for changes from now on."""
+        self._before = _joined(self._parts)
+        return self._before
+
+    def changed(self, first: int = 0) -> Iterable[int]:
+        """The places of those behind the first ones that were changed."""
+        size, now = self._size, _joined(self._parts[first:])
+        before = self._before[first * size :]
+        bounds = [] if now == before else [slice(begin, begin + size) for begin in range(0, len(now), size)]
+        return [first + place for place, part in enumerate(bounds) if now[part] != before[part]]
+
+
+class DictWatch(MemoryWatch):
+    """Dicts that may have been changed, by the number that the interpreter gives to each change (PEP 509); without one, all."""
+
+    def __init__(self, dicts: Iterable[dict[str, Any]]) -> None:
+        self._dicts = tuple(dicts)  # what is watched must live on
+        super().__init__((id(watched) + object.__basicsize__ for watched in self._dicts), COUNTER_BYTES)
+
+    def changed(self, first: int = 0) -> Iterable[int]:
+        """The places of those behind the first ones that may have been changed."""
+        return super().changed(first) if NUMBERS_CHANGES else range(first, len(self._dicts))
+
+
+NUMBERS_CHANGES = _numbers_changes()
