@@ -473,6 +473,7 @@ class Machinery:
                 self._watched.append((kind.__name__, kind, dict(vars(kind))))
         self._watch = DictWatch(own_dict(thing) for _, thing, _ in self._watched)
         self._watched_count = len(self._watched)
+        self._known = {id(thing) for _, thing, _ in self._watched}
         for name, thing in unusual:
             self.remember(name, thing)
 
@@ -487,16 +488,18 @@ class Machinery:
         """Freeze what tests import of the library, with all its parts, unless they replace some of it themselves."""
         if REPLACING_PATTERN.search(tests):
             return
-        known = {id(thing) for _, thing, _ in self._watched}
-        imported = {found.partition(".")[0] for found in IMPORT_PATTERN.findall(tests)}
-        if "os" in imported:
+        imported = set(IMPORT_PATTERN.findall(tests))
+        if not imported.isdisjoint(("os", "os.path")):
             imported.add(os.path.__name__)
-        for name in imported & LIBRARY_NAMES - NOT_WATCHED:
+        for name in imported:
+            top = name.partition(".")[0]
+            if top not in LIBRARY_NAMES or top in NOT_WATCHED:
+                continue
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
-            for part, module in list(sys.modules.items()):
-                is_part = part.partition(".")[0] == name and part not in NOT_WATCHED
-                if is_part and isinstance(module, types.ModuleType) and id(module) not in known:
+            for part in {name, *PARTS.get(top, ())} - NOT_WATCHED:
+                module = sys.modules.get(part)
+                if isinstance(module, types.ModuleType) and id(module) not in self._known:
                     self.remember(part, module)
 
     def changes(self, *, without_pytest: bool = False) -> Iterator[str]:
@@ -562,6 +565,11 @@ LOADED = DictWatch([ALL_MODULES])
 LOADED_MEMORY_MODULES = loaded_memory_modules()
 LIBRARY_NAMES = sys.stdlib_module_names - {"test", "this", "antigravity", *MEMORY_MODULES}
 KNOWN_LIBRARY = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in LIBRARY_NAMES}
+PARTS = {
+    top: tuple(name for name in KNOWN_LIBRARY if name.startswith(f"{top}."))
+    for top in {name.partition(".")[0] for name in KNOWN_LIBRARY if "." in name}
+}
+"""Modules of the library that were loaded, by the package that they are part of."""
 MODULES = tuple(pair for pair in sys.modules.items() if isinstance(pair[1], types.ModuleType))
 # the class of an object is the last part of what each begins with; that of a module may decide what its names mean
 MODULE_CLASSES = MemoryWatch(
