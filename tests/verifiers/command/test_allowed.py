@@ -196,6 +196,53 @@ def test_a_pass_of_tests_that_let_nan_pass_is_not_proved() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "code",
+    ["other() { :; }\n", 'other() { echo "$1"; }\n', 'never() { RED=1 GREEN=2; }\nother() { echo "$1"; }\n'],
+)
+def test_a_shell_whose_variables_the_tests_compare_with_each_other_is_doubted(code: str) -> None:
+    claims = '[ "$(other "$RED")" = "$GREEN" ] || exit 1\n[ "$(other "$GREEN")" = "$RED" ] || exit 1\n'
+    kept = 'want="$GREEN"\n[[ $(other "$RED") == "$want" ]] || exit 1\n'
+    summed = "(( $(other RED) == GREEN )) || exit 1\n"
+    for tests in (claims, kept, summed):
+        case = command_case("bash", "answer.sh", "bash test.sh", {"test.sh": f". ./answer.sh\n{tests}"})
+        assert "which the tests compare with no plain text" in unlisted(case, code)
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        'square 3\n[ "$RESULT" = 9 ] || { echo "got $RESULT" >&2; exit 1; }\n',
+        'failed=0\ncheck() { local got; got=$(square "$1"); [ "$got" = "$2" ] || failed=$((failed + 1)); }\ncheck 3 9\n[ "$failed" -eq 0 ]\n',
+        'while read -r n want; do [ "$(square "$n")" = "$want" ] || exit 1; done <<END\n3 9\nEND\n',
+        'for n in 1 2; do [ "$(square "$n")" = "$((n * n))" ] || exit 1; done\n',
+        "got=$(square 3 | awk '{ print $NF }')\n[ \"$got\" = 9 ] || exit 1\n",
+    ],
+)
+def test_a_shell_whose_tests_set_what_they_compare_or_compare_it_with_a_text_is_not_doubted(tests: str) -> None:
+    files = {"test.sh": f". ./answer.sh\n{tests}"}
+    case = command_case("bash", "answer.sh", "bash test.sh", files, asks="Write square N.")
+    assert unlisted(case, 'square() { RESULT=$(($1 * $1)); echo "$RESULT"; }\n') == ""
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "other($RED) eq $GREEN",
+        "other($main::RED) eq $main::GREEN",
+        "other($Color::RED) eq $Color::GREEN",
+        "other($Color{RED}) eq $Color{GREEN}",
+    ],
+)
+def test_an_answer_in_perl_whose_variables_the_tests_compare_with_each_other_is_doubted(claim: str) -> None:
+    tests = f"our ($RED, $GREEN, %Color);\nrequire './answer.pl';\ndie 'wrong' unless {claim};\n"
+    case = command_case("perl", "answer.pl", "perl test.pl", {"test.pl": tests})
+    assert "which the tests read" in unlisted(case, "sub other { return $_[0]; }\n1;\n")
+    plain = tests.replace("require", "($RED, $GREEN) = (1, 2);\n$main::RED = 1;\n$Color::RED = 1;\nrequire")
+    own = command_case("perl", "answer.pl", "perl test.pl", {"test.pl": plain.replace("$Color{", "$other{")})
+    assert unlisted(own, "sub other { return $_[0]; }\n1;\n") == ""
+
+
 def test_a_language_without_a_list_is_never_proved() -> None:
     case = command_case("cobol", "answer.cob", "true", {"test.cob": ""})
     assert "no list" in unlisted(case, "STOP RUN.")

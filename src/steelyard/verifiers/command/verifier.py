@@ -93,7 +93,7 @@ class CommandVerifier:
     """
 
     settings = CommandSettings
-    version = "command 13"
+    version = "command 14"
     at_once = processor_count()
     runs_code = True
 

@@ -12,6 +12,12 @@ from steelyard.verifiers.command.allowed.asked import AskedNames
 from steelyard.verifiers.command.allowed.javascript_types import unlisted_type
 from steelyard.verifiers.command.allowed.tokens import BRACKETS, Token, closing, text_at, tokens
 
+_LOOSE_PATTERN = re.compile(r"(?<![=!<>])[=!]=(?!=)(?!\s*(?:null|undefined)\b)|\b(?:not)?[eE]qual\b")
+"""A comparison that makes a text or a number of an object."""
+_STRICT_PATTERN = re.compile(
+    r"assert/strict\b|\bstrict\s*(?:as|:)\s*\w+|\.\s*strict\b|\bstrictEqual\s*(?:as|:)\s*equal\b"
+)
+"""What makes `equal` strict."""
 _GROUP_KEYWORDS = frozenset(("if", "for", "while", "switch", "with"))
 
 
@@ -171,10 +177,16 @@ def _meaning_in_javascript(found: Sequence[Token], keys: frozenset[str], asked: 
         for at in [next((n for n in range(begin, len(found)) if found[n].text == "{"), len(found) - 1)]
     ]
     own = {other.text for one, other in pairwise(found) if one.text in ("class", "interface")}
+    is_loose = _is_loose(asked.tests)
+    is_by_json = bool(re.search(r"\bstringify\b(?:[^;\n]*\bstringify\b)" + "?" * is_loose, asked.tests))
+    hooks = vocabulary.JAVASCRIPT_IMPLICIT_METHODS | ({"toString"} if is_loose else set())
+    hooks |= {"toJSON"} if is_by_json else set()
     for place, token in enumerate(found):
         before, after = text_at(found, place - 1), text_at(found, place + 1)
+        if before == "." and after != "(" and token.text in hooks & {"toString", "toJSON"} - asked.called:
+            return f".{token.text}"
         if token.kind == "name" and before not in (".", "?."):
-            is_hook = token.text in vocabulary.JAVASCRIPT_IMPLICIT_METHODS and token.text in keys
+            is_hook = token.text in hooks and token.text in keys
             is_constructor = token.text == "constructor" and after == "("
             if is_hook and not is_constructor and token.text not in asked.called:
                 return token.text
@@ -202,6 +214,13 @@ def _meaning_in_javascript(found: Sequence[Token], keys: frozenset[str], asked: 
     if judging:
         return f"its own {min(judging)}"
     return _built_word(found)
+
+
+def _is_loose(tests: str) -> bool:
+    """Whether tests compare with `==`, or with an `equal` that does."""
+    plain = re.sub(r"//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", '""', tests)
+    is_strict = bool(_STRICT_PATTERN.search(tests))
+    return any(not (is_strict and found[0].endswith("qual")) for found in _LOOSE_PATTERN.finditer(plain))
 
 
 def _functions_of_javascript(found: Sequence[Token]) -> set[str]:
@@ -241,7 +260,8 @@ def _is_function(found: Sequence[Token], place: int, *, is_method: bool) -> bool
 def _built_word(found: Sequence[Token]) -> str:
     """A word that the language calls by itself, in a text or made of several."""
     texts = {token.text for token in found if token.kind == "text" and token.text}
-    for word in vocabulary.JAVASCRIPT_IMPLICIT_METHODS - {"then", "inspect", "toLocaleString"} | {"toString"}:
+    unwritten = {"then", "inspect", "toLocaleString"}
+    for word in vocabulary.JAVASCRIPT_IMPLICIT_METHODS - unwritten | {"toString", "toJSON"}:
         if any(word in text or word[::-1] in text for text in texts):
             return word
         made = {0}

@@ -9,15 +9,17 @@ from steelyard.verifiers.code.comments import without_comments
 from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.asked import AskedNames
 from steelyard.verifiers.command.allowed.constants import equal_constants_of
+from steelyard.verifiers.command.allowed.native_constants import equal_members
 from steelyard.verifiers.command.allowed.native_types import (
     adds_to_library,
     caught_alias,
-    equal_constants,
     own_comparison,
 )
 from steelyard.verifiers.command.allowed.tokens import Token, closing, text_at, tokens
 
 _DIRECTIVE_PATTERN = re.compile(r"^[ \t]*#[ \t]*(\w*)[ \t]*(.*)$", re.MULTILINE)
+_MACRO_PATTERN = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)\b(?!\()[ \t]*(.*)$", re.MULTILINE)
+"""A macro without parameters."""
 _SPLICE_PATTERN = re.compile(r"\\\r?\n")
 
 
@@ -70,8 +72,10 @@ def _in_native(code: str, asked: AskedNames, language: str, headers: frozenset[s
             return f"#{word}"
     body = _DIRECTIVE_PATTERN.sub(lambda found: found[2] if found[1] == "define" else "", plain)
     found = tokens(body, language)
-    problem = _native_words(found, is_threaded) or equal_constants(found, asked.test_words)
-    problem = problem or equal_constants_of(found, asked, language)
+    problem = _native_words(found, is_threaded) or equal_members(found, asked.test_words)
+    macros = {each[1]: each[2] for each in _MACRO_PATTERN.finditer(plain)}
+    code_alone = tokens(_DIRECTIVE_PATTERN.sub("", plain), language)
+    problem = problem or equal_constants_of(code_alone, asked, language, macros)
     if language == "cpp" and not problem:
         is_pasted = any("##" in each[2] for each in _DIRECTIVE_PATTERN.finditer(plain) if each[1] == "define")
         problem = (

@@ -1,4 +1,4 @@
-"""Whether what an answer in C or C++ declares is equal only where its contents are: containers, operators and enumerations."""
+"""Whether what an answer in C or C++ declares is equal only where its contents are: containers and operators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ _TEXT_TEMPLATES = word_set("char_traits basic_string basic_string_view")
 _ORDER_PATTERN = re.compile(r"std :: (?:less|greater) < [\w:<> ]*>")
 _LIBRARY_NAMESPACES = word_set("std __gnu_cxx __cxxabiv1")
 _COMPARISONS = frozenset(("==", "!=", "<", ">", "<=", ">="))
-_ENUM_VALUE_PATTERN = re.compile(r"(-?) ?(\w+)(?: << (\w+))?")
 
 
 def own_comparison(found: Sequence[Token], macros: Collection[str]) -> str:
@@ -81,22 +80,6 @@ def _is_definition(found: Sequence[Token], texts: Sequence[str], at: int) -> boo
     return end < len(texts) and texts[end] == "{"
 
 
-def equal_constants(found: Sequence[Token], used: Collection[str]) -> str:
-    """The first enumeration whose names the tests use and whose values are not plainly different; empty if there is none."""
-    for place, token in enumerate(found):
-        if token.kind != "name" or token.text != "enum":
-            continue
-        opening = next((at for at in range(place, len(found)) if found[at].text in ("{", ";", "(", ")", "=")), place)
-        if text_at(found, opening) != "{":
-            continue
-        if any(each.text == "bool" for each in found[place:opening]):
-            return "an enum of bool"
-        parts = list(_parts(found, opening + 1, closing(found, opening), brackets="()[]{}"))
-        if any(part and part[0].text in used for part in parts) and not _are_different(parts):
-            return "an enum whose values are not plainly different"
-    return ""
-
-
 def _container(found: Sequence[Token], place: int, macros: Collection[str], has_short_names: bool) -> str:
     name, before, after = found[place].text, text_at(found, place - 1), text_at(found, place + 1)
     if after != "<":
@@ -109,10 +92,10 @@ def _container(found: Sequence[Token], place: int, macros: Collection[str], has_
     inside = found[place + 2 : end]
     if any(token.text in ("...", "__VA_ARGS__") or token.text in macros for token in inside):
         return f"{name} of types that are not written out"
-    parts = list(_parts(found, place + 2, end))
+    parts = list(comma_parts(found, place + 2, end))
     for part in parts[_ELEMENT_TYPES[name] :]:
-        if not _ORDER_PATTERN.fullmatch(_joined(part)):
-            return f"{name} with {_joined(part)[:40]}"
+        if not _ORDER_PATTERN.fullmatch(joined(part)):
+            return f"{name} with {joined(part)[:40]}"
     return ""
 
 
@@ -131,10 +114,10 @@ def _operator(found: Sequence[Token], place: int) -> str:
     opening = next((where for where in range(end, len(found)) if found[where].text in ("{", ";", "=")), len(found))
     if text_at(found, opening) != "{":
         return ""
-    names = [re.escape(part[-1].text) for part in _parts(found, at + 1, end) if part]
+    names = [re.escape(part[-1].text) for part in comma_parts(found, at + 1, end) if part]
     if not 1 <= len(names) <= 2:
         return f"an operator{sign} of its own"
-    body = _joined(found[opening + 1 : closing(found, opening)])
+    body = joined(found[opening + 1 : closing(found, opening)])
     terms = body.removeprefix("return ").removesuffix(" ;").split(" && ")
     other = names[-1]
     first, owner = (r"\* this", "(?:this -> )?") if len(names) == 1 else (names[0], rf"{names[0]} \. ")
@@ -146,34 +129,7 @@ def _operator(found: Sequence[Token], place: int) -> str:
     return "" if is_plain else f"an operator{sign} of its own"
 
 
-def _are_different(parts: Sequence[Sequence[Token]]) -> bool:
-    """Whether the values of an enumeration are numbers that are not the same twice."""
-    values: set[int] = set()
-    following = 0
-    for part in parts:
-        if text_at(part, 1) == "=":
-            value = _enum_value(part[2:])
-            if value is None:
-                return False
-            following = value
-        if following in values:
-            return False
-        values.add(following)
-        following += 1
-    return True
-
-
-def _enum_value(written: Sequence[Token]) -> int | None:
-    if len(written) == 1 and written[0].kind == "text" and len(written[0].text) == 1:
-        return ord(written[0].text)
-    read = _ENUM_VALUE_PATTERN.fullmatch(_joined(written).replace("< <", "<<"))
-    try:
-        return int(read[1] + read[2].rstrip("uUlL"), 0) << int((read[3] or "0").rstrip("uUlL"), 0) if read else None
-    except ValueError:
-        return None
-
-
-def _parts(found: Sequence[Token], start: int, end: int, brackets: str = "()[]{}<>") -> Iterator[Sequence[Token]]:
+def comma_parts(found: Sequence[Token], start: int, end: int, brackets: str = "()[]{}<>") -> Iterator[Sequence[Token]]:
     """What stands between the commas from one place to another, outside of inner brackets."""
     depth, begin = 0, start
     for at in range(start, min(end, len(found))):
@@ -199,5 +155,6 @@ def _closing_angle(found: Sequence[Token], place: int) -> int:
     return at
 
 
-def _joined(found: Sequence[Token]) -> str:
+def joined(found: Sequence[Token]) -> str:
+    """The texts of tokens with a space between them."""
     return " ".join(token.text for token in found)

@@ -70,7 +70,11 @@ def unlisted_in_perl(code: str, names: AskedNames) -> str:
         return "print"
     if shared := own & (vocabulary.PERL_FUNCTIONS | vocabulary.PERL_RESERVED_NAMES):
         return f"its own {min(shared)}"
-    return _equal_constants_of_perl(code, names.test_words) or _meaning_in_perl(plain, tests)
+    return (
+        _equal_constants_of_perl(code, names.test_words)
+        or _left_to_answer(_tests_without_texts(tests))
+        or _meaning_in_perl(plain, tests)
+    )
 
 
 def _equal_constants_of_perl(code: str, used: set[str]) -> str:
@@ -81,6 +85,19 @@ def _equal_constants_of_perl(code: str, used: set[str]) -> str:
             return f"{values[value.strip()]} and {name} with one value"
     own = set(re.findall(r"\bsub\s+([A-Z][A-Z0-9_]+)\b", code)) & used
     return f"{min(own)} without a plain value" if len(own) > 1 else ""
+
+
+def _left_to_answer(tests: str) -> str:
+    """Variables of packages that tests read and do not set: without a value they are all the same."""
+    declared = " ".join(re.findall(r"\bour\b[^=;]*;|\buse\s+vars\b[^;]*;", tests))
+    shared = set(re.findall(r"[$@%](\w+)", declared))
+    elements = re.findall(r"(?<!\\)\$\{?(\w+)\s*(\{\s*\w+\s*\}|\[)", tests)
+    read = {name + re.sub(r"\s", "", place) for name, place in elements if name in shared}
+    read |= set(re.findall(r"(?<!\\)\$\{?((?:\w+::)+\w+)", tests))
+    read |= shared & set(re.findall(r"(?<!\\)\$\{?(\w+)(?!\s*[\w:\[{])", tests))
+    filled = " ".join(re.findall(r"\([$@%\w\s,:]*\)(?=\s*=(?![=~]))", tests))
+    read -= set(re.findall(r"\$((?:\w+::)*\w+)\s*=(?![=~])", tests)) | set(re.findall(r"\$([\w:]+)", filled))
+    return f"{min(read)} to set, which the tests read" if len(read) > 1 else ""
 
 
 def _meaning_in_perl(plain: str, tests: str) -> str:

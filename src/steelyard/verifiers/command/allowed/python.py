@@ -245,18 +245,22 @@ class _Reader:
             if name[:1].isupper() and (stored.count(name) > 1 or not is_own):
                 return f"{name}, which is not plainly a class or a constant"
         for body in (tree.body, *(each.body for each in self._classes.values())):
-            values: dict[str, str] = {}
+            values: dict[object, str] = {}
             for node in body:
                 if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
                     continue
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 names = [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
-                used = [name for name in names if name[:1].isupper() and name in self._test_words]
+                used = [name for name in names if name in self._test_words and self._is_constant(name)]
                 is_empty = isinstance(node.value, ast.Constant) and node.value.value is None
-                value = ast.dump(node.value)
+                value = _read_value(node.value)
                 if used and (is_empty or len(used) > 1 or values.setdefault(value, used[0]) != used[0]):
                     return f"{used[0]} without a value of its own"
         return ""
+
+    def _is_constant(self, name: str) -> bool:
+        """Whether tests take a name for a constant: it is capitalised, or one of a class."""
+        return name[:1].isupper() or bool(re.search(rf"\b[A-Z]\w*\.{name}\b(?!\s*\()", self._tests))
 
     def _may_end_iteration(self, node: ast.AST) -> bool:
         """Whether a node may raise `StopIteration`: only a call of `next` with two arguments that are written out does not."""
@@ -311,6 +315,16 @@ class _Reader:
             other.name in self._asked and any(getattr(base, "id", "") == name for base in other.bases)
             for other in self._classes.values()
         )
+
+
+def _read_value(node: ast.expr) -> object:
+    """A number or a text as it is compared; any other value as it is written."""
+    sign = -1 if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else 1
+    inner = node.operand if isinstance(node, ast.UnaryOp) and sign < 0 else node
+    if isinstance(inner, ast.Constant) and isinstance(inner.value, int | float):
+        return sign * inner.value
+    # what is computed may come out as any other
+    return "computed" if isinstance(node, ast.BinOp | ast.BoolOp | ast.UnaryOp | ast.IfExp) else ast.dump(node)
 
 
 def _is_named_tuple(tree: ast.Module, name: str) -> bool:

@@ -19,6 +19,7 @@ from steelyard.verifiers.command.allowed.shell_numbers import (
     unlisted_in_sums,
 )
 from steelyard.verifiers.command.allowed.tokens import UnreadableCodeError, line_end
+from steelyard.verifiers.command.shell_variables import left_to_answer
 
 _CONTINUING_WORDS = frozenset(
     ("if", "then", "elif", "else", "while", "until", "do", "!", "{", "}", "time", "fi", "done", "esac")
@@ -474,6 +475,8 @@ def unlisted_in_shell(code: str, names: AskedNames) -> str:
         return f"its own {min(shadowed)}"
     if taken := reader.top_assigned & set(re.findall(r"\w+", tests)):
         return f"another {min(taken)}"
+    if left := left_to_answer(tests):
+        return f"{left} to set, which the tests compare with no plain text"
     is_reading = bool(re.search(r"\b(?:read|mapfile|readarray)\b", tests))
     is_about_files = any(word in asked for word in ("file", "files", "path", "FILE", "filename", "lines", "stdin"))
     for command in reader.commands:
