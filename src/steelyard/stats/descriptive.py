@@ -156,8 +156,10 @@ def _check(values: Sequence[float]) -> None:
 
 MIN_RESAMPLED_CASES = 5
 """With fewer cases to draw from, the draws are too few to speak of others."""
-MAX_MEDIAN_NUMBERS_IN_MEMORY = 4_000_000
+MAX_MEDIAN_NUMBERS_IN_MEMORY = 500_000
 """Numbers held at a time, so that memory does not grow with the replicates."""
+MAX_LONE_CASE_NUMBERS_IN_MEMORY = 4_000_000
+"""The same for the runs of a single case: both sides are drawn in turn, so what is drawn depends on it."""
 MAX_MEDIAN_BLOCK_NUMBERS = 250_000
 """Numbers of a block in which medians are looked for: there are four tables of this size."""
 MAX_MULTINOMIAL_UNITS = 5_000
@@ -235,7 +237,8 @@ def uplift_interval(
     if min(map(len, sides)) < MIN_RESAMPLED_CASES:
         return None
     chance = np.random.Generator(np.random.PCG64(seed))
-    rows = max(MAX_MEDIAN_NUMBERS_IN_MEMORY // max(map(len, sides)), 1)
+    most = MAX_LONE_CASE_NUMBERS_IN_MEMORY if alone else MAX_MEDIAN_NUMBERS_IN_MEMORY
+    rows = max(most // max(map(len, sides)), 1)
     pooled = [PooledValues(side) for side in sides]
     found: list[Floats] = []
     for start in range(0, replicates, rows):
@@ -300,8 +303,7 @@ def _resample_counts(chance: np.random.Generator, units: int, rows: int) -> Inte
     if units <= MAX_MULTINOMIAL_UNITS:
         return chance.multinomial(units, np.full(units, 1 / units), size=rows)
     # the same counts by drawing unit after unit, which is much faster for many
-    drawn = chance.integers(units, size=(rows, units)) + units * np.arange(rows)[:, None]
-    return np.bincount(drawn.ravel(), minlength=rows * units).reshape(rows, units)
+    return np.stack([np.bincount(chance.integers(units, size=units), minlength=units) for _ in range(rows)])
 
 
 class PooledValues:

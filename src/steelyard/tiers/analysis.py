@@ -303,8 +303,6 @@ def _comparison(model: str, tier: str, other: str, samples: Mapping[str, TierSam
     """A tier against another, before the number of comparisons is known."""
     sides = samples[other], samples[tier]
     there, here = (side.cases.keys() for side in sides)
-    before, after = (side.by_case("pass_rate") for side in sides)
-    shared = [case for case in after if case in before]
     return TierComparison(
         model=model,
         tier=tier,
@@ -315,14 +313,17 @@ def _comparison(model: str, tier: str, other: str, samples: Mapping[str, TierSam
         pass_rate=score_difference(*sides, "pass_rate"),
         composite=score_difference(*sides, "composite"),
         cost_usd=cost_difference(*sides),
-        p=_two_sided([(before[case], after[case]) for case in shared]) if shared else None,
+        p=_two_sided(*(side.by_case("pass_rate") for side in sides)),
         p_adjusted=None,
     )
 
 
-def _two_sided(cases: Sequence[tuple[Sequence[float], Sequence[float]]]) -> float:
-    """Twice the smaller of both exact one-sided p-values."""
-    counts = [PairedCaseCounts(len(before), int(sum(before)), len(after), int(sum(after))) for before, after in cases]
+def _two_sided(old: Mapping[TierCaseKey, list[float]], new: Mapping[TierCaseKey, list[float]]) -> float | None:
+    """Twice the smaller of both exact one-sided p-values of the cases that both have; None if there is none."""
+    shared = ((old[case], after) for case, after in new.items() if case in old)
+    counts = [PairedCaseCounts(len(before), int(sum(before)), len(after), int(sum(after))) for before, after in shared]
+    if not counts:
+        return None
     worse = stratified_worse(counts)
     better = stratified_worse(PairedCaseCounts(*each[2:], *each[:2]) for each in counts)
     return min(1.0, 2 * min(worse, better))

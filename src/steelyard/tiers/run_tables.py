@@ -333,6 +333,13 @@ class TierRuns:
         """Runs of which a metric is not known."""
         return len(self) - len(self.values(metric))
 
+    def known_tasks(self, metric: str) -> int:
+        """The number of tasks of which any value is known."""
+        import numpy as np
+
+        is_known = ~np.isnan(self.figures.metrics[metric])
+        return int(np.count_nonzero(np.logical_or.reduceat(is_known, self.starts))) if len(self) else 0
+
     def by_task(self, metric: str) -> dict[TierCaseKey, list[float]]:
         """The known values of each task that has any, sorted by name, so that the order of the runs does not matter."""
         import numpy as np

@@ -100,7 +100,7 @@ class TierSample:
     @cached_property
     def is_withheld(self) -> bool:
         """Whether tasks are sampled, and too few to say anything although each of them was run again and again."""
-        if self.unit != "case" or len(self.by_case("pass_rate")) >= MIN_SAMPLED_TASKS:
+        if self.unit != "case" or self.runs.known_tasks("pass_rate") >= MIN_SAMPLED_TASKS:
             return False
         return min(map(len, self.runs.units("pass_rate").values()), default=0) > 1
 
@@ -111,8 +111,8 @@ class TierSample:
 
     def mean(self, metric: str) -> Estimate:
         """The mean over all runs, each in [0, 1]."""
-        cases = self.by_case(metric)
-        values = [value for of_case in cases.values() for value in of_case]
+        cases = [*self.by_case(metric).values()]
+        values = [value for of_case in cases for value in of_case]
         if self.tasks == "fixed":
             found = _estimate(
                 plain_mean(values) if values else None, task_mean_interval(self.strata(metric)) if values else None
@@ -120,22 +120,22 @@ class TierSample:
         elif self.unit == "run":
             yes = sum(value == 1 for value in values)
             found = share(yes, len(values)) if set(values) <= {0.0, 1.0} else estimates.mean(values, len(values))
-        elif len({len(of_case) for of_case in cases.values()}) == 1:
-            found = estimates.mean([math.fsum(each) / len(each) for each in cases.values()], len(values))
+        elif len({len(of_case) for of_case in cases}) == 1:
+            found = estimates.mean([math.fsum(each) / len(each) for each in cases], len(values))
         else:
             # every run counts the same, so a case counts as often as it was run
-            names = [str(number) for number, of_case in enumerate(cases.values()) for _ in of_case]
+            names = [str(number) for number, of_case in enumerate(cases) for _ in of_case]
             found = estimates.mean(values, len(values), groups=names)
         return self._counted(found, len(cases), len(values))
 
     def median(self, metric: str) -> Estimate:
         """The median over all runs."""
-        cases = self.by_case(metric)
-        values = [value for of_case in cases.values() for value in of_case]
+        cases = [*self.by_case(metric).values()]
+        values = [value for of_case in cases for value in of_case]
         if self.tasks == "fixed":
             interval = task_median_interval(self.strata(metric)) if values else None
         else:
-            interval = median_interval([[each] for each in values] if self.unit == "run" else list(cases.values()))
+            interval = median_interval([[each] for each in values] if self.unit == "run" else cases)
         return self._counted(_estimate(median(values), interval), len(cases), len(values))
 
     def price(self) -> Estimate:
