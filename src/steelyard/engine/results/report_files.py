@@ -117,6 +117,8 @@ def html_pieces(
     info, cases = stored.info, stored.cases
     # first, because what it is made of is as large as all else
     tiers = _analysis(stored)
+    if isinstance(cases, StoredCases):
+        release_free_memory()
     table = stored_attempt_table(stored, info, cases, rule=rule)
     summary = with_judged_rates(stored, summarise_attempts(info, cases, table, k=k, rule=rule, suites=suites))
     if isinstance(cases, StoredCases):
