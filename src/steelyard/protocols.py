@@ -203,8 +203,7 @@ class Workspace(Protocol):
     ) -> ProcessResult:
         """Run a program in the folder; what it leaves running is killed. Raises when it could not be started.
 
-        The environment holds PATH, HOME, TMPDIR, LANG, TZ and what is given here: nothing of ours. With `one_output`
-        what it prints as errors is in its standard output, too, in the order in which it was printed.
+        The environment holds PATH, HOME, TMPDIR, LANG, TZ and what is given; with `one_output` errors are in the output, too.
         """
         ...
 
@@ -285,9 +284,8 @@ class Sandbox(Protocol):
     ) -> AbstractAsyncContextManager[Workspace]:
         """A fresh folder that holds `files`, gone afterwards with everything in it.
 
-        Programs in it can read the system's folders and those in `readable`, a toolchain for example, and write
-        nowhere but in their folder. They make no socket, unless they may talk to each other over local ones and the
-        sandbox prevents them from reaching other processes.
+        Programs in it read the system's folders and those in `readable`, a toolchain for example, and write in theirs only.
+        They make no socket, unless they may talk over local ones and the sandbox keeps them from other processes.
         """
         ...
 

@@ -133,8 +133,7 @@ def summarise_attempts(
             20 * len(model.unscored) > len(by_column[column]) or 20 * model.missing > model.attempts + model.missing
             for column, model in zip(by_column, models, strict=True)
         ),
-        # last, because what a case is made of is given up for it
-        cases=tuple(
+        cases=tuple(  # last, because what a case is made of is given up for it
             _case_summary(column, asked.pop(order), scores, rates)
             for order in range(len(cases))
             for column, asked in by_column.items()
