@@ -214,7 +214,7 @@ MAX_SMALL_ARCHIVE_BYTES = 1 << 30
 ARCHIVE_MEMORY_LIMITS = ("32MB", "100MB", "160MB", "1GB")
 """What the database may use before it spills to disk; a question for which one does not suffice is asked with the next."""
 ATTEMPTS_MEMORY_LIMITS = ("64MB", *ARCHIVE_MEMORY_LIMITS[1:])
-"""The same where all attempts are written as Parquet, for which 32 MB do not suffice where there are many."""
+"""The same where all attempts are written to a file, for which 32 MB do not suffice where there are many."""
 
 
 @contextmanager
@@ -246,7 +246,7 @@ def open_run_database(
         size = sum(size for run in copied for _, size, _ in run.copy.files())
         memory = memory if size <= MAX_SMALL_ARCHIVE_BYTES else largest
         # each thread has buffers of its own, and the most where all texts go through them
-        few = 1 if writing and question == ALL_ATTEMPTS else 2
+        few = 1 if question == ALL_ATTEMPTS else 2
         threads = min(8 if memory == largest else few, processor_count())
         database.execute(f"SET threads = {threads}; CREATE SCHEMA stored")
         if scope.needs_runs:

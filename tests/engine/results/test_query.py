@@ -627,7 +627,7 @@ def test_all_attempts_are_copied_by_one_thread_because_each_has_buffers_of_its_o
     threads = "SELECT current_setting('threads')"
     for memory, question, writing, expected in (
         ("64MB", archive.ALL_ATTEMPTS, out, 1),
-        ("64MB", archive.ALL_ATTEMPTS, None, 2),
+        ("64MB", archive.ALL_ATTEMPTS, None, 1),
         ("64MB", "FROM runs", out, 2),
         (ARCHIVE_MEMORY_LIMITS[-1], archive.ALL_ATTEMPTS, out, 8),
     ):

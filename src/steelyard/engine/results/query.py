@@ -140,7 +140,7 @@ def _folder(copies: str | Path | None) -> Path | None:
 
 
 def _write_result(sql: str, path: Path, kind: str, root: Path, copies: Path | None) -> tuple[str, ...]:
-    limits = ATTEMPTS_MEMORY_LIMITS if sql == ALL_ATTEMPTS and kind == "parquet" else ()
+    limits = ATTEMPTS_MEMORY_LIMITS if sql == ALL_ATTEMPTS else ()
     return with_enough_memory(lambda memory: _write_result_within(memory, sql, path, kind, root, copies), limits)
 
 
