@@ -117,6 +117,11 @@ DEPTH_OF_A_TEST = 10
 SESSION_EXIT_SECONDS = 0.005
 
 
+def rehearse() -> None:
+    """Hide what no answer may find, once for all that are forked from this process."""
+    hide_classes()
+
+
 def main(fds: list[int]) -> None:
     """Take an answer with its tests from a socket, run them, and report the result of each test."""
     engine, job = received_job(fds[0])
@@ -579,6 +584,3 @@ KNOWN_TYPES = all_types()
 CHANCE = Machinery(MODULES_OF_CHANCE, ())
 MACHINERY = Machinery()
 """The state when this module is loaded: no answer has run yet in this process or in one that it was forked from."""
-
-
-hide_classes()
