@@ -69,7 +69,9 @@ def test_a_changed_prompt_pays_for_its_case_alone_and_each_reply_says_where_it_i
         key: text for key, text in texts.items() if key[0] != "a"
     }
     assert {reply.cached_from for reply in taken} == {(first.info.id,)}
-    assert {reply.answer.recorded_at for reply in taken} < {reply.at for reply in before.replies}
+    assert {(reply.case, reply.number): reply.answer.recorded_at for reply in taken} == {
+        (reply.case, reply.number): reply.at for reply in before.replies if reply.case != "a"
+    }
     assert len(found.verdicts) == 6
     assert done.info.cached_replies == {first.info.id: 4}
     assert any(f"4 of 6 replies were taken from run {first.info.id}, which paid $" in w for w in done.summary.warnings)
