@@ -40,7 +40,7 @@ from steelyard.sandbox.levels import (
 from steelyard.sandbox.memory import process_tree_memory_bytes
 from steelyard.sandbox.processors import processor_count
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.sandbox.worker import base_interpreter
+from steelyard.sandbox.worker import IsolationName, base_interpreter
 from support.toolchains import isolation_level, unavailable
 
 Made = TypeVar("Made")
@@ -608,13 +608,19 @@ def main(fds):
             os._exit(5)
         os.write(fds[0], said.upper())
 """
+THREADED_GUEST = f"""
+import threading
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+{GUEST}"""
+"""As with a plug-in of pytest that imports numpy, which starts threads."""
 
 
-def test_a_guest_talks_over_its_sockets_to_its_end(sandbox: ZygoteSandbox) -> None:
+@pytest.mark.parametrize("guest", [GUEST, THREADED_GUEST], ids=["one thread", "two threads"])
+def test_a_guest_talks_over_its_sockets_to_its_end(sandbox: ZygoteSandbox, guest: str) -> None:
     async def work() -> tuple[bytes, ProcessResult]:
         ours, theirs = socket.socketpair()
         try:
-            async with sandbox.host(GuestModules(modules=(("loud", GUEST),))) as host:
+            async with sandbox.host(GuestModules(modules=(("loud", guest),))) as host:
                 call = asyncio.ensure_future(host.call([theirs], SHORT))
                 ours.sendall(b"hello")
                 said = await asyncio.to_thread(ours.recv, 100)
@@ -626,6 +632,33 @@ def test_a_guest_talks_over_its_sockets_to_its_end(sandbox: ZygoteSandbox) -> No
     said, outcome = asyncio.run(work())
     assert said == b"HELLO"
     assert (outcome.exit_code, outcome.limit) == (5, "")
+
+
+@pytest.mark.parametrize("level", ["full", "bubblewrap"])
+def test_a_killed_guest_with_threads_leaves_no_process(level: IsolationName) -> None:
+    sandbox = ZygoteSandbox(isolation_level(level))
+
+    async def work() -> None:
+        try:
+            async with sandbox.host(GuestModules(modules=(("loud", THREADED_GUEST),))) as host:
+                family = process_tree_pids(host.pids[0])
+                os.kill(host.pids[0], signal.SIGKILL)
+                until = time.monotonic() + 20
+                while any(map(_is_running, family)):
+                    assert time.monotonic() < until
+                    await asyncio.sleep(0.05)
+        finally:
+            await sandbox.close()
+
+    asyncio.run(work())
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
 
 
 def test_a_guest_that_is_stopped_hit_no_limit(sandbox: ZygoteSandbox) -> None:

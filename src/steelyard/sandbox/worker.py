@@ -61,8 +61,8 @@ try:
     for name in [name for name in sys.modules if name.startswith("steelyard")]:
         del sys.modules[name]  # what an answer imports is not ours
     if start["namespaces"]:
-        kernel.unshare(kernel.EVERY_NAMESPACE)
-        tell(unshared=True)
+        zygote.enter_namespaces(control)
+        tell(pid=os.getpid())
         exactly(struct.unpack("I", exactly(4))[0])
     if start["namespaces"] or not start["own_root"]:
         if not start["own_root"]:
@@ -232,8 +232,7 @@ class SandboxWorker:
         }
         await self._send(msgspec.json.encode(start))
         if enclosure.namespaces:
-            await self._reply()
-            _map_users(pid, f"0 0 1\n1 {stranger} 1\n" if root else "")
+            _map_users((await self._reply())[0]["pid"], f"0 0 1\n1 {stranger} 1\n" if root else "")
             await self._send(b"mapped")
         await self._reply()
 

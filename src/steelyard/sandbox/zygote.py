@@ -51,6 +51,19 @@ TASK_COUNT_TTL_SECONDS = 0.5
 MAX_JOB_HEADER_BYTES = 1 << 20
 
 
+def enter_namespaces(control: socket.socket) -> None:
+    """Enter namespaces of our own, in a new process if a library has started threads here: the kernel refuses them to such a one."""
+    has_threads = len(os.listdir("/proc/self/task")) > 1
+    if has_threads and (alone := os.fork()):
+        control.close()
+        os.waitpid(alone, 0)
+        os._exit(0)
+    kernel.unshare(kernel.EVERY_NAMESPACE)
+    if has_threads:
+        # the one that waits for us may be killed
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class Zygote:
     """Serves jobs until the other side is gone."""
 
