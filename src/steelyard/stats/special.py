@@ -211,14 +211,18 @@ def _fraction(a: float, b: float, x: float, q: float) -> float:
     distance = a * q - b * x + 1
     value = c = a * distance / (a + 1)
     d = 0.0
+    before = a + 1
     for step in range(1, MAX_FRACTION_STEPS):
-        before = a + 2 * step - 1
-        numerator = (a + step - 1) * (a + b + step - 1) * step * (b - step) * x * x / (before * before)
-        denominator = step + step * (b - step) * x / before + (a + step) * (distance + step * (1 + q)) / (before + 2)
+        share = step * (b - step) * x / before
+        numerator = (a + step - 1) * (a + b + step - 1) * share * x / before
+        before += 2
+        denominator = step + share + (a + step) * (distance + step * (1 + q)) / before
         d = denominator + numerator * d
-        d = 1 / (d if abs(d) > SMALLEST_POSITIVE else SMALLEST_POSITIVE)
-        c = denominator + numerator / (c if abs(c) > SMALLEST_POSITIVE else SMALLEST_POSITIVE)
-        value *= c * d
-        if abs(c * d - 1) <= CONVERGENCE_TOLERANCE:
+        # comparing costs a third of asking for the absolute value
+        d = 1 / (SMALLEST_POSITIVE if -SMALLEST_POSITIVE < d < SMALLEST_POSITIVE else d)
+        c = denominator + numerator / (SMALLEST_POSITIVE if -SMALLEST_POSITIVE < c < SMALLEST_POSITIVE else c)
+        factor = c * d
+        value *= factor
+        if -CONVERGENCE_TOLERANCE <= factor - 1 <= CONVERGENCE_TOLERANCE:
             break
     return value
