@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -160,10 +161,13 @@ class JudgmentTable:
         # the last key is the first to sort by
         order = np.lexsort([np.array(self._integers["repeat"]), judges.ranks(sorted(judges.names)), *run_keys])
         is_new = np.any([key[order][1:] != key[order][:-1] for key in run_keys], axis=0)
-        for rows in np.split(order, np.flatnonzero(is_new) + 1) if len(order) else ():
-            run = self.run(int(rows[0]))
+        # one after the other: a view for each of a hundred thousand runs is large
+        bounds = [0, *(np.flatnonzero(is_new) + 1).tolist(), len(order)] if len(order) else []
+        for start, end in pairwise(bounds):
+            rows = order[start:end].tolist()
+            run = self.run(rows[0])
             name = task.names[int(task.codes[rows[0]])]
-            yield AttemptIdentity(case=name, model=run.model, tier=run.tier, number=run.number), rows.tolist()
+            yield AttemptIdentity(case=name, model=run.model, tier=run.tier, number=run.number), rows
 
 
 def _amount(value: float | None, of: object) -> float:

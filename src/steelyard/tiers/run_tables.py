@@ -169,9 +169,10 @@ class RunTable(RecordTable[TierRun]):
                 values.append(math.nan if value is None else value)
         return cls(
             {name: codes.column() for name, codes in names.items()},
-            np.array(numbers, np.int64),
-            np.array(passed, np.int8),
-            {name: np.array(values, np.float64) for name, values in amounts.items()},
+            # the same memory: nothing is added any more
+            np.frombuffer(numbers, np.int64),
+            np.frombuffer(passed, np.int8),
+            {name: np.frombuffer(values, np.float64) for name, values in amounts.items()},
         )
 
     def __len__(self) -> int:

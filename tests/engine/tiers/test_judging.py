@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import tracemalloc
@@ -190,6 +191,70 @@ def test_judgments_are_analysed_without_holding_the_texts_of_answers_or_judges(t
     tracemalloc.stop()
     assert (len(found.runs), [rating.passed for rating in found.judgments.ratings()]) == (40, [True] * 40)
     assert most < 5_000_000, "of 16 MB of texts"
+
+
+def test_attempts_are_held_as_columns_and_not_one_by_one(tmp_path: Path) -> None:
+    cases = [
+        Case(id=f"{number:04}", prompt="Say it.", verify=steelyard.records.Verify(kind="judge"))
+        for number in range(2000)
+    ]
+    info = RunInfo(
+        id="run", started_at="2026-01-02T03:04:05Z", models=("p/m",), names=("p/m",), samples=1, k=(1,), panel=PANEL
+    )
+    with create_run(tmp_path / "run", info, cases) as journal:
+        for case in cases:
+            where: dict[str, Any] = {"at": "2026-01-02T03:04:05Z", "case": case.id, "model": "p/m", "number": 1}
+            key = digest(case.id)
+            journal.append(Reply(key=key, asked="", answer=Answer(text="it"), **where))
+            journal.append(
+                Judgment(
+                    key=f"j{key}",
+                    ask=key,
+                    judge="openai/judge",
+                    rubric=RUBRIC.digest,
+                    answer=Answer(text=GOOD),
+                    **where,
+                )
+            )
+    stored = StoredRun(tmp_path / "run")
+    assert len(stored.cases) == 2000
+    tier_experiment(stored)
+    gc.collect()
+    tracemalloc.start()
+    found = tier_experiment(stored)
+    gc.collect()
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (len(found.runs), len(found.judgments)) == (2000, 2000)
+    assert held < 500 * 2000
+
+
+def test_cases_that_nothing_was_tried_at_are_missing_in_every_tier(tmp_path: Path) -> None:
+    info = RunInfo(
+        id="run", started_at="2026-01-02T03:04:05Z", models=("p/a", "p/b"), names=("p/a", "p/b"), samples=2, k=(1,)
+    )
+    cases = [Case(id=name, prompt="Say it.", verify=steelyard.records.Verify(kind="judge")) for name in "abc"]
+    with create_run(tmp_path / "run", info, cases) as journal:
+        for model, name, number in (
+            ("p/a", "a", 1),
+            ("p/a", "a", 2),
+            ("p/a", "c", 1),
+            ("p/b", "a", 1),
+            ("p/b", "a", 3),
+        ):
+            where: dict[str, Any] = {"at": "2026-01-02T03:04:05Z", "case": name, "model": model, "number": number}
+            journal.append(Reply(key=f"{model}{name}{number}", asked="", answer=Answer(text="it"), **where))
+        journal.append(
+            Failure(
+                key="f", at="2026-01-02T03:04:05Z", case="c", model="p/b", number=1, stage="ask", message="no\nanswer"
+            )
+        )
+    found = tier_experiment(StoredRun(tmp_path / "run"))
+    assert found.notes == (
+        "p/a: 3 of 6 runs are missing",
+        "p/b: 4 of 6 runs are missing, most often: no answer",
+    )
+    assert not found.conclusive
 
 
 def test_the_digest_of_an_experiment_is_that_of_its_records(answered: Path) -> None:

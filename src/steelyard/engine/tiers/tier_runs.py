@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-import sys
 from array import array
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -25,7 +25,7 @@ from steelyard.errors import ExitCode, InputError, Problem
 from steelyard.evalsets.experiments import is_same_model
 from steelyard.outcomes.experiments import experiment
 from steelyard.outcomes.readers.scylla import is_scylla, scylla_experiment
-from steelyard.records import Case, Judgment, Panel, RunInfo
+from steelyard.records import Judgment, Panel, RunInfo
 from steelyard.store.database import release_free_memory
 from steelyard.store.journal import StoredRun
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER, find_run
@@ -46,8 +46,11 @@ from steelyard.tiers.results import (
     TierRun,
 )
 from steelyard.tiers.rubrics import CategoryScore, Rubric, RubricCategory, panel_rubric
-from steelyard.tiers.run_tables import RunTable, tier_names
+from steelyard.tiers.run_tables import NameColumnBuilder, RunTable, tier_names
 from steelyard.verifiers.judge.answer import UnusableJudgeReply, judgment
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 SEVERAL_MODELS = "several models"
 """The placeholder for the model where each tier has its own: then tiers are compared together with their models."""
@@ -174,33 +177,22 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
     if isinstance(cases, StoredCases):
         # whoever judged them has had their summary in memory
         release_free_memory()
-    tried: list[_TierAttempt] = []
-
-    def found() -> Iterator[TierRun]:
-        # the texts of all attempts may not fit into memory
-        for one in stored_attempts(stored, cases, stored_attempt_table(stored, info, cases)):
-            tried.append(attempt := _tier_attempt(info, one))
-            if attempt.is_run:
-                yield _tier_run(info, one)
-
-    runs = RunTable.of(found())
-    attempts = [one for one in tried if one.is_run]
-    said = _PanelJudgments(stored, info.panel, runs, [one.reply for one in attempts])
-    notes, conclusive = _missing_runs(info, cases, tried)
+    tried = _TierAttempts(info)
+    # the texts of all attempts may not fit into memory
+    texts = stored_attempts(stored, cases, stored_attempt_table(stored, info, cases))
+    runs = RunTable.of(_tier_run(info, one) for one in texts if tried.add(one))
+    said = _PanelJudgments(stored, info.panel, runs, tried)
+    notes, conclusive = _missing_runs(info, len(cases), tried)
     escalated: EscalatedPanel | None = None
     if info.panel is not None:
-        plan = said.plan(info.panel)
-        judged = said.counts(info.panel, plan)
-        wanted = {
-            judge: sum(plan.is_wanted(one.reply, judge) for one in attempts) * info.panel.repeats
-            for judge in info.panel.judges
-        }
+        judged = said.counts(info.panel)
+        wanted = {judge: said.wanted(judge, range(len(runs))) * info.panel.repeats for judge in info.panel.judges}
         notes = (*notes, *_missing_judgments(wanted, judged), *_self_judging_notes(info, info.panel))
         conclusive = conclusive and all(
             wanted[judge] - judged[judge] <= MAX_UNSCORED_TIER_CASE_SHARE * wanted[judge] + 1e-9 for judge in wanted
         )
         if info.panel.escalation is not None:
-            escalated = _escalated_panel(info.panel, plan, attempts, said)
+            escalated = said.escalated(info.panel)
     table = said.table
     return TierExperiment(
         runs=runs,
@@ -218,55 +210,94 @@ def tier_experiment(stored: StoredRun) -> TierExperiment:
     )
 
 
-class _TierAttempt(NamedTuple):
-    """An attempt without its texts."""
+class _TierAttempts:
+    """The attempts of a run as columns, without their texts; those at one case come one after the other."""
 
-    model: str
-    tier: str
-    name: str
-    """What it is compared by."""
-    case: str
-    is_judged_alone: bool
-    """Whether judges alone decide about it."""
-    reply: str
-    """The key of its reply; empty without one."""
-    failure: str
-    """Why it has no verdict."""
-    is_run: bool
-    """Whether it has a reply, and the verdict that its case asks for."""
+    def __init__(self, info: RunInfo) -> None:
+        self._info = info
+        self.columns: set[tuple[str, str, str]] = set()
+        """Each model and tier, with the name that it is compared by."""
+        self.failures: dict[str, Counter[str]] = {}
+        """By that name, why attempts have no verdict."""
+        self.replies: list[str] = []
+        """The keys of the replies of the runs, if it depends on the reply which judges are asked."""
+        self._keeps_replies = info.panel is not None and info.panel.escalation is not None
+        self._digests = bytearray()
+        """Of the same keys, each 16 bytes."""
+        self._names = NameColumnBuilder()
+        self._is_run = bytearray()
+        self._case, self._cases = "", array("i")
+        """The case of the last attempt, and the number of the case of each, counted from 0."""
+
+    def add(self, tried: AttemptText) -> bool:
+        """Add an attempt; returns whether it is a run: whether it has a reply, and the verdict that its case asks for."""
+        name = _tier_name(self._info, tried)
+        self.columns.add((tried.model, tried.tier, name))
+        self._names.append(name)
+        is_same_case = bool(self._cases) and tried.case.id == self._case
+        self._cases.append((self._cases[-1] if self._cases else -1) + (not is_same_case))
+        self._case = tried.case.id
+        if tried.failure is not None and (why := line(tried.failure.message, 200)):
+            self.failures.setdefault(name, Counter())[why] += 1
+        # what should have been verified and was not is missing, whatever judges say of it
+        is_run = tried.reply is not None and (tried.correct is not None or tried.case.by_judges)
+        self._is_run.append(is_run)
+        if is_run and tried.reply is not None:
+            self._digests += _key_digest(tried.reply.key)
+            if self._keeps_replies:
+                self.replies.append(tried.reply.key)
+        return is_run
+
+    def places(self) -> Callable[[str], int | None]:
+        """What finds the place of a run by the key of its reply."""
+        import numpy as np
+
+        halves = np.frombuffer(bytes(self._digests), np.uint64).reshape(-1, 2)
+        order = np.lexsort((halves[:, 1], halves[:, 0]))
+        first, second = (array("Q", halves[order, half].tobytes()) for half in (0, 1))
+
+        def place(key: str) -> int | None:
+            wanted, other_half = memoryview(_key_digest(key)).cast("Q")
+            found = [
+                at for at in range(bisect_left(first, wanted), bisect_right(first, wanted)) if second[at] == other_half
+            ]
+            return int(order[found[-1]]) if found else None
+
+        return place
+
+    def by_case(self, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """How many attempts under one name, and how many runs, each case has that anything was tried at."""
+        import numpy as np
+
+        names, cases = self._names.column(), np.array(self._cases, np.int32)
+        is_named = names.codes == (names.names.index(name) if name in names.names else -1)
+        is_run = np.frombuffer(bytes(self._is_run), bool)
+        count = int(cases[-1]) + 1 if len(cases) else 0
+        begun, done = (np.bincount(cases[rows], minlength=count) for rows in (is_named, is_named & is_run))
+        return begun, done
 
 
-def _tier_attempt(info: RunInfo, tried: AttemptText) -> _TierAttempt:
-    # what should have been verified and was not is missing, whatever judges say of it
-    is_there = tried.reply is not None and (tried.correct is not None or tried.case.by_judges)
-    return _TierAttempt(
-        tried.model,
-        tried.tier,
-        _tier_name(info, tried),
-        sys.intern(tried.case.id),
-        tried.correct is None,
-        tried.reply.key if tried.reply else "",
-        line(tried.failure.message, 200) if tried.failure else "",
-        is_there,
-    )
+def _key_digest(key: str) -> bytes:
+    # a key may be any text that is in a journal
+    return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 class _PanelJudgments:
     """The judgments of a run, read one by one; none of their texts is kept."""
 
-    def __init__(self, stored: StoredRun, panel: Panel | None, runs: RunTable, replies: Sequence[str]) -> None:
-        """`replies` are the keys of the replies of the runs."""
+    def __init__(self, stored: StoredRun, panel: Panel | None, runs: RunTable, tried: _TierAttempts) -> None:
         self.table = JudgmentTable()
-        self.costs: list[float] = []
+        self.costs = array("d")
         """Of all judgments whose cost is known."""
         self.unpriced = 0
-        self._replies = replies
-        self._rows: dict[JudgeIdentity, dict[int, int]] = {}
-        """For each asking of a judge the row of its rating, by the place of the run."""
+        self._runs, self._replies = runs, tried.replies
+        self._rows: dict[JudgeIdentity, array[int]] = {}
+        """For each asking of a judge the row of its rating plus 1, by the place of the run; 0 where there is none."""
         self._usable, self._prices = bytearray(), array("d")
         """By the rows; NaN where a cost is not known."""
-        self._opinions: dict[int, Judgment] = {}
-        places = {reply: place for place, reply in enumerate(replies)}
+        self._plan = JudgingPlan(panel) if panel is not None and panel.escalation is not None else None
+        """Who is asked about which answers, if not everybody about all."""
+        find = tried.places()
         rubric = panel_rubric(panel) if panel is not None else None
         for fact in stored.facts():
             if not isinstance(fact, Judgment):
@@ -277,43 +308,63 @@ class _PanelJudgments:
             else:
                 self.costs.append(usd)
             # what was judged by another rubric is not comparable
-            if panel is not None and rubric is not None and fact.rubric == panel.digest and fact.ask in places:
-                row = self._add(fact, rubric, runs, places[fact.ask])
-                if panel.escalation is not None:
-                    self._opinions[row] = fact
+            if panel is None or rubric is None or fact.rubric != panel.digest or (place := find(fact.ask)) is None:
+                continue
+            self._add(fact, rubric, place)
+            if self._plan is not None:
+                self._plan.count(fact)
 
-    def _add(self, fact: Judgment, rubric: Rubric, runs: RunTable, place: int) -> int:
+    def _add(self, fact: Judgment, rubric: Rubric, place: int) -> None:
         """Add a judgment of the run in a place; of one asking the last answer counts."""
         judge = JudgeIdentity(fact.judge, fact.repeat)
-        rows = self._rows.setdefault(judge, {})
-        rating, marks = _rating_and_marks(fact, rubric, runs.identity(place), judge)
-        if place not in rows:
-            rows[place] = self.table.add(rating, marks)
+        if judge not in self._rows:
+            self._rows[judge] = array("i", bytes(4 * len(self._runs)))
+        rows = self._rows[judge]
+        rating, marks = _rating_and_marks(fact, rubric, self._runs.identity(place), judge)
+        if not rows[place]:
+            rows[place] = self.table.add(rating, marks) + 1
             self._usable.append(0)
             self._prices.append(math.nan)
         else:
-            self.table.replace(rows[place], rating, marks)
-        self._usable[rows[place]] = not fact.unusable
-        self._prices[rows[place]] = fact.answer.cost.usd if fact.answer.cost else math.nan
-        return rows[place]
+            self.table.replace(rows[place] - 1, rating, marks)
+        self._usable[rows[place] - 1] = not fact.unusable
+        self._prices[rows[place] - 1] = fact.answer.cost.usd if fact.answer.cost else math.nan
 
-    def counts(self, panel: Panel, plan: JudgingPlan) -> Counter[str]:
+    def wanted(self, judge: str, places: Iterable[int]) -> int:
+        """About how many of the runs in some places a judge is asked."""
+        if (plan := self._plan) is None:
+            return sum(1 for _ in places)
+        return sum(plan.is_wanted(self._replies[place], judge) for place in places)
+
+    def counts(self, panel: Panel) -> Counter[str]:
         """How many of the judgments that are wanted each judge has given."""
         found: Counter[str] = Counter()
         for judge, rows in self._rows.items():
             if judge.number <= panel.repeats:
-                given = (place for place, row in rows.items() if self._usable[row])
-                found[judge.model] += sum(plan.is_wanted(self._replies[place], judge.model) for place in given)
+                given = (place for place, row in enumerate(rows) if row and self._usable[row - 1])
+                found[judge.model] += self.wanted(judge.model, given)
         return found
 
-    def prices(self, judge: str) -> list[float | None]:
+    def _known_prices(self, judge: str) -> list[float | None]:
         """What each of a judge's judgments cost; None where that is not known."""
-        rows = sorted(row for each, rows in self._rows.items() if each.model == judge for row in rows.values())
+        rows = sorted(row - 1 for each, rows in self._rows.items() if each.model == judge for row in rows if row)
         return [None if self._prices[row] != self._prices[row] else self._prices[row] for row in rows]
 
-    def plan(self, panel: Panel) -> JudgingPlan:
-        """Who is asked about which answers."""
-        return JudgingPlan(panel, self._opinions.values())
+    def escalated(self, panel: Panel) -> EscalatedPanel:
+        """What asking only some judges about most answers changes and saves."""
+        plan = self._plan or JudgingPlan(panel)
+        tiers, outcomes = self._runs.names["tier"].texts(), self._runs.passed.tolist()
+        answers = [
+            EscalatedAnswer(
+                tier=tier,
+                is_decided_by_judges=outcome < 0,
+                first=plan.first(reply),
+                whole=plan.whole(reply),
+                is_checked=plan.is_checked(reply) and plan.whole(reply) is not None,
+            )
+            for tier, outcome, reply in zip(tiers, outcomes, self._replies, strict=True)
+        ]
+        return escalated_panel(panel, answers, {judge: self._known_prices(judge) for judge in panel.other_judges})
 
 
 def _digest(*lists: Iterable[msgspec.Struct]) -> str:
@@ -335,38 +386,38 @@ def _tier_name(info: RunInfo, tried: AttemptText) -> str:
     return tried.tier or tried.model
 
 
-def _compared_tiers(info: RunInfo, tried: Sequence[_TierAttempt]) -> list[tuple[str, str]]:
+def _compared_tiers(info: RunInfo, tried: _TierAttempts) -> list[tuple[str, str]]:
     """The models and names of what is compared, the baseline first."""
     if info.experiment:
         return [(tier.model, tier.name) for tier in info.experiment.tiers]
     if not info.recordings:
         return [(name, name) for name in info.names]
     names, tiers = list(info.names), list(info.tiers or ("",))
-    there = sorted({(names.index(one.model), tiers.index(one.tier), one.name) for one in tried})
+    there = sorted((names.index(model), tiers.index(tier), name) for model, tier, name in tried.columns)
     return [(names[model], name) for model, _, name in there]
 
 
-def _missing_runs(info: RunInfo, cases: Sequence[Case], tried: Sequence[_TierAttempt]) -> tuple[tuple[str, ...], bool]:
+def _missing_runs(info: RunInfo, cases: int, tried: _TierAttempts) -> tuple[tuple[str, ...], bool]:
     """What each tier is missing, and whether its figures are conclusive all the same."""
+    import numpy as np
+
     missing, conclusive = [], True
     for model, tier in _compared_tiers(info, tried):
-        begun = Counter(one.case for one in tried if one.name == tier)
-        done = Counter(one.case for one in tried if one.name == tier and one.is_run)
+        begun, done = tried.by_case(tier)
         least = 0 if info.unrecorded.get(model) else info.samples or 0
-        planned = owed = without = 0
-        for case in cases:
-            count = max(least, begun[case.id])
-            planned += count
-            owed += count - done[case.id]
-            without += bool(count) and not done[case.id]
+        planned = np.maximum(begun, least)
+        # nothing was tried at the others
+        others = cases - len(begun)
+        count = int(planned.sum()) + least * others
+        owed = count - int(done.sum())
+        without = int(np.count_nonzero(planned[done == 0])) + (others if least else 0)
         if not owed:
             continue
-        failures = Counter(one.failure for one in tried if one.name == tier and one.failure)
-        most = failures.most_common(1)
+        most = tried.failures.get(tier, Counter()).most_common(1)
         why = f", most often: {most[0][0]}" if most else ""
-        missing.append(f"{line(tier, 80)}: {owed:,} of {planned:,} runs are missing{why}")
-        conclusive = conclusive and without <= MAX_UNSCORED_TIER_CASE_SHARE * len(cases) + 1e-9
-        conclusive = conclusive and owed <= MAX_UNSCORED_TIER_CASE_SHARE * planned + 1e-9
+        missing.append(f"{line(tier, 80)}: {owed:,} of {count:,} runs are missing{why}")
+        conclusive = conclusive and without <= MAX_UNSCORED_TIER_CASE_SHARE * cases + 1e-9
+        conclusive = conclusive and owed <= MAX_UNSCORED_TIER_CASE_SHARE * count + 1e-9
     return tuple(missing), conclusive
 
 
@@ -375,26 +426,6 @@ def _missing_judgments(wanted: Mapping[str, int], judgments: Mapping[str, int]) 
     for judge, planned in wanted.items():
         if judgments[judge] < planned:
             yield f"{line(judge, 80)}: {planned - judgments[judge]:,} of {planned:,} judgments are missing"
-
-
-def _escalated_panel(
-    panel: Panel,
-    plan: JudgingPlan,
-    attempts: Sequence[_TierAttempt],
-    said: _PanelJudgments,
-) -> EscalatedPanel:
-    """What asking only some judges about most answers changes and saves."""
-    answers = [
-        EscalatedAnswer(
-            tier=one.name,
-            is_decided_by_judges=one.is_judged_alone,
-            first=plan.first(one.reply),
-            whole=plan.whole(one.reply),
-            is_checked=plan.is_checked(one.reply) and plan.whole(one.reply) is not None,
-        )
-        for one in attempts
-    ]
-    return escalated_panel(panel, answers, {judge: said.prices(judge) for judge in panel.other_judges})
 
 
 def _winner_notes(info: RunInfo) -> Iterator[str]:
