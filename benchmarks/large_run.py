@@ -289,6 +289,7 @@ def commands(steelyard: list[str], shape: Shape) -> dict[str, list[str]]:
         "verify": ["verify", "large"],
         "judge": ["judge", "large", "--rubric", "rubric.json", *asks],
         "tiers RUN, judged": ["tiers", "large"],
+        "tiers RUN -o tiers.json, judged": ["tiers", "large", "-o", "tiers.json"],
         "report -o report.html, judged": ["report", "large", "-o", "report.html"],
         "label --rates, judged": ["label", "large", "--rates"],
         "pairs": ["pairs", "large", "--output", "steelyard-runs/pairs", *asks_pair],

@@ -7,13 +7,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from textwrap import wrap
 
+import msgspec
 from msgspec.structs import replace
 
 from steelyard.analysis.estimates import Estimate
 from steelyard.reports.escalation import escalation_table
+from steelyard.reports.exports.streaming import StreamedList, StreamedReport, indented_json, json_pieces
 from steelyard.reports.figures import dollars, model_label, money, points, rate
 from steelyard.reports.lists import rows_text
-from steelyard.reports.tables import CsvValue, ReportTable, bullets, code, csv_text, escaped, json_report, warning_parts
+from steelyard.reports.tables import (
+    REPORT_FORMAT,
+    CsvValue,
+    ReportTable,
+    bullets,
+    code,
+    csv_text,
+    escaped,
+    warning_parts,
+)
 from steelyard.text import counted, line
 from steelyard.tiers.agreement import PanelAgreement
 from steelyard.tiers.results import (
@@ -158,13 +169,17 @@ def _comparison_values(comparison: TierComparison | None) -> list[CsvValue]:
     return [*row, comparison.p, comparison.p_adjusted]
 
 
-def _json(analysis: ExperimentAnalysis) -> str:
-    return json_report(replace(analysis, runs=tuple(analysis.runs)))
+@StreamedReport
+def json_document(analysis: ExperimentAnalysis) -> Iterator[str]:
+    """All of an analysis as one JSON object; its runs, which may be many, are made one by one."""
+    fields = {"format": REPORT_FORMAT, **msgspec.to_builtins(replace(analysis, runs=()))}
+    yield from json_pieces(fields | {"runs": StreamedList(analysis.runs)}, indented_json, 2)
+    yield "\n"
 
 
 TIER_ANALYSIS_FORMATS: dict[str, Callable[[ExperimentAnalysis], str]] = {
     "text": text,
-    "json": _json,
+    "json": json_document,
     "csv": table_csv,
     "markdown": markdown,
 }

@@ -292,7 +292,7 @@ def _pairs_options(sub: argparse.ArgumentParser) -> None:
 
 def _print_tiers(analysis: ExperimentAnalysis, options: argparse.Namespace) -> None:
     """Print the analysis of tiers, and write it as tables and charts."""
-    from steelyard.engine.tiers.analysis_files import ANALYSIS_FORMATS, write_analysis, write_analysis_charts
+    from steelyard.engine.tiers.analysis_files import analysis_pieces, write_analysis, write_analysis_charts
     from steelyard.reports import tiers as tables
     from steelyard.text import counted
 
@@ -300,7 +300,8 @@ def _print_tiers(analysis: ExperimentAnalysis, options: argparse.Namespace) -> N
         width = min(terminal_width(), tables.TEXT_COLUMNS) if sys.stdout.isatty() else tables.TEXT_COLUMNS
         print(tables.text(analysis, color=is_color_wanted(), width=width), end="")
     else:
-        print(ANALYSIS_FORMATS[options.format](analysis), end="")
+        for piece in analysis_pieces(analysis, options.format):
+            print(piece, end="")
     print_written(write_analysis(analysis, options.report or ()))
     if options.charts:
         count = write_analysis_charts(analysis, options.charts)

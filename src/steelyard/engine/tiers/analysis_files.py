@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from steelyard.reports.charts.svg import chart_files
 from steelyard.reports.charts.tier_details import detail_charts
 from steelyard.reports.charts.tiers import charts
+from steelyard.reports.exports.streaming import StreamedReport
 from steelyard.reports.exports.tier_documents import TIER_DOCUMENT_FORMATS
 from steelyard.reports.tiers import TIER_ANALYSIS_FORMATS
-from steelyard.store.files import AtomicFiles, check_text_paths, check_writable, explain_write_errors, write_texts
+from steelyard.store.files import AtomicFiles, check_text_paths, check_writable, explain_write_errors, write_pieces
 from steelyard.tiers.results import ExperimentAnalysis
 
 ANALYSIS_FORMATS = {**TIER_ANALYSIS_FORMATS, **TIER_DOCUMENT_FORMATS}
@@ -29,9 +30,17 @@ def check_analysis_paths(paths: Sequence[str | Path], charts_folder: str | Path 
 
 def write_analysis(analysis: ExperimentAnalysis, paths: Sequence[str | Path]) -> list[Path]:
     """Write an analysis to files, each in the format of its suffix; returns their paths."""
-    wanted = {Path(path).suffix for path in paths}
-    formats = {suffix: name for suffix, name in TIER_FORMAT_BY_SUFFIX.items() if suffix in wanted}
-    return write_texts(paths, {suffix: ANALYSIS_FORMATS[name](analysis) for suffix, name in formats.items()})
+    check_text_paths(paths, TIER_FORMAT_BY_SUFFIX)
+    written = [Path(path) for path in paths]
+    for path in written:
+        write_pieces(path, analysis_pieces(analysis, TIER_FORMAT_BY_SUFFIX[path.suffix]))
+    return written
+
+
+def analysis_pieces(analysis: ExperimentAnalysis, name: str) -> Iterable[str]:
+    """An analysis in a format; a report that may be large comes in pieces."""
+    report = ANALYSIS_FORMATS[name]
+    return report.pieces(analysis) if isinstance(report, StreamedReport) else [report(analysis)]
 
 
 def write_analysis_charts(analysis: ExperimentAnalysis, folder: str | Path) -> int:

@@ -7,33 +7,34 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator
 from types import NoneType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from steelyard.analysis.summary import RunResults
 from steelyard.reports.tables import MAX_SHORT_CELL_CHARACTERS, CsvValue, cell
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN, escaped_json
 
+Reported = TypeVar("Reported")
+"""What a report is about: the results of a run, or an analysis of tiers."""
 VISIBLE_JSON_BYTES = bytes(range(0x7F))
 """The ASCII characters that can stand raw in JSON and be seen: of the invisible ones JSON allows only the last."""
 PIECE_CHARACTERS = 1 << 16
 """About how many characters are handed over at once."""
 
 
-class StreamedReport:
+class StreamedReport(Generic[Reported]):
     """A report that comes in pieces; when called like other reports, it returns them as one text."""
 
-    def __init__(self, pieces: Callable[[RunResults], Iterator[str]]) -> None:
+    def __init__(self, pieces: Callable[[Reported], Iterator[str]]) -> None:
         functools.update_wrapper(self, pieces)
         self._pieces = pieces
 
-    def __call__(self, results: RunResults) -> str:
-        return "".join(self.pieces(results))
+    def __call__(self, reported: Reported) -> str:
+        return "".join(self.pieces(reported))
 
-    def pieces(self, results: RunResults) -> Iterator[str]:
+    def pieces(self, reported: Reported) -> Iterator[str]:
         """The text in pieces of some size."""
-        return merged_pieces(self._pieces(results))
+        return merged_pieces(self._pieces(reported))
 
 
 def merged_pieces(pieces: Iterable[str]) -> Iterator[str]:
