@@ -34,6 +34,7 @@ from steelyard.reports.page import (
     style,
 )
 from steelyard.reports.suite_tables import suite_tables
+from steelyard.reports.tables import ReportTable
 from steelyard.stats.paired import difference_interval
 from steelyard.text import counted, line
 from steelyard.tiers.results import ExperimentAnalysis
@@ -57,6 +58,19 @@ class BaselineReport(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
+class TierSections(NamedTuple):
+    """What a page shows of tiers, without their runs, which may be many."""
+
+    tables: tuple[ReportTable, ...]
+    charts: tuple[Chart, ...]
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, analysis: ExperimentAnalysis) -> TierSections:
+        drawn = (chart._replace(name=f"tiers-{chart.name}") for chart in charts.charts(analysis))
+        return cls(tuple(tiers.tier_tables(analysis)), tuple(drawn), analysis.warnings)
+
+
 class HtmlReportData(NamedTuple):
     """All that a page is made of: numbers of every attempt, and texts of those that are shown."""
 
@@ -70,7 +84,7 @@ class HtmlReportData(NamedTuple):
     """Those with their texts."""
     judgments: Mapping[str, Sequence[JudgingResult]] = {}
     """Judgments by the key of the reply."""
-    tiers: ExperimentAnalysis | None = None
+    tiers: TierSections | None = None
     against: BaselineReport | None = None
 
 
@@ -181,7 +195,7 @@ def page_pieces(material: HtmlReportData) -> Iterator[str]:
         "suites": suite_tables(models),
         "judged": labels.judged_table(summary.judged) if summary.judged else [],
         "judged_sentences": labels.judged_sentences(summary.judged) if summary.judged else [],
-        "tier_tables": list(tiers.tier_tables(material.tiers)) if material.tiers else [],
+        "tier_tables": material.tiers.tables if material.tiers else (),
         "tier_warnings": material.tiers.warnings if material.tiers else (),
         "against": _baseline_context(material.against) if material.against else None,
         **_chart_context(material),
@@ -355,11 +369,7 @@ def _thin(models: Sequence[ModelSummary]) -> set[int]:
 def _chart_context(material: HtmlReportData) -> dict[str, list[Chart]]:
     """The charts of the run and of its tiers."""
     of_run = run.charts(material.summary, material.cases, material.attempts)
-    of_tiers = (
-        [chart._replace(name=f"tiers-{chart.name}") for chart in charts.charts(material.tiers)]
-        if material.tiers
-        else []
-    )
+    of_tiers = material.tiers.charts if material.tiers else ()
     if any(chart.name == "tiers-cost-quality" for chart in of_tiers):
         # what judges say is part of their quality, so theirs says more
         of_run = [chart for chart in of_run if chart.name != "cost-quality"]

@@ -25,7 +25,7 @@ from steelyard.errors import InputError
 from steelyard.evalsets.jsonl import case_json_lines
 from steelyard.records import Case, SuiteRule
 from steelyard.reports.exports.streaming import merged_pieces
-from steelyard.reports.html import BaselineReport, HtmlReportData, page_pieces
+from steelyard.reports.html import BaselineReport, HtmlReportData, TierSections, page_pieces
 from steelyard.reports.page import shown_attempts, truncated_text
 from steelyard.store.archive import ALL_ATTEMPTS
 from steelyard.store.database import release_free_memory
@@ -38,7 +38,6 @@ from steelyard.store.files import (
 )
 from steelyard.store.journal import StoredRun
 from steelyard.store.stored_cases import StoredCases
-from steelyard.tiers.results import ExperimentAnalysis
 
 
 def write_cases(path: str | Path, cases: Iterable[Case]) -> None:
@@ -115,8 +114,8 @@ def html_pieces(
     """The same in pieces."""
     k, rule, suites = scoring
     info, cases = stored.info, stored.cases
-    # first, because what it is made of is as large as all else
-    tiers = _analysis(stored)
+    # first, because what they are made of is as large as all else
+    tiers = _tier_sections(stored)
     if isinstance(cases, StoredCases):
         release_free_memory()
     table = stored_attempt_table(stored, info, cases, rule=rule)
@@ -141,13 +140,13 @@ def html_pieces(
     yield from page_pieces(HtmlReportData(info, cases, summary, table, picked, shown, judgments, tiers, held))
 
 
-def _analysis(stored: StoredRun) -> ExperimentAnalysis | None:
-    """The analysis of the tiers; None without tiers, or without anything to compare them with yet."""
+def _tier_sections(stored: StoredRun) -> TierSections | None:
+    """What a page shows of the tiers; None without tiers, or without anything to compare them with yet."""
     info = stored.info
     if info.experiment is None and info.panel is None:
         return None
     try:
-        return tier_runs.analysis(tier_runs.tier_experiment(stored))
+        return TierSections.of(tier_runs.analysis(tier_runs.tier_experiment(stored)))
     except InputError:
         return None
 
