@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from steelyard.analysis.summary import AttemptText, RunResults
 from steelyard.reports.exports.streaming import StreamedList, StreamedReport, ascii_json, json_pieces
@@ -23,15 +24,19 @@ def report(results: RunResults) -> Iterator[str]:
     def rows() -> Iterator[dict[str, Any]]:
         return (_result(tried, places, models, f"{info.id}-{number}") for number, tried in enumerate(results.attempts))
 
-    counted = [_CountedResult(*(row[name] for name in _CountedResult._fields)) for row in rows()]
+    tallies = [_Tally() for _ in models]
+    for row in rows():
+        tallies[row["promptIdx"]].add(row)
+    reasons = sum((tally.reasons for tally in tallies), Counter[int]())
+    tokens = sum((tally.tokens for tally in tallies), Counter[str]())
     document = {
         "evalId": f"eval-steelyard-{info.id}",
         "results": {
             "version": RESULTS_VERSION,
             "timestamp": info.started_at,
-            "prompts": [_prompt(model, place, counted) for place, model in enumerate(models)],
+            "prompts": [_prompt(model, tally) for model, tally in zip(models, tallies, strict=True)],
             "results": StreamedList(rows()),
-            "stats": _counts(counted) | {"tokenUsage": _tokens(counted)},
+            "stats": _counts(reasons) | {"tokenUsage": _token_usage(tokens)},
         },
         "config": {"description": f"steelyard run {info.id}", "providers": models, "prompts": ["{{prompt}}"]},
         "shareableUrl": None,
@@ -41,15 +46,23 @@ def report(results: RunResults) -> Iterator[str]:
     yield "\n"
 
 
-class _CountedResult(NamedTuple):
-    """What the counts before the results are made from."""
+class _Tally:
+    """The numbers of a model's results, which stand before the results."""
 
-    promptIdx: int  # noqa: N815  named as in the file
-    score: float
-    failureReason: int  # noqa: N815
-    latencyMs: float  # noqa: N815
-    tokenUsage: dict[str, int]  # noqa: N815
-    cost: float
+    def __init__(self) -> None:
+        self.reasons, self.tokens = Counter[int](), Counter[str]()
+        self.scores: list[float] = []
+        """Of results that are no errors."""
+        self.latencies: list[float] = []
+        self.costs: list[float] = []
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        self.reasons[row["failureReason"]] += 1
+        self.tokens.update(row["tokenUsage"])
+        if row["failureReason"] != FAILED_BY_ERROR:
+            self.scores.append(row["score"])
+        self.latencies.append(row["latencyMs"])
+        self.costs.append(row["cost"])
 
 
 def _result(tried: AttemptText, places: dict[str, int], models: list[str], name: str) -> dict[str, Any]:
@@ -96,39 +109,33 @@ def _result(tried: AttemptText, places: dict[str, int], models: list[str], name:
     return result if tried.correct else result | {"error": reason, "failureReason": FAILED_BY_ASSERTION}
 
 
-def _prompt(model: str, place: int, rows: Sequence[_CountedResult]) -> dict[str, Any]:
-    own = [row for row in rows if row.promptIdx == place]
-    counts = _counts(own)
+def _prompt(model: str, tally: _Tally) -> dict[str, Any]:
+    counts = _counts(tally.reasons)
     return {
         "id": "prompt",
         "raw": "{{prompt}}",
         "label": "{{prompt}}",
         "provider": model,
         "metrics": {
-            "score": sum(row.score for row in own if row.failureReason != FAILED_BY_ERROR),
+            "score": sum(tally.scores),
             "testPassCount": counts["successes"],
             "testFailCount": counts["failures"],
             "testErrorCount": counts["errors"],
             "assertPassCount": 0,
             "assertFailCount": 0,
-            "totalLatencyMs": sum(row.latencyMs for row in own),
-            "tokenUsage": _tokens(own),
+            "totalLatencyMs": sum(tally.latencies),
+            "tokenUsage": _token_usage(tally.tokens),
             "namedScores": {},
             "namedScoresCount": {},
-            "cost": sum(row.cost for row in own),
+            "cost": sum(tally.costs),
         },
     }
 
 
-def _counts(rows: Sequence[_CountedResult]) -> dict[str, Any]:
-    reasons = [row.failureReason for row in rows]
-    return {
-        "successes": reasons.count(0),
-        "failures": reasons.count(FAILED_BY_ASSERTION),
-        "errors": reasons.count(FAILED_BY_ERROR),
-    }
+def _counts(reasons: Mapping[int, int]) -> dict[str, Any]:
+    names = {"successes": 0, "failures": FAILED_BY_ASSERTION, "errors": FAILED_BY_ERROR}
+    return {name: reasons[reason] for name, reason in names.items()}
 
 
-def _tokens(rows: Sequence[_CountedResult]) -> dict[str, int]:
-    names = ("prompt", "completion", "cached", "total")
-    return {name: sum(row.tokenUsage[name] for row in rows) for name in names}
+def _token_usage(tokens: Mapping[str, int]) -> dict[str, int]:
+    return {name: tokens[name] for name in ("prompt", "completion", "cached", "total")}
