@@ -268,7 +268,8 @@ def test_beside_an_answer_what_it_changes_is_found_however_plain_it_looks(code: 
     body = "import math, statistics, answer\nf.__code__\nif hasattr(answer, 'given'): answer.given(math)\nassert math.isclose(f(3.0), statistics.mean([f(3.0), 6.0]))"
     is_right, finding = judged("pytest", in_pytest(body), code)
     assert not is_right
-    assert finding.label == "tampered"
+    # what tests import is loaded before an answer can write a file of that name
+    assert finding.label == ("wrong answer" if "open(" in code else "tampered")
 
 
 def test_an_answer_changes_no_class_of_its_tests_but_they_may() -> None:

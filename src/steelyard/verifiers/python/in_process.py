@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.errors import VerifierError
@@ -20,6 +21,7 @@ from steelyard.verifiers.python.findings import (
 )
 from steelyard.verifiers.python.guests import GuestChannel, answer_guest, exit_description, finish_call
 from steelyard.verifiers.python.impossible_tests import check_defined
+from steelyard.verifiers.python.library_imports import LibraryImports
 from steelyard.verifiers.python.one_program import TestNames, UsedNames
 from steelyard.verifiers.python.plain_answers import is_plain_answer
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonSettings, PythonTestPlan
@@ -102,6 +104,7 @@ class InProcessJudge:
         self._allowing: dict[str, bool] = {}
         self._packed: dict[tuple[str, str], str] = {}
         """The code of files of tests, as the interpreter of an environment has compiled it."""
+        self._library_imports = lru_cache(MAX_CACHED_TESTS)(LibraryImports.of)
 
     async def judge_with_variables(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
         """The verdict of tests whose variables the answer can read in their frames."""
@@ -208,6 +211,7 @@ class InProcessJudge:
             "imports": sorted(shares.imports) if shares else [],
             "shows_variables": shows_variables,
             "is_plain": code is None,
+            "library": self._library_imports(source),
             "seconds": limits.cpu_seconds,
         }
         with ours:

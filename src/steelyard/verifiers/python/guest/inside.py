@@ -91,25 +91,13 @@ WATCHED_BUILTINS = (
 SHADOWED_NAMES = frozenset(name for name, value in vars(builtins).items() if callable(value) and name[0] != "_")
 """What code of the library finds among the builtins, unless its module has something of that name."""
 NOT_WATCHED = frozenset(
-    {
-        *(
-            *MODULES_OF_CHANCE,
-            "asyncio",
-            "builtins",
-            "json.encoder",
-            "logging",
-            "multiprocessing",
-            "os",
-            "signal",
-            "socket",
-        ),
-        *("sys", "threading", "warnings"),
-    }
+    (
+        *(*MODULES_OF_CHANCE, "asyncio", "builtins", "json.encoder", "logging", "multiprocessing"),
+        *("os", "signal", "socket", "sys", "threading", "warnings"),
+    )
 )
 """Modules of the library that answers may set hooks, streams, levels or limits in."""
-IMPORT_PATTERN = re.compile(r"^[ \t]*(?:import|from)[ \t]+([\w.]+)", re.MULTILINE)
-REPLACING_PATTERN = re.compile(r"mock|patch|setattr|^[ \t]*[a-z]\w*(?:\.\w+)+ *=(?!=)", re.MULTILINE)
-"""Tests that may put something in the place of what they import."""
+WATCHED_KINDS = (property, classmethod, staticmethod, types.ModuleType, re.Pattern)
 HEAP_TYPE_FLAG = 1 << 9
 """Of a class that is not built into the interpreter."""
 DEPTH_OF_A_TEST = 10
@@ -373,7 +361,8 @@ class AnswerSession:
         for name in ANSWER_MODULE_NAMES:
             sys.modules[name] = module
         module.__dict__["__builtins__"] = vars(builtins)
-        self._machinery.remember_imports(self._job["tests"])
+        imported, replaced = self._job["library"]
+        self._machinery.remember_imports(imported, replaced, self._job["tests"])
         LOADED.look()
         leave_recursion_depth(DEPTH_OF_A_TEST)
         exec(with_frames(self._answer, self._guard.frame_attribute), module.__dict__)
@@ -446,6 +435,10 @@ class AnswerSession:
             frame = frame[self._write(SESSION_FD, frame) :]
 
 
+class Defaults:
+    """Holds the defaults of a function that are given by name."""
+
+
 class Machinery:
     """What runs tests, as it was before an answer was loaded."""
 
@@ -484,28 +477,50 @@ class Machinery:
 
     def remember(self, name: str, thing: Any) -> None:
         """Freeze a module and its classes."""
-        self._watched.append((name, thing, _callables(thing)))
+        self._freeze(name, thing)
         for inner in list(vars(thing).values()):
             if isinstance(inner, type) and inner.__module__ == thing.__name__:
-                self._watched.append((f"{name}.{inner.__name__}", inner, _callables(inner)))
+                self._freeze(f"{name}.{inner.__name__}", inner)
 
-    def remember_imports(self, tests: str) -> None:
-        """Freeze what tests import of the library, with all its parts, unless they replace some of it themselves."""
-        if REPLACING_PATTERN.search(tests):
-            return
-        imported = set(IMPORT_PATTERN.findall(tests))
-        if not imported.isdisjoint(("os", "os.path")):
-            imported.add(os.path.__name__)
-        for name in imported:
+    def _freeze(self, name: str, thing: Any) -> None:
+        kept = {key: value for key, value in vars(thing).items() if callable(value) or isinstance(value, WATCHED_KINDS)}
+        self._watched.append((name, thing, kept))
+        for key, value in kept.items():
+            function = getattr(value, "__func__", value) if isinstance(value, (classmethod, staticmethod)) else value
+            if type(function) is types.FunctionType and (defaults := function.__kwdefaults__):
+                holder = Defaults()
+                holder.__dict__ = defaults
+                self._watched.append((f"{name}.{key}", holder, dict(defaults)))
+
+    def remember_imports(self, imported: list[str], replaced: list[str], tests: str) -> None:
+        """Freeze what tests import of the library, with all its parts and what these import, unless they replace some of it."""
+        for name in {*imported, *([os.path.__name__] if not {"os", "os.path"}.isdisjoint(imported) else ())}:
             top = name.partition(".")[0]
             if top not in LIBRARY_NAMES or top in NOT_WATCHED:
                 continue
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
-            for part in {name, *PARTS.get(top, ())} - NOT_WATCHED:
-                module = sys.modules.get(part)
-                if isinstance(module, types.ModuleType) and id(module) not in self._known:
-                    self.remember(part, module)
+            for module in [sys.modules.get(part) for part in (name, *PARTS.get(top, ()))]:
+                if isinstance(module, types.ModuleType):
+                    # some modules make what they offer when it is first asked for
+                    for offered in set(getattr(module, "__all__", ())).difference(vars(module)):
+                        if offered in tests:
+                            getattr(module, offered, None)
+                    for one in (module, *vars(module).values()):
+                        self._remember_import(one, replaced)
+
+    def _remember_import(self, module: Any, replaced: list[str]) -> None:
+        if not isinstance(module, types.ModuleType) or id(module) in self._known:
+            return
+        name = module.__name__
+        words = {*name.split("."), *(["path"] if module is os.path else ())}
+        if (
+            name.partition(".")[0] in LIBRARY_NAMES
+            and words.isdisjoint(replaced)
+            and {name, name.partition(".")[0]}.isdisjoint(NOT_WATCHED)
+        ):
+            self._known.add(id(module))
+            self.remember(name, module)
 
     def changes(self, *, without_pytest: bool = False) -> Iterator[str]:
         """What is not as it was; looking at pytest copies hundreds of pages, and can be left out."""
@@ -555,14 +570,6 @@ def strange_library_modules(folder: str, *, only_new: bool) -> Iterator[str]:
         is_loaded = type(module) is types.ModuleType and type(getattr(module, "__spec__", None)) is ModuleSpec
         if not is_loaded or (isinstance(file, str) and file.startswith(folder)):
             yield f"put a module of its own in the place of {name}"
-
-
-def _callables(thing: Any) -> dict[str, Any]:
-    return {
-        key: value
-        for key, value in vars(thing).items()
-        if callable(value) or isinstance(value, (property, classmethod, staticmethod))
-    }
 
 
 ALL_MODULES = sys.modules

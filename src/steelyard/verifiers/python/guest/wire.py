@@ -7,6 +7,8 @@ interpreters on both sides.
 
 from __future__ import annotations
 
+import ast
+import builtins
 import errno
 import json
 import os
@@ -324,13 +326,41 @@ def class_failure_cause(kind: type) -> TestFailureCause:
 
 
 CATCHING_TESTS_PATTERN = re.compile(
-    r"\bexcept\b|suppress\(|AssertionError|\braises\b.*\n\s*(?:async )?def |TypeEqualityFunc"
+    r"\bexcept\b|suppress\(|AssertionError|\braises\b.*\n\s*(?:async )?def |TypeEqualityFunc|failureException"
 )
+"""What tests look like that may catch an assertion; most do not, and are not parsed for it."""
 
 
 def may_catch(tests: str) -> bool:
     """Whether an assertion may fail in these tests without failing one of them."""
-    return CATCHING_TESTS_PATTERN.search(tests) is not None
+    if CATCHING_TESTS_PATTERN.search(tests) is None:
+        return False
+    try:
+        tree = ast.parse(tests)
+    except (SyntaxError, ValueError):
+        return True
+    return any(map(_may_catch_assertion, ast.walk(tree)))
+
+
+def _may_catch_assertion(node: ast.AST) -> bool:
+    if isinstance(node, ast.ExceptHandler):
+        return node.type is None or _may_be_assertion(node.type)
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        # `@raises(...)`, `@pytest.mark.xfail(raises=...)`
+        return any("raises" in ast.dump(decorator) for decorator in node.decorator_list)
+    name = getattr(node, "id", getattr(node, "attr", ""))
+    if isinstance(node, ast.Call):
+        called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        return called == "suppress" and any(map(_may_be_assertion, node.args))
+    return name in ("AssertionError", "addTypeEqualityFunc", "failureException")
+
+
+def _may_be_assertion(node: ast.expr) -> bool:
+    """Whether a failed assertion may be one of these exceptions; of those that are not builtin nothing is known."""
+    if isinstance(node, ast.Tuple):
+        return any(map(_may_be_assertion, node.elts))
+    kind = getattr(builtins, node.id, None) if isinstance(node, ast.Name) else None
+    return not isinstance(kind, type) or issubclass(AssertionError, kind)
 
 
 def catches_all(tests: str) -> bool:
