@@ -494,20 +494,20 @@ class Machinery:
 
     def remember_imports(self, imported: list[str], replaced: list[str], tests: str) -> None:
         """Freeze what tests import of the library, with all its parts and what these import, unless they replace some of it."""
+        found: list[Any] = []
         for name in {*imported, *([os.path.__name__] if not {"os", "os.path"}.isdisjoint(imported) else ())}:
             top = name.partition(".")[0]
-            if top not in LIBRARY_NAMES or top in NOT_WATCHED:
-                continue
-            with contextlib.suppress(Exception):
-                importlib.import_module(name)
-            for module in [sys.modules.get(part) for part in (name, *PARTS.get(top, ()))]:
-                if isinstance(module, types.ModuleType):
-                    # some modules make what they offer when it is first asked for
-                    for offered in set(getattr(module, "__all__", ())).difference(vars(module)):
-                        if offered in tests:
-                            getattr(module, offered, None)
-                    for one in (module, *vars(module).values()):
-                        self._remember_import(one, replaced)
+            if top in LIBRARY_NAMES and top not in NOT_WATCHED:
+                with contextlib.suppress(Exception):
+                    importlib.import_module(name)
+                found += [sys.modules.get(part) for part in (name, *PARTS.get(top, ()))]
+        for module in [one for one in found if isinstance(one, types.ModuleType) and id(one) not in self._known]:
+            # some modules make what they offer when it is first asked for
+            for offered in set(getattr(module, "__all__", ())).difference(vars(module)):
+                if offered in tests:
+                    getattr(module, offered, None)
+            for one in (module, *vars(module).values()):
+                self._remember_import(one, replaced)
 
     def _remember_import(self, module: Any, replaced: list[str]) -> None:
         if not isinstance(module, types.ModuleType) or id(module) in self._known:
