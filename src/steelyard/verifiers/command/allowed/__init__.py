@@ -17,9 +17,9 @@ from steelyard.verifiers.command.allowed.go import unlisted_in_go
 from steelyard.verifiers.command.allowed.java import unlisted_in_java
 from steelyard.verifiers.command.allowed.javascript import unlisted_in_javascript
 from steelyard.verifiers.command.allowed.native_text import unlisted_in_c, unlisted_in_cpp
-from steelyard.verifiers.command.allowed.perl import unlisted_in_perl
+from steelyard.verifiers.command.allowed.perl.script import unlisted_in_perl
 from steelyard.verifiers.command.allowed.python import unlisted_in_python
-from steelyard.verifiers.command.allowed.shell import unlisted_in_shell
+from steelyard.verifiers.command.allowed.shell.script import unlisted_in_shell
 from steelyard.verifiers.command.allowed.tokens import UnreadableCodeError
 from steelyard.verifiers.command.settings import CommandSettings
 

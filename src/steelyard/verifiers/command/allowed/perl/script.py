@@ -6,7 +6,7 @@ import re
 
 from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.asked import AskedNames
-from steelyard.verifiers.command.allowed.perl_meaning import is_topic_shared, may_give_no_value
+from steelyard.verifiers.command.allowed.perl.meaning import is_topic_shared, may_give_no_value
 from steelyard.verifiers.command.allowed.tokens import UnreadableCodeError, line_end
 
 _PERL_POD_PATTERN = re.compile(r"^=[a-zA-Z].*?(?:^=cut\b[^\n]*|\Z)", re.DOTALL | re.MULTILINE)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.asked import AskedNames
-from steelyard.verifiers.command.allowed.shell_numbers import (
+from steelyard.verifiers.command.allowed.shell.numbers import (
     NumberFacts,
     ShellCommand,
     ShellWord,
