@@ -20,6 +20,7 @@ from attacks.command_claims import CLAIM_SCENES
 from attacks.command_fresh import FRESH_SCENES
 from attacks.command_later import LATER_SCENES
 from attacks.command_listed import GO_SCENES, LISTED_SCENES
+from attacks.command_shared import SHARED_SCENES
 from attacks.command_tricks import C_TRICKS, CPP_TRICKS, NODE_TRICKS, SH_TRICKS
 from attacks.command_values import SELF_COMPARING_SCENES as SELF_COMPARING_COMMANDS
 from attacks.command_values import VALUE_SCENES
@@ -80,6 +81,11 @@ def _command() -> Iterator[LanguageAttack]:
         if scene.case.language != "go" or shutil.which("go"):
             is_proved = name not in SELF_COMPARING_COMMANDS
             yield from _tricks(scene.case, scene.attacks, scene.honest, is_proved=is_proved)
+    for name, shared in SHARED_SCENES.items():
+        for kind, code in shared.honest.items():
+            yield LanguageAttack(f"{name}: honest, {kind}", shared.case, code, is_honest=True)
+        for kind, code in shared.attacks.items():
+            yield LanguageAttack(f"{name}: {kind}", shared.case, code)
     methods = {name: code for name, code in NODE_TRICKS.items() if "methods" in name}
     yield from _tricks(METHODS_CASE, methods, "export const add = (a, b) => [a, b];\n")
 

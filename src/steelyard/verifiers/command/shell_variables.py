@@ -35,7 +35,7 @@ def left_to_answer(tests: str) -> str:
     >>> left_to_answer('square 3; [ "$RESULT" = 9 ] || echo "got $RESULT"')
     ''
     """
-    tests = _OWN_LANGUAGE_PATTERN.sub(" ", re.sub(r"(?:^|(?<=\s))#[^\n]*", "", tests))
+    tests = _without_programs(tests)
     own = {name for names in _SET_PATTERN.findall(tests) for name in names}
     own |= set(re.findall(r"(?<!\$)\b[A-Za-z_]\w*", " ".join(_DECLARING_PATTERN.findall(tests))))
     claims = _MESSAGE_PATTERN.sub(" ", _PLAIN_CLAIM_PATTERN.sub(" ", tests))
@@ -43,3 +43,30 @@ def left_to_answer(tests: str) -> str:
     for expression in _SUM_PATTERN.findall(claims):
         read |= set(re.findall(r"(?<!\$)\b[A-Za-z_]\w*", re.sub(r"\$\(.*?\)|[\"'].*?[\"']", "", expression)))
     return min((name for name in read - own if not _OF_SHELL_PATTERN.fullmatch(name)), default="")
+
+
+def variables_set(tests: str) -> set[str]:
+    """The variables that tests set, and not only to nothing.
+
+    >>> sorted(variables_set('fails=0; RESULT=; for n in 1 2; do read -r want; let all+=1; : ${x:=1}; done; check "n = $n"'))
+    ['all', 'fails', 'n', 'want', 'x']
+    """
+    tests = _without_programs(tests)
+    names = {
+        name for found in _SET_PATTERN.finditer(tests) for name in found.groups() if name and not _is_emptied(found)
+    }
+    names |= set(re.findall(r"(?:\+\+|--)([A-Za-z_]\w*)", tests))
+    for declared in _DECLARING_PATTERN.findall(tests):
+        plain = re.sub(r"\"[^\"]*\"|'[^']*'|=\S*|(?<!\S)-\w+|<<.*|\$\{?\w+", " ", declared)
+        names |= set(re.findall(r"\b[A-Za-z_]\w*", plain))
+    return {name for name in names if not _OF_SHELL_PATTERN.fullmatch(name)}
+
+
+def _is_emptied(found: re.Match[str]) -> bool:
+    """Whether a variable is only made empty, as one is that a function is to set."""
+    return found[0].endswith("=") and bool(re.match(r"(?:\"\"|'')?(?=[\s;]|$)", found.string[found.end() :]))
+
+
+def _without_programs(tests: str) -> str:
+    """Tests without comments and programs in other languages."""
+    return _OWN_LANGUAGE_PATTERN.sub(" ", re.sub(r"(?:^|(?<=\s))#[^\n]*", "", tests))

@@ -93,7 +93,7 @@ class CommandVerifier:
     """
 
     settings = CommandSettings
-    version = "command 14"
+    version = "command 15"
     at_once = processor_count()
     runs_code = True
 

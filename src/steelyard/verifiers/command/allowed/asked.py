@@ -25,6 +25,8 @@ class AskedNames(NamedTuple):
     tests: str
     is_printed: bool
     """Whether the results of the tests are read from what the program prints."""
+    command: str
+    """The command that runs the tests."""
 
     @property
     def called(self) -> frozenset[str]:
@@ -45,4 +47,4 @@ def asked_names(case: Case) -> AskedNames:
     words = {*re.findall(r"[\w$]+", prompt), *case.expectations.expected_functions, *case.expectations.expected_types}
     kind, _, report = said.results.partition(":")
     is_printed = kind not in ("", "exit code") and not report
-    return AskedNames(prompt, frozenset(words), "\n".join(said.files.values()), is_printed)
+    return AskedNames(prompt, frozenset(words), "\n".join(said.files.values()), is_printed, said.test)

@@ -45,6 +45,9 @@ class ShellWord:
     has_glob: bool = False
     prefix: str = ""
     """What stands before its first quote or variable."""
+    place: int = -1
+    quoted: list[tuple[int, int]] = field(default_factory=list)
+    """Where its quoted texts are, without what is put in."""
     expansions: list[str] = field(default_factory=list)
 
     @property
@@ -61,6 +64,8 @@ class ShellCommand:
     """A simple command."""
 
     words: list[ShellWord] = field(default_factory=list)
+    assigned: list[tuple[int, str]] = field(default_factory=list)
+    """The variables that are set before its first word, with their places."""
     is_piped: bool = False
     has_input: bool = False
     is_error: bool = False

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.asked import AskedNames
+from steelyard.verifiers.command.allowed.shell.names import Own, ShellNames, shared_variable
 from steelyard.verifiers.command.allowed.shell.numbers import (
     NumberFacts,
     ShellCommand,
@@ -18,23 +19,17 @@ from steelyard.verifiers.command.allowed.shell.numbers import (
     takes_output_for_sums,
     unlisted_in_sums,
 )
+from steelyard.verifiers.command.allowed.shell.operands import ASSIGNMENT_PATTERN, SPECIAL_VARIABLES, unlisted_operands
 from steelyard.verifiers.command.allowed.tokens import UnreadableCodeError, line_end
 from steelyard.verifiers.command.shell_variables import left_to_answer
 
 _CONTINUING_WORDS = frozenset(
     ("if", "then", "elif", "else", "while", "until", "do", "!", "{", "}", "time", "fi", "done", "esac")
 )
-_ASSIGNMENT_PATTERN = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=")
-_SPECIAL_VARIABLES = re.compile(r"IFS|PATH|ENV|BASH\w*|LC_\w+|LANG|PS\d|HOME|PWD|OPTIND|SHELLOPTS|TMOUT|GLOBIGNORE|FUNCNEST|POSIXLY_CORRECT|EXECIGNORE|CDPATH|FIGNORE|PROMPT_COMMAND")  # fmt: skip
 _UNLISTED_EXPANSION_PATTERN = re.compile(
     r"\$\{!(?!\w+\[[@*]\]\})|\$\{?(?:0|_|PPID|BASH(?!_REMATCH\b)\w*|FUNCNAME|SHELLOPTS|LINENO)\b|\$[$!-]|@[PEAK]\}"
 )
 _PIPED_READERS = frozenset((*vocabulary.SHELL_FILE_READERS, "read", "tr", "mapfile", "readarray"))
-_AWK_PATTERN = re.compile(
-    r"\b(?:system|getline|ENVIRON|ARGV|ARGIND|PROCINFO|FILENAME|close|fflush)\b|>>?\s*[\"\w(]*[\"/]|\|\s*[\"\w&]|@\w"
-)
-_SED_PATTERN = re.compile(r"(?:^|[;{}\n]|\d|\$|/)\s*[rwReW](?:\s|$)|/[gpI\d]*[we]\b|\be$")
-_OPTION_WITH_VALUE_PATTERN = re.compile(r"-[a-zA-Z]*[dfcntkFvwsebj]")
 
 
 @dataclass
@@ -60,7 +55,12 @@ class _ShellReader:
         self.functions: set[str] = set()
         self.facts = NumberFacts()
         self.problem = ""
-        self.braces = 0
+        self.blocks: list[tuple[int, int]] = []
+        """Where each open brace began if it is the body of a function, else -1, and how many loops and conditions were open there."""
+        self.is_open = 0
+        """How many loops, conditions and brackets are open in the innermost function."""
+        self.header_end = -1
+        self.names = ShellNames()
         self.top_assigned: set[str] = set()
         """The variables that are set outside of functions, in the shell that reads the file."""
         self.heredocs: list[tuple[str, bool, bool]] = []
@@ -87,7 +87,8 @@ class _ShellReader:
     def _skip_blank(self, scope: _Scope) -> bool:
         sign = self.code[self.place]
         if sign == "#":
-            self.place = line_end(self.code, self.place)
+            begin, self.place = self.place, line_end(self.code, self.place)
+            self.names.hidden.append((begin, self.place))
         elif sign == "\n":
             self.place += 1
             self._skip_heredocs()
@@ -136,6 +137,7 @@ class _ShellReader:
             return True
         else:
             scope.depth += 1 if sign == "(" else -1
+            self.is_open += 1 if sign == "(" else -1
             if scope.depth < 0:
                 raise UnreadableCodeError("a bracket too many")
             self._finish(scope)
@@ -159,7 +161,7 @@ class _ShellReader:
     def _add(self, command: ShellCommand, word: ShellWord, cases: list[str]) -> ShellCommand:
         if cases and cases[-1] == "pattern" and not (word.text == "esac" and not command.words):
             return command
-        if not command.words and (found := _ASSIGNMENT_PATTERN.match(word.prefix)):
+        if not command.words and (found := ASSIGNMENT_PATTERN.match(word.prefix)):
             self._assign(found[1])
             if "[" in found[0]:
                 self._keep_sum(found[0].partition("[")[2].rpartition("]")[0], found[1])
@@ -167,6 +169,8 @@ class _ShellReader:
             if word.text.endswith("=") and self.code.startswith("(", self.place):
                 self.place += 1
                 self._skip_array(found[1])
+            elif found[0] == f"{found[1]}=":
+                command.assigned.append((word.place, found[1]))
             return command
         if not command.words and not word.is_quoted:
             if word.text == "[[":
@@ -174,10 +178,12 @@ class _ShellReader:
                 return command
             if word.text == "esac" and cases:
                 cases.pop()
+                self.is_open -= 1
                 return command
             if word.text in _CONTINUING_WORDS:
-                self.braces += (word.text == "{") - (word.text == "}")
+                self._block(word)
                 return command
+            self.is_open += word.text in ("for", "select", "case")
         command.words.append(word)
         first = command.words[0].text
         if (
@@ -191,29 +197,72 @@ class _ShellReader:
             cases.append("pattern")
             return ShellCommand()
         if first == "function" and len(command.words) == 2:
-            self.functions.add(word.text)
+            self._keep_function(word)
             return ShellCommand()
         return command
 
+    def _block(self, word: ShellWord) -> None:
+        """Keep which loops, conditions and functions are open."""
+        if word.text == "{":
+            is_body = self.header_end >= 0 and re.fullmatch(
+                r"\s*(?:\(\s*\))?\s*", self.code[self.header_end : word.place]
+            )
+            self.blocks.append((self.place if is_body else -1, self.is_open))
+            self.is_open = 0 if is_body else self.is_open + 1
+        elif word.text == "}" and self.blocks:
+            begin, self.is_open = self.blocks.pop()
+            if begin >= 0:
+                self.names.bodies.append((begin, word.place))
+        else:
+            self.is_open += (word.text in ("if", "while", "until")) - (word.text in ("fi", "done"))
+
+    def _keep_function(self, word: ShellWord) -> None:
+        self.functions.add(word.text)
+        self.header_end = self.place
+        self.names.hidden.append((word.place, word.place + len(word.text)))
+
     def _assign(self, name: str) -> None:
-        if not self.braces:
+        if not self.blocks:
             self.top_assigned.add(name)
-        if _SPECIAL_VARIABLES.fullmatch(name) and not (
+        if SPECIAL_VARIABLES.fullmatch(name) and not (
             name == "IFS" and re.match(r"[^\n;]*\bread\b", self.code[self.place :])
         ):
             self.note(name)
 
     def _finish(self, scope: _Scope) -> None:
-        if scope.command.words and not scope.is_in_pattern:
-            self.commands.append(scope.command)
+        command = scope.command
+        if not scope.is_in_pattern:
+            if self.blocks and self.blocks[-1][0] >= 0 and not self.is_open:
+                self._keep_own(command)
+            if command.words:
+                self.commands.append(command)
         scope.command = ShellCommand()
+
+    def _keep_own(self, command: ShellCommand) -> None:
+        """Keep the variables that a function sets whatever happens."""
+        is_piped = self.code.startswith("|", self.place) and not self.code.startswith("||", self.place)
+        if is_piped or command.is_piped or command.has_input:
+            return
+        begin = command.words[0].place if command.words else command.assigned[0][0] if command.assigned else 0
+        if not command.words:
+            own = [Own(place, name, begin, self.place, is_set=True) for place, name in command.assigned]
+        elif command.words[0].text == "local" and not command.words[0].is_quoted:
+            found = [(word, re.match(r"([A-Za-z_]\w*)(=|$)", word.prefix)) for word in command.words[1:]]
+            own = [
+                Own(word.place, name[1], begin, self.place, is_set=bool(name[2]), is_local=True)
+                for word, name in found
+                if name and (name[2] or word.prefix == word.text)
+            ]
+        else:
+            own = []
+        self.names.own += own
 
     def _function(self, command: ShellCommand) -> None:
         found = re.compile(r"\(\s*\)").match(self.code, self.place)
         if not found or len(command.words) != 1 or command.words[0].is_quoted or command.words[0].is_built:
             raise UnreadableCodeError("a bracket that begins nothing")
-        self.functions.add(command.words[0].text)
-        self.place = found.end()
+        self._keep_function(command.words[0])
+        self.place = self.header_end = found.end()
 
     def _redirect(self, command: ShellCommand, number: str) -> None:
         found = re.compile(r"&>>?|<<<|<<-?|<>|[<>]&|>>|>\||<\(|>\(|<|>").match(self.code, self.place)
@@ -221,7 +270,7 @@ class _ShellReader:
         self.place += len(operator)
         if operator.endswith("("):
             self.note("a process as a file")
-            self.read(")")
+            self._nested()
             return
         while self.code[self.place : self.place + 1] in (" ", "\t"):
             self.place += 1
@@ -246,8 +295,8 @@ class _ShellReader:
             self.note("a file that is written")
 
     def _word(self) -> ShellWord:
-        word = ShellWord()
         begin = self.place
+        word = ShellWord(place=begin)
         while self.place < len(self.code):
             sign = self.code[self.place]
             if sign in " \t\r\n;|&()<>":
@@ -259,6 +308,7 @@ class _ShellReader:
                 if close < 0:
                     raise UnreadableCodeError("a quote that does not end")
                 word.text += self.code[self.place + 1 : close]
+                word.quoted.append((self.place + 1, close))
                 word.is_quoted, self.place = True, close + 1
             elif sign == '"':
                 self.place += 1
@@ -291,6 +341,7 @@ class _ShellReader:
                 self._expansion(word)
             else:
                 word.text += sign
+                word.quoted.append((self.place, self.place + 1))
                 self.place += 1
         raise UnreadableCodeError("a quote that does not end")
 
@@ -309,7 +360,7 @@ class _ShellReader:
             self._skip_arithmetic(3)
         elif self.code.startswith("$(", self.place):
             self.place += 2
-            self.read(")")
+            self._nested()
         elif self.code.startswith("${", self.place):
             self._skip_braces()
         elif self.code.startswith("$'", self.place):
@@ -328,6 +379,12 @@ class _ShellReader:
             self.note("arithmetic in $[ ]")
         self._keep_braces(text)
 
+    def _nested(self) -> None:
+        """Read commands in a shell of their own, up to its bracket."""
+        self.is_open += 1
+        self.read(")")
+        self.is_open -= 1
+
     def _keep_braces(self, text: str) -> None:
         """Keep the arithmetic of an index or of a part of a text, and what a default sets."""
         if found := re.match(r"\$\{[#!]?(\w+)\[(.*?)\](?=[^\]]*$)", text, re.DOTALL):
@@ -338,6 +395,9 @@ class _ShellReader:
             self.facts.set_to(found[1], ShellWord("text"))
 
     def _take(self, inner: _ShellReader) -> None:
+        for word in (word for command in inner.commands for word in command.words):
+            # its places are those of another text
+            word.quoted.clear()
         self.commands += inner.commands
         self.functions |= inner.functions
         self.facts.take(inner.facts)
@@ -349,7 +409,7 @@ class _ShellReader:
             sign = self.code[self.place]
             if self.code.startswith("$(", self.place) and not self.code.startswith("$((", self.place):
                 self.place += 2
-                self.read(")")
+                self._nested()
                 continue
             if sign == "`":
                 self.note("a command in an expansion")
@@ -433,12 +493,19 @@ class _ShellReader:
             if sign.isspace():
                 self.place += 1
             elif sign == "#":
-                self.place = line_end(self.code, self.place)
+                begin, self.place = self.place, line_end(self.code, self.place)
+                self.names.hidden.append((begin, self.place))
             elif sign in ";|&(<>":
                 raise UnreadableCodeError("a list that does not end")
             else:
                 word = self._word()
                 self.facts.set_to(name, word)
+                if index := re.match(r"\[(.*?)\]\+?=", word.text):
+                    put_in = tuple(each for each in word.expansions if each in index[1])
+                    bare = index[1]
+                    for each in put_in:
+                        bare = bare.replace(each, "\0", 1)
+                    self.facts.sums.append(Sum(bare, put_in, name))
                 if word.has_glob and not word.is_quoted and not word.text.startswith("["):
                     self.note("a pattern of file names")
         raise UnreadableCodeError("a list that does not end")
@@ -475,6 +542,8 @@ def unlisted_in_shell(code: str, names: AskedNames) -> str:
         return f"its own {min(shadowed)}"
     if taken := reader.top_assigned & set(re.findall(r"\w+", tests)):
         return f"another {min(taken)}"
+    if shared := shared_variable(code, reader.names, reader.commands, reader.functions, names):
+        return f"{shared}, which the tests set"
     if left := left_to_answer(tests):
         return f"{left} to set, which the tests compare with no plain text"
     is_reading = bool(re.search(r"\b(?:read|mapfile|readarray)\b", tests))
@@ -489,7 +558,7 @@ def unlisted_in_shell(code: str, names: AskedNames) -> str:
             return name.text
         if is_reading and name.text in _PIPED_READERS and not (command.is_piped or command.has_input):
             return f"{name.text}, which may read what the tests have to read"
-        if problem := _shell_operands(command, is_about_files):
+        if problem := unlisted_operands(command, is_about_files):
             return problem
     keep_declared(reader.facts, reader.commands)
     return unlisted_in_sums(
@@ -517,83 +586,3 @@ def _called_in(tests: str, functions: Collection[str]) -> set[str]:
         if not re.search(rf"(?:^|[;\s]){re.escape(name)}\s*\(\)|\bfunction\s+{re.escape(name)}\b", tests)
         and re.search(rf"\$\(\s*{re.escape(name)}\b", tests)
     }
-
-
-def _shell_operands(command: ShellCommand, is_about_files: bool) -> str:
-    """What the operands of a listed command do that is not listed."""
-    name, *words = command.words
-    if name.text in ("declare", "typeset", "local", "read", "mapfile", "readarray"):
-        options = "".join(word.text for word in words if word.text.startswith("-") and not word.is_quoted)
-        if set(options) - set("-arAdnptsi" if name.text in ("read", "mapfile", "readarray") else "-aA"):
-            return f"{name.text} {options}"
-        for word in words:
-            found = _ASSIGNMENT_PATTERN.match(word.text) or re.fullmatch(r"([A-Za-z_]\w*)()", word.text)
-            if found and _SPECIAL_VARIABLES.fullmatch(found[1]) and not (name.text == "local" and found[1] == "IFS"):
-                return found[1]
-        return ""
-    if name.text == "set" and [word.text for word in words[:1]] != ["--"]:
-        return "set"
-    if name.text == "printf" and words and words[0].text == "-v":
-        return "printf -v"
-    if name.text in ("[", "test") and any(word.text == "-v" for word in words):
-        return f"{name.text} -v"
-    if name.text in ("[", "test", "case", "for", "expr", "let", "echo", "printf", "return", "shift", "tr", "seq"):
-        is_globbing = any(
-            word.has_glob and not word.is_quoted and word.text != "]" and not word.is_built for word in words
-        )
-        return "a pattern of file names" if is_globbing and name.text != "tr" else ""
-    if name.text not in vocabulary.SHELL_FILE_READERS:
-        return ""
-    return _reader_operands(name.text, words, is_about_files)
-
-
-def _reader_operands(name: str, words: list[ShellWord], is_about_files: bool) -> str:
-    operands = []
-    is_value = False
-    for word in words:
-        is_option = word.text.startswith("-") and len(word.text) > 1 and not word.is_built
-        if is_value:
-            is_value = False
-        elif is_option:
-            if (
-                re.match(r"-\w*[fi]", word.text)
-                and name in ("sed", "awk", "gawk", "mawk")
-                and not word.text.startswith("-F")
-            ):
-                return f"{name} {word.text}"
-            if re.match(r"-\w*[rRf]|--", word.text) and name in ("grep", "egrep", "fgrep"):
-                return f"{name} {word.text}"
-            is_value = bool(_OPTION_WITH_VALUE_PATTERN.fullmatch(word.text)) and name not in (
-                "wc",
-                "sort",
-                "uniq",
-                "cat",
-                "sed",
-                "grep",
-            )
-            is_value = (
-                is_value
-                or (name == "sort" and word.text in ("-t", "-k"))
-                or (name in ("sed", "grep") and word.text == "-e")
-            )
-        else:
-            operands.append(word)
-    skipped = vocabulary.SHELL_FILE_READERS[name]
-    if name in ("awk", "gawk", "mawk", "sed") and operands:
-        program = operands[0]
-        if program.is_built and re.fullmatch(r"\$\{?\w+\}?", program.text):
-            return f"a program of {name} in a variable"
-        if (_SED_PATTERN if name == "sed" else _AWK_PATTERN).search(program.text):
-            return f"a command of {name} that is not listed"
-    if any(word.has_glob and not word.is_quoted for word in words):
-        return "a pattern of file names"
-    for word in operands[skipped:]:
-        is_given = re.fullmatch(r"\$(?:\{?\d\}?|@|\*)", word.text) and word.is_built
-        if not (
-            is_given
-            or word.text.isdigit()
-            or word.text == "-"
-            or (is_about_files and word.is_built and re.fullmatch(r"\$\{?\w+\}?", word.text) and word.is_quoted)
-        ):
-            return f"{name} of a file"
-    return ""
