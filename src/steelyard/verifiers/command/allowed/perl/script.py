@@ -7,6 +7,7 @@ import re
 from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.asked import AskedNames
 from steelyard.verifiers.command.allowed.perl.meaning import is_topic_shared, may_give_no_value
+from steelyard.verifiers.command.allowed.perl.values import may_give_several
 from steelyard.verifiers.command.allowed.tokens import UnreadableCodeError, line_end
 
 _PERL_POD_PATTERN = re.compile(r"^=[a-zA-Z].*?(?:^=cut\b[^\n]*|\Z)", re.DOTALL | re.MULTILINE)
@@ -40,6 +41,7 @@ def unlisted_in_perl(code: str, names: AskedNames) -> str:
         return problem
     if re.search(r"(?:\breturn\b(?!\s*(?:scalar|join)\b)|[;{]\s*\$)[^;()]*->\s*[@%]\*\s*;?\s*(?:\}|\Z|(?<=;))", plain):
         return "a list of a reference"
+    whole = plain
     plain = re.sub(r"->\s*(?:\$#|[$@%])\*", "", plain)
     for text in texts:
         if re.search(r"[@$]\{(?!\s*\$?\w+\s*\})|\$\$(?!\w)|\(\?\??\{|\$(?:::|main::)", text):
@@ -74,6 +76,8 @@ def unlisted_in_perl(code: str, names: AskedNames) -> str:
         _equal_constants_of_perl(code, names.test_words)
         or _left_to_answer(_tests_without_texts(tests))
         or _meaning_in_perl(plain, tests)
+        or (may_give_several(whole, _tests_without_texts(tests)) and "more than one value where the tests take one")
+        or ""
     )
 
 
@@ -221,7 +225,8 @@ def _plain_perl(code: str) -> tuple[str, list[str], str]:
             is_match = quote[1] in ("m", "s", "tr", "y")
             topic = "$_" if is_match and not _PERL_BOUND_PATTERN.search(last) else ""
             changing = quote[1] if quote[1] in ("s", "tr", "y") else ""
-            plain.append(_quoted([] if is_plain else inside, topic or changing))
+            words = ", ".join(['""'] * len(inside[0].split()))
+            plain.append(f"({words})" if quote[1] == "qw" else _quoted([] if is_plain else inside, topic or changing))
         else:
             plain.append(sign)
             place += 1
