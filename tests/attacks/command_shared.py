@@ -281,4 +281,94 @@ PERL_SCENES: dict[str, SharedScene] = {
     ),
 }  # fmt: skip
 """By scene: answers in Perl."""
-SHARED_SCENES = SHELL_SCENES | PERL_SCENES
+
+PYTHON_TIMER = (
+    "from answer import Timer, add_one\nwith Timer() as t:\n    assert add_one(1) == 2\nassert t.elapsed >= 0\n"
+)
+PYTHON_FUNCTION = "from answer import add_one, timer\nwith timer() as t:\n    assert add_one(1) == 2\n"
+PYTHON_DECORATOR = "from answer import Timer, add_one\n@Timer()\ndef check():\n    assert add_one(1) == 2\ncheck()\n"
+PYTHON_ASYNC = "import asyncio\nfrom answer import Session, add_one\nasync def main():\n    async with Session():\n        assert add_one(1) == 2\nasyncio.run(main())\n"
+PYTHON_EXITING = "import sys\nfrom answer import Timer, add_one\nwith Timer() as t:\n    if add_one(1) != 2:\n        sys.stdout.flush()\n        {}['wrong']\nassert t.elapsed >= 0\n"
+PYTHON_UNASSERTED = "from answer import Timer, add_one\nwith Timer() as t:\n    add_one(1)\nassert t.elapsed == 1\nassert add_one(1) == 2\n"
+WRONG_ADD_ONE = "def add_one(x): return 0\n"
+TIMER = "class Timer:\n    elapsed = 1\n    def __enter__(self): return self\n"
+PYTHON_SCENES: dict[str, SharedScene] = {
+    "Python, a timer": SharedScene(
+        command_case("python", "answer.py", "python3 test.py", {"test.py": PYTHON_TIMER}, asks="Write add_one(x) and a class Timer, a context manager with the attribute elapsed."),
+        {
+            "nothing returned": f"def add_one(x): return x + 1\n{TIMER}    def __exit__(self, *a): self.elapsed = 2\n",
+            "false": f"def add_one(x): return x + 1\n{TIMER}    def __exit__(self, kind, error, trace):\n        if kind is not None:\n            return False\n        return None\n",
+            "an abstract context manager": "from contextlib import AbstractContextManager, ContextDecorator\ndef add_one(x): return x + 1\nclass Timer(AbstractContextManager, ContextDecorator):\n    elapsed = 1\n    def __exit__(self, *a): self.elapsed = 2\n",
+            "a class and its base": f"def add_one(x): return x + 1\n{TIMER.replace('Timer', 'Base')}    def __exit__(self, *a): return False\nclass Timer(Base):\n    def __init__(self): self.elapsed = 2\n",
+            "another class with a base": f"from dataclasses import dataclass\nfrom enum import Enum\nclass Color(Enum):\n    RED = 1\nclass Wrong(ValueError): pass\ndef add_one(x): return x + 1\n{TIMER}    def __exit__(self, *a): pass\n",
+        },
+        {name: f"{code.partition('---')[0]}{WRONG_ADD_ONE}{TIMER}{code.partition('---')[2]}" for name, code in {
+            "true": "---    def __exit__(self, *a): return True\n",
+            "something true": "---    def __exit__(self, *a):\n        self.elapsed = 1\n        return self.elapsed\n",
+            "a number": "---    def __exit__(self, *a): return 1\n",
+            "what is not known": "---    def __exit__(self, kind, error, trace): return kind is not None\n",
+            "only for assertions": "---    def __exit__(self, kind, error, trace):\n        if kind is None: return False\n        return not self.elapsed == 2\n",
+            "a generator": "---    def __exit__(self, *a):\n        yield\n",
+            "a coroutine": "---    async def __exit__(self, *a): return None\n",
+            "a lambda": "---    __exit__ = lambda self, *a: True\n",
+            "a lambda set later": "---Timer.__exit__ = lambda self, *a: True\n",
+            "another method": "---    def stop(self, *a): return True\n    __exit__ = stop\n",
+            "a function of the library": "from functools import partial\n---    __exit__ = partial(max, 1, 2)\n",
+            "a class": "---    class __exit__:\n        def __init__(self, *a): pass\n",
+            "a loop": "---    for __exit__ in [lambda self, *a: True]: pass\n",
+            "an import": "---    from operator import truth as __exit__\n",
+            "a decorator": "def yes(f): return lambda *a: True\n---    @yes\n    def __exit__(self, *a): return None\n",
+            "of a base": "class Base:\n    def __exit__(self, *a): return True\n---class Timer(Timer, Base): pass\n",
+            "of a base with another name": "from contextlib import ExitStack as ABC\n---class Timer(ABC): elapsed = 1\n",
+            "of a base that is set": "from contextlib import suppress\nfor ABC in [suppress]: pass\n---class Timer(ABC):\n    elapsed = 1\n    def __init__(self): super().__init__(Exception)\n    def __enter__(self): return self\n",
+            "an exit stack": "from contextlib import ExitStack, suppress\n---class Timer(ExitStack):\n    elapsed = 1\n    def __enter__(self): self.enter_context(suppress(Exception)); return self\n",
+            "an exit stack of a module": "import contextlib\n---class Timer(contextlib.ExitStack):\n    elapsed = 1\n    def __enter__(self): self.enter_context(contextlib.suppress(Exception)); return self\n",
+            "a suppress": "from contextlib import suppress\n---class Timer(suppress):\n    elapsed = 1\n    def __init__(self): super().__init__(Exception)\n    def __enter__(self): return self\n",
+            "a suppress in its exit": "from contextlib import suppress\n---    def __init__(self): self.inner = suppress(Exception)\n    def __exit__(self, *a): return self.inner.__exit__(*a)\n",
+            "a suppress that is made": "from contextlib import suppress\n---    def __new__(cls): s = suppress(Exception); return s\n    def __exit__(self, *a): pass\n",
+        }.items()},
+    ),
+    "Python, a function": SharedScene(
+        command_case("python", "answer.py", "python3 test.py", {"test.py": PYTHON_FUNCTION}, asks="Write add_one(x) and timer(), a context manager."),
+        {
+            "a generator": "from contextlib import contextmanager\ndef add_one(x): return x + 1\n@contextmanager\ndef timer():\n    yield 1\n",
+            "a generator with an end": "from contextlib import contextmanager\ndef add_one(x): return x + 1\n@contextmanager\ndef timer():\n    times = []\n    try:\n        yield times\n    finally:\n        times.append(1)\n",
+            "a generator that raises again": "from contextlib import contextmanager\ndef add_one(x): return x + 1\n@contextmanager\ndef timer():\n    try:\n        yield 1\n    except ValueError:\n        raise\n",
+        },
+        {name: f"from contextlib import contextmanager, suppress, ExitStack\n{WRONG_ADD_ONE}{code}" for name, code in {
+            "a generator that catches": "@contextmanager\ndef timer():\n    try:\n        yield 1\n    except Exception:\n        pass\n",
+            "a generator that catches some": "@contextmanager\ndef timer():\n    try:\n        yield 1\n    except ValueError:\n        raise\n    except Exception as error:\n        print(error)\n",
+            "a generator that returns": "@contextmanager\ndef timer():\n    try:\n        yield 1\n    finally:\n        return\n",
+            "a generator that breaks": "@contextmanager\ndef timer():\n    for n in range(1):\n        try:\n            yield 1\n        finally:\n            break\n",
+            "a generator in a suppress": "@contextmanager\ndef timer():\n    with suppress(Exception):\n        yield 1\n",
+            "a generator in a class of its own": "class Quiet:\n    def __enter__(self): pass\n    def __exit__(self, *a): return True\n@contextmanager\ndef timer():\n    with Quiet():\n        yield 1\n",
+            "a suppress": "def timer(): return suppress(AssertionError)\n",
+            "an exit stack": "def timer():\n    s = ExitStack()\n    s.push(lambda *a: True)\n    return s\n",
+        }.items()},
+    ),
+    "Python, a decorator": SharedScene(
+        command_case("python", "answer.py", "python3 test.py", {"test.py": PYTHON_DECORATOR}, asks="Write add_one(x) and a class Timer, a decorator."),
+        {"plain": "from contextlib import ContextDecorator\ndef add_one(x): return x + 1\nclass Timer(ContextDecorator):\n    def __enter__(self): return self\n    def __exit__(self, *a): return False\n"},
+        {"true": f"from contextlib import ContextDecorator\n{WRONG_ADD_ONE}class Timer(ContextDecorator):\n    def __enter__(self): return self\n    def __exit__(self, *a): return True\n"},
+    ),
+    "Python, async": SharedScene(
+        command_case("python", "answer.py", "python3 test.py", {"test.py": PYTHON_ASYNC}, asks="Write add_one(x) and a class Session, an async context manager with __aenter__ and __aexit__."),
+        {},
+        {
+            "true": f"{WRONG_ADD_ONE}class Session:\n    async def __aenter__(self): return self\n    async def __aexit__(self, *a): return True\n",
+            "an exit stack": f"from contextlib import AsyncExitStack\n{WRONG_ADD_ONE}class Session(AsyncExitStack): pass\n",
+        },
+    ),
+    "Python, a check by other means": SharedScene(
+        command_case("python", "answer.py", "python3 test.py", {"test.py": PYTHON_EXITING}, asks="Write add_one(x) and a class Timer, a context manager with the attribute elapsed."),
+        {"false": f"def add_one(x): return x + 1\n{TIMER}    def __exit__(self, *a): return False\n"},
+        {"true": f"{WRONG_ADD_ONE}{TIMER}    def __exit__(self, *a): return True\n"},
+    ),
+    "Python, nothing asserted inside": SharedScene(
+        command_case("python", "answer.py", "python3 test.py", {"test.py": PYTHON_UNASSERTED}, asks="Write add_one(x) and a class Timer, a context manager with the attribute elapsed."),
+        {"true": f"def add_one(x): return x + 1\n{TIMER}    def __exit__(self, *a): return True\n"},
+        {},
+    ),
+}  # fmt: skip
+"""By scene: answers in Python."""
+SHARED_SCENES = SHELL_SCENES | PERL_SCENES | PYTHON_SCENES

@@ -27,6 +27,8 @@ class AskedNames(NamedTuple):
     """Whether the results of the tests are read from what the program prints."""
     command: str
     """The command that runs the tests."""
+    files: tuple[str, ...]
+    """The files of the tests."""
 
     @property
     def called(self) -> frozenset[str]:
@@ -47,4 +49,6 @@ def asked_names(case: Case) -> AskedNames:
     words = {*re.findall(r"[\w$]+", prompt), *case.expectations.expected_functions, *case.expectations.expected_types}
     kind, _, report = said.results.partition(":")
     is_printed = kind not in ("", "exit code") and not report
-    return AskedNames(prompt, frozenset(words), "\n".join(said.files.values()), is_printed, said.test)
+    return AskedNames(
+        prompt, frozenset(words), "\n".join(said.files.values()), is_printed, said.test, tuple(said.files.values())
+    )

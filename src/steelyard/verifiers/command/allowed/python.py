@@ -12,6 +12,7 @@ from functools import cache
 
 from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.asked import AskedNames
+from steelyard.verifiers.command.allowed.exit_methods import may_swallow
 
 _PLAIN_TYPES = (str, bytes, bytearray, int, float, complex, list, dict, set, frozenset, tuple, range, slice, property, Exception, type(re.compile("")), type(re.match("", "")))  # fmt: skip
 _MAX_CHARS = 200_000
@@ -71,6 +72,7 @@ class _Reader:
         self._words = names.words
         self._prompt = names.prompt
         self._tests = names.tests
+        self._files = names.files
         self._test_words = names.test_words
         self._is_printed = names.is_printed
         self._modules = {
@@ -123,7 +125,7 @@ class _Reader:
                     problem = ""
             if problem:
                 return problem
-        return self._shared(self._tree)
+        return self._shared(self._tree) or may_swallow(self._nodes, self._files)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> str:
         if isinstance(node, ast.ImportFrom) and node.level:
