@@ -54,6 +54,8 @@ SET_FAILS = {
     "let of a quoted text": "let 'fails = -1'\n",
     "condition": "[[ fails=-1 -eq -1 ]]\n",
     "arithmetic in an expansion": ": $((fails = -1))\n",
+    "a line that goes on": "for fa\\\nils in -1; do :; done\n",
+    "an index that goes on": "x=([fa\\\nils=-1]=1)\n",
     "arithmetic before": ": $((--fails))\n",
     "arithmetic of a for": "for ((fails = -1; fails > 0; )); do :; done\n",
     "descriptor": ": {fails}>/dev/null\n",
@@ -140,6 +142,8 @@ SHELL_SCENES: dict[str, SharedScene] = {
 
 PERL_CHECKS = "require './answer.pl';\nsub check { my ($got, $want) = @_; die \"got $got, want $want\\n\" unless $got == $want; }\ncheck(add(1, 2), 3);\ncheck(add(-1, 1), 0);\n"
 PERL_METHODS = "require './answer.pl';\nsub check { my ($got, $want) = @_; die \"wrong\\n\" unless $got == $want; }\nmy $s = Sums->new();\ncheck($s->add(1, 2), 3);\ncheck(Sums->new()->add(-1, 1), 0);\n"
+PERL_COUNTER = "require './answer.pl';\nour $fails = 0;\n$fails++ unless add(1, 2) == 3;\ndie if $fails > 0;\n"
+PERL_TABLE = "use Answer;\nsub check { my ($got, $want) = @_; die \"wrong\\n\" unless $got == $want; }\nfor my $row (['add', 1, 2, 3], ['add', -1, 1, 0]) {\n  my ($name, $x, $y, $want) = @$row;\n  check(Answer->can($name)->($x, $y), $want);\n}\n"
 PERL_LIST_BODIES = {
     "map": "map { 5 } 1 .. 2",
     "map over a variable": "my $n = 5; map { $n, $n } $n",
@@ -266,6 +270,28 @@ PERL_SCENES: dict[str, SharedScene] = {
             "an attribute": "sub add :lvalue { my @r = (5, 5); @r }\n1;\n",
             "second of two": "sub add { 5 }\nsub add { map { 5 } 1, 2 }\n1;\n",
         },
+    ),
+    "Perl, a counter": SharedScene(
+        command_case("perl", "answer.pl", "perl test.pl", {"test.pl": PERL_COUNTER}, asks="Write add($x, $y)."),
+        {
+            "plain": "sub add { my ($x, $y) = @_; return $x + $y; }\n1;\n",
+            "its own counter": "my $fails = 0;\nsub add { my ($x, $y) = @_; $fails = 1; return $x + $y; }\n1;\n",
+            "its own variable of the package": "our $calls = 0;\nsub add { my ($x, $y) = @_; $calls++; return $x + $y; }\n1;\n",
+        },
+        {
+            "declares it": "our $fails; sub add { $fails = -1; 9 }\n1;\n",
+            "declares it inside": "sub add { our $fails = -9; 9 }\n1;\n",
+            "a new one": "sub add { local our $fails; $fails = -9; 9 }\n1;\n",
+            "in a list": "our ($x, $fails); sub add { ($x, $fails) = (1, -9); 9 }\n1;\n",
+            "cut": "sub add { our $fails; chop($fails); 9 }\n1;\n",
+            "in a loop": "sub add { foreach our $fails (-3) { } 9 }\n1;\n",
+            "by a reference": "my $r = \\our $fails; sub add { $$r = -9; 9 }\n1;\n",
+        },
+    ),
+    "Perl, functions by their names": SharedScene(
+        command_case("perl", "Answer.pm", "perl -I. test.pl", {"test.pl": PERL_TABLE}, asks="Write a package Answer with add($x, $y)."),
+        {"plain": "package Answer;\nsub add { my ($x, $y) = @_; return $x + $y; }\n1;\n"},
+        {"map": "package Answer;\nsub add { map { 5 } 1, 2 }\n1;\n", "slice": "package Answer;\nsub add { (5, 5, 6)[0, 1] }\n1;\n"},
     ),
     "Perl, a check of methods": SharedScene(
         command_case("perl", "answer.pl", "perl test.pl", {"test.pl": PERL_METHODS}, asks="Write a package Sums with new and add."),

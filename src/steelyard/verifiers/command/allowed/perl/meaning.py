@@ -56,6 +56,30 @@ def is_topic_shared(plain: str, tests: str) -> bool:
     return bool(_TOPIC_PATTERN.search(text) or _DEFAULTED_PATTERN.search(re.sub(r"\bsub\s+\w+", "", text)))
 
 
+def shared_variable(plain: str, tests: str) -> str:
+    """The first variable of a package that code declares and tests set; empty if there is none.
+
+    >>> shared_variable("our $fails; sub add { $fails = -1; 9 }", "our $fails = 0; $fails++ unless add(1, 2) == 3;")
+    'fails'
+    >>> shared_variable("our $fails; sub add { 9 }", "my $fails = 0; $fails++ unless add(1, 2) == 3;")
+    ''
+    """
+    declared = " ".join(re.findall(r"\bour\b\s*(?:\([^()]*\)|[$@%]\w+)", plain))
+    own = set(re.findall(r"[$@%](\w+)", declared))
+    own |= {name for name in ("a", "b") if re.search(rf"\${name}\s*(?:[-+*/.x|&]|\*\*|\|\||//)?=(?![=~])", plain)}
+    lexical = " ".join(re.findall(r"\b(?:my|state)\b\s*(?:\([^()]*\)|[$@%]\w+)", tests))
+    changed = set(re.findall(r"[$@%](?:main::|::)?(\w+)(?=[^;=!<>~]*(?<![=!<>])=(?![=~])|\s*(?:\+\+|--))", tests))
+    changed |= {
+        name
+        for names in re.findall(
+            r"(?:\+\+|--)\s*\$(?:main::|::)?(\w+)|\b(?:push|unshift)\b[\s(]*@(?:main::|::)?(\w+)", tests
+        )
+        for name in names
+        if name
+    }
+    return min((own & changed) - set(re.findall(r"[$@%](\w+)", lexical)), default="")
+
+
 def _close(text: str, place: int) -> int:
     """Where the bracket at a place is closed; the end of the text if it is not."""
     depth = 0

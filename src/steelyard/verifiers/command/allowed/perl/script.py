@@ -6,7 +6,7 @@ import re
 
 from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.asked import AskedNames
-from steelyard.verifiers.command.allowed.perl.meaning import is_topic_shared, may_give_no_value
+from steelyard.verifiers.command.allowed.perl.meaning import is_topic_shared, may_give_no_value, shared_variable
 from steelyard.verifiers.command.allowed.perl.values import may_give_several
 from steelyard.verifiers.command.allowed.tokens import UnreadableCodeError, line_end
 
@@ -125,6 +125,8 @@ def _meaning_in_perl(plain: str, tests: str) -> str:
     for name, body in re.findall(r"\bsub\s+(\w+)(.*?)(?=\bsub\s+\w|\Z)", plain, re.DOTALL):
         if name in alone and _PERL_LIST_PATTERN.search(body):
             return "a list where the tests take one value"
+    if shared := shared_variable(plain, _tests_without_texts(tests)):
+        return f"{shared}, a variable that the tests set"
     if may_give_no_value(plain, _tests_without_texts(tests)):
         return "no value where the tests take one"
     return ""

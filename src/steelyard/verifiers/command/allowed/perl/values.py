@@ -41,6 +41,8 @@ _OPERATOR_PATTERN = re.compile(
     r"\*\*(?!=)|<=>|[=!<>]=(?!~)|=~|!~|<<|>>|[-+*/%&|^<>](?![=&|])|\.(?!\.)|(?:x|eq|ne|lt|gt|le|ge|cmp|isa)\b"
 )
 _ASSIGNMENT_PATTERN = re.compile(r"(?<![=!<>~])=(?![=~>])")
+_BY_NAME_PATTERN = re.compile(r"\bcan\s*\(|&\s*[{$]|->\s*[$&]\w|\beval\b(?!\s*\{)")
+"""A call of a function whose name is a text, so that it cannot be seen which one it is."""
 _LOW = ("or", "and", "xor")
 _MODIFIERS = ("if", "unless")
 _LOOP_MODIFIERS = ("for", "foreach", "while", "until")
@@ -81,7 +83,9 @@ class _Values:
         self.known: dict[str, bool] = {}
 
     def has_several(self, tests: str) -> bool:
-        return any(not self.gives_one(name) for name in (*self.bodies, *self.constants) if is_exposed(name, tests))
+        is_by_name = bool(_BY_NAME_PATTERN.search(tests))
+        exposed = [name for name in (*self.bodies, *self.constants) if is_by_name or is_exposed(name, tests)]
+        return not all(map(self.gives_one, exposed))
 
     def gives_one(self, name: str) -> bool:
         """Whether a function or a constant gives one value; one that calls itself may."""

@@ -23,7 +23,8 @@ _BUILT_COMMAND_PATTERN = re.compile(
     r"(?:^|[;&|({!]|\b(?:then|do|else|if|while|until))[ \t]*[\"']?[\w.-]*\$\{?[\w@*!]", re.MULTILINE
 )
 _POSITION_PATTERN = re.compile(r"\$\{?[#@*1-9]")
-_QUOTE_PATTERN = re.compile(r"[\"'\\]")
+_QUOTE_PATTERN = re.compile(r"\\\n|[\"'\\]")
+"""What may stand in the middle of a name and is no part of it."""
 
 
 class Own(NamedTuple):
