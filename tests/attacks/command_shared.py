@@ -76,6 +76,8 @@ SET_FAILS = {
     "function of brackets": "init() (( fails = -1 ))\ninit\n",
     "function of a loop": "init() for fails in -1; do :; done\ninit\n",
     "function in a function": "init() { more() { fails=-1; }; local fails; }\ninit\nmore\n",
+    "local in a function of its own": "init() { more() { local fails; }; fails=-1; }\ninit\n",
+    "local in a function of its own that is called": "init() { more() { local fails=1; }; more; fails=-1; }\ninit\n",
     "function that another calls": "one() { fails=-1; }\ninit() { one; }\ninit\n",
     "behind a text with a sign of a comment": 'x=" #"; { fails=-1; }\n',
 }

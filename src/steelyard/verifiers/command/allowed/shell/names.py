@@ -81,6 +81,7 @@ def shared_variable(
 
 def _is_own(text: str, name: str, body: tuple[int, int], names: ShellNames, *, only_local: bool, is_bash: bool) -> bool:
     """Whether the first thing that a function does with a variable is to make it its own."""
+    text = _without(text, [other for other in names.bodies if body[0] < other[0] and other[1] <= body[1]])
     found = re.compile(rf"\b{name}\b").search(text, *body)
     for own in names.own:
         if found and own.place == found.start() and own.name == name:
