@@ -26,3 +26,13 @@ def test_an_answer_that_shares_something_with_its_tests_is_doubted(scene: str, n
 @pytest.mark.parametrize(("scene", "name"), HONEST)
 def test_an_honest_answer_with_names_and_values_of_its_own_is_not_doubted(scene: str, name: str) -> None:
     assert not doubt(SHARED_SCENES[scene].case, SHARED_SCENES[scene].honest[name])
+
+
+@pytest.mark.parametrize(
+    "scene", [name for name, shared in SHARED_SCENES.items() if shared.case.language == "perl"][:1]
+)
+@pytest.mark.parametrize("unit", ["sub add {", "sub add { 1 }\n", "1 ? 2 : "])
+def test_an_answer_in_perl_that_would_take_long_to_read_is_doubted_without_being_read(scene: str, unit: str) -> None:
+    many = unit * (19_000 // len(unit))
+    balanced = f"sub add {{ return {many} 3; }}\n" if "?" in unit else many
+    assert "to be read" in doubt(SHARED_SCENES[scene].case, balanced)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 TokenKind = Literal["name", "text", "number", "sign"]
@@ -58,12 +58,17 @@ def tokens(code: str, language: str) -> list[Token]:
     end = _read(code, 0, language, found, is_inside=False)
     if end < len(code):
         raise UnreadableCodeError("a bracket too many")
+    check_depth(token.text for token in found if token.kind == "sign")
+    return found
+
+
+def check_depth(signs: Iterable[str]) -> None:
+    """Raise an UnreadableCodeError where brackets are in each other so often that reading them takes too long."""
     depth = 0
-    for token in found:
-        depth += token.kind == "sign" and ((token.text in BRACKETS) - (token.text in BRACKETS.values()))
+    for sign in signs:
+        depth += (sign in BRACKETS) - (sign in BRACKETS.values())
         if depth > MAX_BRACKET_DEPTH:
             raise UnreadableCodeError("brackets in each other that are too many to be read")
-    return found
 
 
 def _read(code: str, place: int, language: str, found: list[Token], *, is_inside: bool) -> int:

@@ -8,9 +8,11 @@ from steelyard.verifiers.command.allowed import vocabulary
 from steelyard.verifiers.command.allowed.asked import AskedNames
 from steelyard.verifiers.command.allowed.perl.meaning import is_topic_shared, may_give_no_value, shared_variable
 from steelyard.verifiers.command.allowed.perl.values import may_give_several
-from steelyard.verifiers.command.allowed.tokens import UnreadableCodeError, line_end
+from steelyard.verifiers.command.allowed.tokens import UnreadableCodeError, check_depth, line_end
 
 _PERL_POD_PATTERN = re.compile(r"^=[a-zA-Z].*?(?:^=cut\b[^\n]*|\Z)", re.DOTALL | re.MULTILINE)
+MAX_FUNCTIONS = 200
+"""Functions, or conditional expressions, of an answer that is read; each is read to its end again."""
 _PERL_BRACKETS = {"(": ")", "{": "}", "[": "]", "<": ">"}
 _PERL_QUOTE_PATTERN = re.compile(r"\b(qw|qq|q|qr|m|s|tr|y)\b(?=\s*[^\w\s,;=>)]|\s*#)(?!\s*=>)")
 _PERL_LIST_HEAD = r"(?:[@%]|\(?\s*(?:map|grep|sort|reverse|split|keys|values|each|splice|unpack|localtime|gmtime|wantarray|shuffle|uniq\w*|pairs|head|tail)\b)"
@@ -39,6 +41,9 @@ def unlisted_in_perl(code: str, names: AskedNames) -> str:
     plain, texts, problem = _plain_perl(code)
     if problem:
         return problem
+    check_depth(plain)
+    if plain.count("sub ") > MAX_FUNCTIONS or plain.count("?") > MAX_FUNCTIONS:
+        return "too much code to be read"
     if re.search(r"(?:\breturn\b(?!\s*(?:scalar|join)\b)|[;{]\s*\$)[^;()]*->\s*[@%]\*\s*;?\s*(?:\}|\Z|(?<=;))", plain):
         return "a list of a reference"
     whole = plain
