@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,7 +16,8 @@ from steelyard.verifiers.python.library_imports import LibraryImports
 from steelyard.verifiers.python.plan import python_test_plan
 
 LOOP = asyncio.new_event_loop()
-JUDGE = InProcessJudge(ZygoteSandbox(strongest_isolation()))
+SANDBOX = ZygoteSandbox(strongest_isolation())
+JUDGE = InProcessJudge(SANDBOX)
 ENVIRONMENT = "def test_environment():\n    os.environ['A'] = '1'\n    assert os.environ['A'] == '1'\n"
 LIES_ABOUT_MEANS = "import statistics\nstatistics.mean = lambda values: 7\ndef f(values): return 7\n"
 CLAIM = "def test_f():\n    assert f([1, 3]) == {}.mean([1, 3])\n"
@@ -23,6 +25,13 @@ SWALLOWS = (
     "def f(x): return 0\nclass Timer:\n    def __enter__(self): return self\n    def __exit__(self, *_): return True\n"
 )
 TIMED = "def test_f():\n    with Timer():\n        assert f(1) == 2\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _closing() -> Iterator[None]:
+    yield
+    LOOP.run_until_complete(SANDBOX.close())
+    LOOP.close()
 
 
 def judged(code: str, tests: str, style: str = "asserts") -> Finding:
