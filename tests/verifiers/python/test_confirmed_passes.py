@@ -15,7 +15,7 @@ from steelyard.protocols import GuestModules
 from steelyard.records import Answer, Case, Finding, Verify
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.verifiers.python.plain_tests import plain_tests
+from steelyard.verifiers.python.plain.tests import plain_tests
 from steelyard.verifiers.python.verifier import PythonVerifier
 
 

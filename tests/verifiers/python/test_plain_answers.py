@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.verifiers.python.plain_answers import is_plain_answer
+from steelyard.verifiers.python.plain.answers import is_plain_answer
 
 CHANGES = {
     'a module in a module: exec': "import enum\nenum.bltns.exec('import math; math.floor = abs')\n",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import MissingToolError, VerifierError
 from steelyard.text import short_quote
-from steelyard.verifiers.python.plain_names import USUAL_MODULE_NAMES, library_names
+from steelyard.verifiers.python.plain.names import USUAL_MODULE_NAMES, library_names
 from steelyard.verifiers.python.plan import ANSWER_MODULES, PythonSettings
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from steelyard.verifiers.python.guests import GuestChannel, answer_guest, exit_d
 from steelyard.verifiers.python.impossible_tests import check_defined
 from steelyard.verifiers.python.library_imports import LibraryImports
 from steelyard.verifiers.python.one_program import TestNames, UsedNames
-from steelyard.verifiers.python.plain_answers import is_plain_answer
+from steelyard.verifiers.python.plain.answers import is_plain_answer
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonSettings, PythonTestPlan
 from steelyard.verifiers.trouble import trouble_sign
 

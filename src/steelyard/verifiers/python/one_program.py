@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.verifiers.python.guest.test_names import bound_names
 from steelyard.verifiers.python.impossible_tests import is_told
-from steelyard.verifiers.python.plain_answers import is_plain_answer, parsed_answer
+from steelyard.verifiers.python.plain.answers import is_plain_answer, parsed_answer
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonTestPlan
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from steelyard.verifiers.code.pairs import check_pairs
 from steelyard.verifiers.python.answer_claims import answer_claims
 from steelyard.verifiers.python.changed_arguments import looks_at_arguments_again
 from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES, bound_names
-from steelyard.verifiers.python.plain_calls import PlainCall, is_renaming, plain_calls
-from steelyard.verifiers.python.plain_tests import PlainTests, plain_tests, steps_as_file
+from steelyard.verifiers.python.plain.calls import PlainCall, is_renaming, plain_calls
+from steelyard.verifiers.python.plain.tests import PlainTests, plain_tests, steps_as_file
 from steelyard.verifiers.python.process_claims import HARMLESS_ATTRIBUTES, speaks_of_process
 from steelyard.verifiers.python.stubs import StubParts, is_preface, stub_definitions, stub_parts
 

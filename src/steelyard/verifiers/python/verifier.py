@@ -40,8 +40,8 @@ from steelyard.verifiers.python.in_process import (
 )
 from steelyard.verifiers.python.inseparable_answers import changes_settings, is_asked_for_variables, why_inseparable
 from steelyard.verifiers.python.one_program import as_one_program, bound_by_both, changes_tests, doubt, test_names
-from steelyard.verifiers.python.plain_answers import defines_itself, is_plain_answer
-from steelyard.verifiers.python.plain_calls import answered_calls, plain_report
+from steelyard.verifiers.python.plain.answers import defines_itself, is_plain_answer
+from steelyard.verifiers.python.plain.calls import answered_calls, plain_report
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonSettings, PythonTestPlan, python_test_plan, with_claims
 from steelyard.verifiers.python.refereed import (
     RefereedFinding,

@@ -10,7 +10,7 @@ import ast
 import builtins
 from typing import TYPE_CHECKING
 
-from steelyard.verifiers.python.plain_names import (
+from steelyard.verifiers.python.plain.names import (
     ANNOTATION_FIELDS,
     ANNOTATION_PARTS,
     BUILTIN_MEANINGS,
