@@ -80,7 +80,7 @@ def shared_variable(plain: str, tests: str) -> str:
     return min((own & changed) - set(re.findall(r"[$@%](\w+)", lexical)), default="")
 
 
-def _close(text: str, place: int) -> int:
+def closing_place(text: str, place: int) -> int:
     """Where the bracket at a place is closed; the end of the text if it is not."""
     depth = 0
     for at in range(place, len(text)):
@@ -103,10 +103,10 @@ def _block_end(text: str, place: int) -> int:
 def _first_argument(text: str, place: int) -> tuple[int, int]:
     """The block or the expression that `map` and the like run for each item."""
     if text.startswith("{", place):
-        return place, _close(text, place)
+        return place, closing_place(text, place)
     at = place
     while at < len(text) and text[at] not in ",;)]}":
-        at = _close(text, at) + 1 if text[at] in "([{" else at + 1
+        at = closing_place(text, at) + 1 if text[at] in "([{" else at + 1
     return (place, at) if text.startswith(",", at) else (place, place)
 
 
@@ -116,11 +116,11 @@ def _loop_body(text: str, found: re.Match[str]) -> tuple[int, int]:
     while place < len(text) and text[place].isspace():
         place += 1
     if text.startswith("(", place):
-        close = _close(text, place)
+        close = closing_place(text, place)
         block = re.compile(r"\s*\{").match(text, close + 1)
         if block:
             is_counted = ";" in text[place:close]
-            return (place, place) if is_counted else (block.end() - 1, _close(text, block.end() - 1))
+            return (place, place) if is_counted else (block.end() - 1, closing_place(text, block.end() - 1))
     return _statement_start(text, found.start()), found.start()
 
 
@@ -154,7 +154,7 @@ def may_give_no_value(plain: str, tests: str) -> bool:
     """Whether a function may give an empty list where a call of the tests takes one value among others."""
     bodies: dict[str, str] = {}
     for found in re.finditer(r"\bsub\s+(\w+)\s*(?:\([^()]*(?:\([^()]*\)[^()]*)*\)\s*)?\{", plain):
-        bodies[found[1]] = bodies.get(found[1], "") + plain[found.end() : _close(plain, found.end() - 1)]
+        bodies[found[1]] = bodies.get(found[1], "") + plain[found.end() : closing_place(plain, found.end() - 1)]
     todo = [name for name in bodies if is_exposed(name, tests)]
     if todo and re.search(r"\bsub\s*[({]", plain):
         todo = list(bodies)
@@ -175,7 +175,7 @@ def is_exposed(name: str, tests: str) -> bool:
     for found in re.finditer(rf"(?<![\w$@%])((?:\$?\w+(?:::|->))*)\b{name}\b(?!\s*=>)", tests):
         before = tests[max(0, found.start() - 200) : found.start()]
         opening = re.compile(r"\s*\(").match(tests, found.end())
-        after = tests[_close(tests, opening.end() - 1) + 1 :] if opening else tests[found.end() :]
+        after = tests[closing_place(tests, opening.end() - 1) + 1 :] if opening else tests[found.end() :]
         is_alone = bool(re.search(r"(?:^|[;{}])\s*$", before)) and after.lstrip().startswith(";")
         is_last = after.lstrip().startswith((")", "]", ";"))
         if not (
@@ -191,16 +191,16 @@ def is_exposed(name: str, tests: str) -> bool:
 def _returned(body: str) -> list[str]:
     """What the `return` statements of a body give."""
     return [
-        body[found.end() : _statement_end(body, found.end())]
+        body[found.end() : statement_end(body, found.end())]
         for found in re.finditer(r"(?<![\w$@%>])return\b(?!\s*=>)", body)
     ]
 
 
-def _statement_end(text: str, place: int) -> int:
+def statement_end(text: str, place: int) -> int:
     """Where the statement ends that goes on at a place."""
     at = place
     while at < len(text) and text[at] not in ";)]}":
-        at = _close(text, at) + 1 if text[at] in "([{" else at + 1
+        at = closing_place(text, at) + 1 if text[at] in "([{" else at + 1
     return min(at, len(text))
 
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from steelyard.text import word_set
-from steelyard.verifiers.command.allowed.perl.meaning import is_exposed
+from steelyard.verifiers.command.allowed.perl.meaning import closing_place, is_exposed, statement_end
 
 _GREEDY = word_set(
     "join sprintf bless push unshift pack die croak confess warn carp sum sum0 max min maxstr minstr product reduce first any all none notall "
@@ -75,7 +75,7 @@ class _Values:
     def __init__(self, plain: str) -> None:
         self.bodies: dict[str, list[str]] = {}
         for found in _SUB_PATTERN.finditer(plain):
-            end = _close(plain, found.end() - 1) if found[2] else 0
+            end = closing_place(plain, found.end() - 1) if found[2] else 0
             # a body that cannot be found may give anything
             self.bodies.setdefault(found[1], []).append(plain[found.end() : end] if found[2] else "@_")
         self.constants = dict(_CONSTANT_PATTERN.findall(plain))
@@ -101,7 +101,7 @@ class _Values:
 
     def _body_gives_one(self, body: str) -> bool:
         for found in _RETURN_PATTERN.finditer(body):
-            value = body[found.end() : _statement_end(body, found.end())]
+            value = body[found.end() : statement_end(body, found.end())]
             if not self.is_one(_before_words(value, (*_MODIFIERS, *_LOOP_MODIFIERS))):
                 return False
         return self._ends_with_one(body)
@@ -185,16 +185,16 @@ class _Values:
         """Whether the first operand is one value, and what follows it."""
         if found := re.match(r"(sub)\s*(?=[{(])", value):
             place = value.find("{")
-            return place >= 0, value[_close(value, place) + 1 :] if place >= 0 else ""
+            return place >= 0, value[closing_place(value, place) + 1 :] if place >= 0 else ""
         if value.startswith(("[", "{")):
-            return True, value[_close(value, 0) + 1 :]
+            return True, value[closing_place(value, 0) + 1 :]
         if value.startswith("("):
-            end = _close(value, 0)
+            end = closing_place(value, 0)
             inside, rest = value[1:end], value[end + 1 :]
             if rest.lstrip().startswith("["):
                 rest = rest.lstrip()
-                index = rest[1 : _close(rest, 0)]
-                return self.is_one(index) and bool(index.strip()), rest[_close(rest, 0) + 1 :]
+                index = rest[1 : closing_place(rest, 0)]
+                return self.is_one(index) and bool(index.strip()), rest[closing_place(rest, 0) + 1 :]
             return self.is_one(inside), rest
         if value.startswith(("@", "%", "&", "<")):
             found = re.match(r"[@%&<]\$*\w*", value)
@@ -215,18 +215,18 @@ class _Values:
         while True:
             text = rest.lstrip()
             if text.startswith(("[", "{")):
-                rest = text[_close(text, 0) + 1 :]
+                rest = text[closing_place(text, 0) + 1 :]
             elif text.startswith("->"):
                 text = text[2:].lstrip()
                 if text.startswith(("[", "{")):
-                    is_one, rest = True, text[_close(text, 0) + 1 :]
+                    is_one, rest = True, text[closing_place(text, 0) + 1 :]
                 elif found := re.match(r"([A-Za-z_][\w:]*)\s*", text):
                     name = found[1].rpartition("::")[2]
                     is_one = name in self.bodies and self.gives_one(name)
                     rest = text[found.end() :]
-                    rest = rest[_close(rest, 0) + 1 :] if rest.startswith("(") else rest
+                    rest = rest[closing_place(rest, 0) + 1 :] if rest.startswith("(") else rest
                 elif text.startswith("("):
-                    is_one, rest = False, text[_close(text, 0) + 1 :]
+                    is_one, rest = False, text[closing_place(text, 0) + 1 :]
                 else:
                     return False, re.sub(r"^\$?[#@%$]*\*?\w*", "", text)
             else:
@@ -243,7 +243,7 @@ class _Values:
         is_own = name in self.bodies or name in self.constants or name in self.tables
         is_one = self.gives_one(name) if is_own else name in _GREEDY | _SINGLE
         if rest.startswith("("):
-            return is_one, self._after_subscripts(rest[_close(rest, 0) + 1 :])[1]
+            return is_one, self._after_subscripts(rest[closing_place(rest, 0) + 1 :])[1]
         if is_own and (name in self.constants or name in self.tables):
             return is_one, rest
         # without brackets it takes what follows; a comma has been looked for before
@@ -306,7 +306,7 @@ def _flat(text: str, *, keeps_texts: bool = False) -> str:
     place = 0
     while place < len(text):
         if text[place] in "([{":
-            end = _close(text, place)
+            end = closing_place(text, place)
             signs[place + 1 : end] = " " * (min(end, len(text)) - place - 1)
             place = end
         elif text[place] == '"':
@@ -319,23 +319,6 @@ def _flat(text: str, *, keeps_texts: bool = False) -> str:
     return "".join(signs)
 
 
-def _close(text: str, place: int) -> int:
-    """Where the bracket at a place is closed; the end of the text if it is not."""
-    depth = 0
-    for at in range(place, len(text)):
-        depth += (text[at] in "([{") - (text[at] in ")]}")
-        if not depth:
-            return at
-    return len(text)
-
-
-def _statement_end(text: str, place: int) -> int:
-    """Where the statement ends that goes on at a place."""
-    while place < len(text) and text[place] not in ";)]}":
-        place = _close(text, place) + 1 if text[place] in "([{" else place + 1
-    return min(place, len(text))
-
-
 def _statements(body: str) -> list[_Statement]:
     """The statements of a block."""
     statements: list[_Statement] = []
@@ -343,7 +326,7 @@ def _statements(body: str) -> list[_Statement]:
     while place < len(body):
         found = _COMPOUND_PATTERN.match(body, place)
         if not found:
-            end = _statement_end(body, place)
+            end = statement_end(body, place)
             statements.append(_Statement(body[place:end]))
             place = end + 1
             continue
@@ -351,10 +334,10 @@ def _statements(body: str) -> list[_Statement]:
         place = found.end()
         while True:
             while place < len(body) and body[place] not in "{;":
-                place = _close(body, place) + 1 if body[place] in "([" else place + 1
+                place = closing_place(body, place) + 1 if body[place] in "([" else place + 1
             if body[place : place + 1] != "{":
                 break
-            end = _close(body, place)
+            end = closing_place(body, place)
             blocks.append(body[place + 1 : end])
             place = end + 1
             branch = _BRANCH_PATTERN.match(body, place)
