@@ -174,3 +174,10 @@ def test_tests_may_catch_their_own_assertions(catch: str) -> None:
 def test_what_cannot_be_read_imports_nothing() -> None:
     assert LibraryImports.of("import (") == LibraryImports()
     assert LibraryImports.of(f"import os\nx = {'(' * 5000}{')' * 5000}") == LibraryImports()
+
+
+def test_a_constant_of_a_module_with_the_name_of_a_builtin_is_no_change() -> None:
+    # _sre has a text named copyright
+    tests = "import os, re, _sre, re._compiler\n" + ENVIRONMENT + "def test_f():\n    assert f('a1') == '1'\n"
+    found = judged("import re\ndef f(text): return re.findall('[0-9]', text)[0]\n", tests)
+    assert (found.tampered, found.label) == ("", ""), found.reason

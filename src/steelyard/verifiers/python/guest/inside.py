@@ -539,7 +539,8 @@ class Machinery:
             if isinstance(thing, types.ModuleType) and thing is not builtins:
                 # in its module such a name comes before the builtin function
                 for key in SHADOWED_NAMES.intersection(now).difference(before):
-                    yield f"added {name}.{key}"
+                    if callable(now[key]):  # `_sre.copyright` is a text, and was there
+                        yield f"added {name}.{key}"
             # nothing may shadow what a test case inherits; pytest completes its own classes as it runs
             if isinstance(thing, type) and name.startswith(("unittest", "the tests")) and len(now) > len(before):
                 for key, value in list(now.items()):
