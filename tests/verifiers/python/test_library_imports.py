@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -177,7 +178,10 @@ def test_what_cannot_be_read_imports_nothing() -> None:
 
 
 def test_a_constant_of_a_module_with_the_name_of_a_builtin_is_no_change() -> None:
-    # _sre has a text named copyright
-    tests = "import os, re, _sre, re._compiler\n" + ENVIRONMENT + "def test_f():\n    assert f('a1') == '1'\n"
-    found = judged("import re\ndef f(text): return re.findall('[0-9]', text)[0]\n", tests)
+    # in an environment `copyright` is a builtin name, and _sre has a text of that name
+    tests = "import os, re, _sre\n" + ENVIRONMENT + "def test_f():\n    assert f('a1') == '1'\n"
+    verify = Verify(tests=tests, style="asserts", python_env=sys.prefix)
+    case = Case(id="c", name="c", prompt="Write f.", language="python", verify=verify)
+    code = "import re\ndef f(text): return re.findall('[0-9]', text)[0]\n"
+    found = LOOP.run_until_complete(JUDGE.judge(case, python_test_plan(case), code))
     assert (found.tampered, found.label) == ("", ""), found.reason
