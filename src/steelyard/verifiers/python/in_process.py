@@ -49,7 +49,7 @@ EQUALITY_EXAMPLE_PATTERN = re.compile(r"\b[A-Z]\w*\([^()\n]*\) *[!=]= *(?:[-\d'\
 MAX_CACHED_REHEARSALS = 1000
 """Cases whose tests are known by having been run once."""
 MAX_CACHED_TESTS = 1000
-"""Files of tests whose code is kept."""
+"""Tests whose code is kept."""
 
 
 class TestFact(NamedTuple):
@@ -102,8 +102,8 @@ class InProcessJudge:
         self._rehearsing: dict[str, asyncio.Lock] = {}
         """Answers to one case that come together wait for one rehearsal."""
         self._allowing: dict[str, bool] = {}
-        self._packed: dict[tuple[str, str], str] = {}
-        """The code of files of tests, as the interpreter of an environment has compiled it."""
+        self._packed: dict[tuple[str, ...], str] = {}
+        """The code of tests, as the interpreter of an environment has compiled it."""
         self._library_imports = lru_cache(MAX_CACHED_TESTS)(LibraryImports.of)
 
     async def judge_with_variables(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
@@ -197,7 +197,7 @@ class InProcessJudge:
         seconds = seconds or case.timeout_secs
         limits = ResourceLimits(cpu_seconds=seconds, wall_seconds=2 * seconds + 10)
         source = tests.source or case.tests
-        key = (source, PythonSettings.of(case).python_env)
+        key = (case.tests_digest, source, PythonSettings.of(case).python_env)
         job = {
             "style": tests.style,
             "code": code,
@@ -232,7 +232,7 @@ class InProcessJudge:
                     running.cancel()
         return _report(facts, result)
 
-    def _keep_packed(self, key: tuple[str, str], packed: str) -> None:
+    def _keep_packed(self, key: tuple[str, ...], packed: str) -> None:
         if len(self._packed) >= MAX_CACHED_TESTS:
             self._packed.pop(next(iter(self._packed)))
         self._packed[key] = packed

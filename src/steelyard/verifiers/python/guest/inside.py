@@ -47,7 +47,7 @@ from steelyard.verifiers.python.guest.runners import (
     run_unittest,
     undefined_name,
 )
-from steelyard.verifiers.python.guest.step_runner import OneProgramRunner, StepRunner
+from steelyard.verifiers.python.guest.step_runner import OneProgramRunner, StepRunner, compiled_steps
 from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES, StandIn
 from steelyard.verifiers.python.guest.test_rewriter import (
     compiled_answer,
@@ -122,7 +122,9 @@ def main(fds: list[int]) -> None:
             engine.send(["not compiled", exception_text(error), getattr(error, "lineno", None)])
             os._exit(0)
     seconds = time.perf_counter() - began
-    tests, packed = (None, "") if job["steps"] else repeatable_code(job["tests"], job["packed_tests"])
+    tests, packed = None, ""
+    if not (job["steps"] and job["shares"]):  # those are compiled otherwise
+        tests, packed = repeatable_code(lambda: compiled_tests(job), job["packed_tests"])
     engine.send(["compiled", seconds, packed])
     if answer is not None:
         # of a source that is known to compile the engine sees whether it can change anything
@@ -144,6 +146,11 @@ def main(fds: list[int]) -> None:
         session.run(is_apart=False)
     engine.send(["finished"])
     os._exit(0)
+
+
+def compiled_tests(job: dict[str, Any]) -> Any:
+    """The code of a file of tests, or of each of the steps that they were taken apart into."""
+    return compiled_steps(job["steps"]) if job["steps"] else rewritten_code(job["tests"])
 
 
 def names_of_module(module: types.CodeType) -> tuple[set[str], set[str], set[str]]:
@@ -169,7 +176,7 @@ class SessionHost:
     """The process that hears how the tests go; it never runs a line of the answer."""
 
     def __init__(
-        self, engine: MessageSocket, job: dict[str, Any], answer: types.CodeType | None, tests: types.CodeType | None
+        self, engine: MessageSocket, job: dict[str, Any], answer: types.CodeType | None, tests: Any
     ) -> None:
         self._engine = engine
         self._job = job
@@ -297,7 +304,7 @@ class AnswerSession:
     """The process that runs an answer and its tests; what it holds is in frames and closures that no answer sees."""
 
     def __init__(
-        self, job: dict[str, Any], answer: types.CodeType | None, tests: types.CodeType | None, secret: str
+        self, job: dict[str, Any], answer: types.CodeType | None, tests: Any, secret: str
     ) -> None:
         self._job = job
         self._answer = answer
@@ -321,7 +328,7 @@ class AnswerSession:
             source, KNOWN_TYPES, is_own_word_allowed=job["allows_own_word"], may_try_again=job["confirms"]
         )
         made = OneProgramRunner if job["shares"] else StepRunner
-        steps = made(job["steps"], job["entry_point"], self._judge) if job["steps"] else None
+        steps = made(job["steps"], job["entry_point"], self._judge, self._tests) if job["steps"] else None
         tests = None
         if not steps:
             tests = with_functions(self._tests or rewritten_code(source), self._judge.functions())

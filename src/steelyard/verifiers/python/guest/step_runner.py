@@ -13,37 +13,53 @@ import types
 from steelyard.verifiers.python.guest.fairness import ComparisonJudge
 from steelyard.verifiers.python.guest.runners import TestResultLine, undefined_name
 from steelyard.verifiers.python.guest.test_names import bound_names, looked_up_names
-from steelyard.verifiers.python.guest.test_rewriter import STAR_IMPORT, fair_code
+from steelyard.verifiers.python.guest.test_rewriter import GENUINE, STAR_IMPORT, rewritten_code, with_functions
 from steelyard.verifiers.python.guest.wire import TestFailure, exception_text, failure_cause, short_repr
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
+
+    CompiledSteps = list[tuple[list[types.CodeType], set[str]]]
 
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has a dict there unless it is the first
 """The builtins of our functions, safe from temporary changes by an answer."""
 
 
+def compiled_steps(steps: list[dict[str, Any]], genuine: Iterable[str] = ()) -> CompiledSteps:
+    """The code of each step with placeholders of our functions, and the names that it binds: the same for every answer."""
+    compiled = []
+    for step in steps:
+        mode = "eval" if "left" in step else "single" if "want" in step else "exec"
+        codes = [rewritten_code(source, mode, genuine) for source in _sources(step)]
+        compiled.append((codes, bound_names(map(ast.parse, _sources(step)))))
+    return compiled
+
+
+def _sources(step: dict[str, Any]) -> list[str]:
+    return [step[key] for key in ("left", "right", "source") if key in step]
+
+
 class StepRunner:
     """Runs the steps of a plan one after the other: what prepares, and what tests."""
 
-    def __init__(self, steps: list[dict[str, Any]], entry_point: str, judge: ComparisonJudge) -> None:
+    def __init__(
+        self, steps: list[dict[str, Any]], entry_point: str, judge: ComparisonJudge, compiled: CompiledSteps | None
+    ) -> None:
         self._entry_point = entry_point
         self._judge = judge
-        self._functions = {**judge.functions(), STAR_IMPORT: lambda *_: None}
         # before the answer is loaded, which may give other meanings to them
         self._builtins = dict(vars(builtins))
+        genuine = self._genuine_builtins(steps)
+        functions = {**judge.functions(), STAR_IMPORT: lambda *_: None}
+        functions |= {GENUINE + name: value for name, value in genuine.items()}
         self._steps = []
         # the names of the answer that tests use are there from the beginning
         self._names = {entry_point} if entry_point else set()
-        sources = [[step[key] for key in ("left", "right", "source") if key in step] for step in steps]
-        trees = [[ast.parse(source) for source in parts] for parts in sources]
-        genuine = self._genuine_builtins([tree for parts in trees for tree in parts])
-        for step, parts, parsed in zip(steps, sources, trees, strict=True):
-            mode = "eval" if "left" in step else "single" if "want" in step else "exec"
-            codes = [fair_code(source, self._functions, mode, genuine) for source in parts]
-            self._steps.append((step, codes, bound_names(parsed)))
+        for step, (parts, binds) in zip(steps, compiled or compiled_steps(steps, genuine), strict=True):
+            codes = [with_functions(part, functions) for part in parts]
+            self._steps.append((step, codes, binds))
             self._names.update(name for name in looked_up_names(list(codes)) if not hasattr(builtins, name))
         self._names -= {"__builtins__", "__name__"}
 
@@ -71,7 +87,7 @@ class StepRunner:
                 return wrong.text
         return ""
 
-    def _genuine_builtins(self, trees: list[ast.Module]) -> dict[str, Any]:  # noqa: ARG002  a sibling looks at them
+    def _genuine_builtins(self, steps: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: ARG002  a sibling looks at them
         """Builtin functions that the code of the steps must hold itself: none, because its own names are around it."""
         return {}
 
@@ -169,8 +185,9 @@ class StepRunner:
 class OneProgramRunner(StepRunner):
     """Runs the steps in the module of the answer, as if both were one file: what the tests bind, they bind for both."""
 
-    def _genuine_builtins(self, trees: list[ast.Module]) -> dict[str, Any]:
+    def _genuine_builtins(self, steps: list[dict[str, Any]]) -> dict[str, Any]:
         """The builtin functions that tests use: an answer that has its own `all` or `sorted` does not lend it to them."""
+        trees = [ast.parse(source) for step in steps for source in _sources(step)]
         nodes = [node for tree in trees for node in ast.walk(tree)]
         bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
         bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}

@@ -19,7 +19,7 @@ from steelyard.verifiers.python.guest.test_names import is_star_import
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
 TESTS_FILE = "test_answer.py"
@@ -164,7 +164,7 @@ class _LeaveRewriter(ast.NodeTransformer):
 class _NameRewriter(ast.NodeTransformer):
     """Puts constants in the place of names."""
 
-    def __init__(self, names: dict[str, Any]) -> None:
+    def __init__(self, names: Iterable[str]) -> None:
         self._names = names
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
@@ -201,15 +201,8 @@ def _call(function: str, *arguments: ast.expr) -> ast.expr:
     return ast.Call(ast.Constant(function), list(arguments), [])
 
 
-def fair_code(source: str, functions: dict[str, Any], mode: str = "exec", genuine: dict[str, Any] | None = None) -> Any:
-    """The compiled tests, in which comparisons are made by these functions, and these names are constants."""
-    if genuine:
-        functions = {**functions, **{GENUINE + name: value for name, value in genuine.items()}}
-    return with_functions(rewritten_code(source, mode, genuine), functions)
-
-
-def rewritten_code(source: str, mode: str = "exec", genuine: dict[str, Any] | None = None) -> types.CodeType:
-    """The compiled tests with placeholders of our functions: it is the same for every answer."""
+def rewritten_code(source: str, mode: str = "exec", genuine: Iterable[str] = ()) -> types.CodeType:
+    """The compiled tests with placeholders of our functions, and of these names: it is the same for every answer."""
     parsed = ast.parse(source, TESTS_FILE, mode)
     if genuine:
         parsed = _NameRewriter(genuine).visit(parsed)
@@ -220,14 +213,14 @@ def rewritten_code(source: str, mode: str = "exec", genuine: dict[str, Any] | No
     return code
 
 
-def repeatable_code(source: str, packed: str) -> tuple[types.CodeType | None, str]:
+def repeatable_code(make: Callable[[], Any], packed: str) -> tuple[Any, str]:
     """The compiled tests with placeholders, and as a text if they were not in one: an interpreter of this version need not compile that."""
     magic = importlib.util.MAGIC_NUMBER
     data = base64.b64decode(packed)
     if data.startswith(magic):
         return marshal.loads(data[len(magic) :]), ""  # noqa: S302  ours: it was made before an answer ran
     try:
-        code = rewritten_code(source)
+        code = make()
     except Exception:
         return None, ""  # whoever runs the tests fails at it, too
     packed = base64.b64encode(magic + marshal.dumps(code)).decode()
