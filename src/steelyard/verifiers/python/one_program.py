@@ -127,7 +127,9 @@ class BoundNames(NamedTuple):
 def bound_by_both(names: TestNames, code: str) -> BoundNames:
     """The names that an answer binds at its top level, and its tests mean something else by."""
     suspected = names.every | names.written | names.builtins
-    tree = parsed_answer(code) if any(name in code for name in suspected) else ast.Module([], [])
+    if not any(name in code for name in suspected):
+        return BoundNames(frozenset(), frozenset())
+    tree = parsed_answer(code)
     if tree is None:
         return BoundNames(names.every, frozenset())
     own_imports = _import_lines(tree.body)

@@ -36,9 +36,9 @@ from steelyard.verifiers.python.guest.wire import (
     MessageSocket,
     OversizedValueError,
     PeerGone,
-    begin_random,
     exception_text,
     load_random,
+    own_random_in_forks,
 )
 
 TYPE_CHECKING = False
@@ -51,6 +51,8 @@ MAX_AWAIT_SECONDS = 5
 """Seconds for which one awaitable of an answer's may wait."""
 DEPTH_OF_A_CALL, DEPTH_OF_A_PLAIN_CALL = 2, -2
 """Frames between what loads an answer and a function of it that is called, beyond those of tests in one process with it."""
+A_FUNCTION = {"h": [0, 0, "function", True, []]}
+"""A function as it is described to tests that only call it."""
 ANSWER_MODULE_NAMES = ("answer", "solution", "candidate", "main")
 """What tests may call the module of the answer."""
 
@@ -190,14 +192,14 @@ class CandidatePeer(ObjectPeer):
         self._homes: dict[int, int] = {}
         """The test functions that are represented by functions here."""
         self._shared = KeptContainers()
-        self._search = ReferrerSearch()
+        self.search = ReferrerSearch()
+        """Made anew before an answer is loaded that may keep what it is given."""
         self._thrown: dict[int, tuple[BaseException, int]] = {}
         """Exceptions of the tests, by address."""
 
     def begin(self, fd: int) -> None:
         """Take over the connection, and what is printed."""
         self.connect(fd)
-        self._search = ReferrerSearch()
         sys.stdout = self._stdout
 
     def new_thread(self, number: int) -> int:
@@ -292,7 +294,7 @@ class CandidatePeer(ObjectPeer):
 
     def sharing(self, values: list[Any], ours: list[Any]) -> int:
         is_changed = self._shared.take_changes()
-        kept = self._search.kept(values, [*ours, values])
+        kept = self.search.kept(values, [*ours, values])
         self._shared.add(kept)
         return IS_KEPT * bool(kept) | IS_CHANGED * is_changed
 
@@ -310,8 +312,11 @@ class CandidatePeer(ObjectPeer):
         self._printed.truncate()
         return text
 
-    def load(self, code: str, names: list[str], depth: int = DEPTH_OF_A_CALL) -> dict[str, Any] | None:
-        """Run the answer, and return the objects under these names; None if there is nothing to call."""
+    def load(self, code: str, names: list[str], *, is_plain: bool = False) -> dict[str, Any] | None:
+        """Run the answer, and return the objects under these names; None if there is nothing to call.
+
+        Of functions that are only called with plain data nothing more is told.
+        """
         began = time.perf_counter()
         try:
             compiled = compiled_answer(code)
@@ -322,7 +327,7 @@ class CandidatePeer(ObjectPeer):
         module = types.ModuleType("answer")
         for name in ANSWER_MODULE_NAMES:
             sys.modules[name] = module
-        leave_recursion_depth(depth)
+        leave_recursion_depth(DEPTH_OF_A_PLAIN_CALL if is_plain else DEPTH_OF_A_CALL)
         try:
             exec(compiled, module.__dict__)
         except PeerGone:
@@ -332,7 +337,9 @@ class CandidatePeer(ObjectPeer):
             return None
         found = {}
         for name in names:
-            if name in module.__dict__:
+            if is_plain and type(module.__dict__.get(name)) is types.FunctionType:
+                found[name] = A_FUNCTION
+            elif name in module.__dict__:
                 # a constant that is too large to cross is missed only by a test that asks for it
                 with contextlib.suppress(OversizedValueError):
                     found[name] = ValueEncoder(self.lend).encode(module.__dict__[name])
@@ -437,7 +444,7 @@ def rehearse() -> None:
 
 def main(fds: list[int]) -> None:
     """Load the answer that comes first, then do what is asked until no more requests come."""
-    begin_random()
+    own_random_in_forks()
     gc.enable()  # an answer may make circles, as anywhere else
     candidate = _PREPARED
     candidate.begin(fds[0])
@@ -447,7 +454,9 @@ def main(fds: list[int]) -> None:
             candidate.send([is_compilable(code) for code in job[1]])
             os._exit(0)
         _, code, names, threads, *calls = job
-        if candidate.load(code, names, DEPTH_OF_A_PLAIN_CALL if calls else DEPTH_OF_A_CALL) is not None:
+        if not calls:
+            candidate.search = ReferrerSearch()
+        if candidate.load(code, names, is_plain=bool(calls)) is not None:
             if calls:
                 candidate.do_calls(names, calls[0])
             else:

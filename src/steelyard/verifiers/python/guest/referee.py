@@ -48,11 +48,11 @@ from steelyard.verifiers.python.guest.wire import (
     MessageSocket,
     PeerGone,
     TestFailure,
-    begin_random,
     catches_all,
     difference,
     exception_text,
     load_random,
+    own_random_in_forks,
     may_catch,
     raised_failure,
     short_repr,
@@ -575,7 +575,8 @@ def forked_for_answer(engine: MessageSocket, fd: int, cpu_limit: tuple[int, int]
             control.detach()  # the report goes the same way
             os.close(home)
             os.setsid()
-            begin_random()
+            sys.modules["random"].seed(0)  # what prepares the tests may have used it
+            own_random_in_forks()
             gc.enable()
             resource.setrlimit(resource.RLIMIT_CPU, cpu_limit)
             return channels[0]

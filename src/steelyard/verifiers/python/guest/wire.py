@@ -237,19 +237,20 @@ class RpcPeer(MessageSocket, ABC):
 
 
 def load_random() -> None:
-    """Load `random` without the handler that would seed it anew in every fork of ours; `begin_random` makes up for it."""
+    """Load `random` without the handler that would seed it anew in every fork of ours; `own_random_in_forks` makes up for it.
+
+    Seeded once here, it is the same chance in all forks of this process.
+    """
     register, os.register_at_fork = os.register_at_fork, lambda **_: None
     try:
-        __import__("random")
+        __import__("random").seed(0)
     finally:
         os.register_at_fork = register
 
 
-def begin_random() -> None:
-    """The same chance for every answer, and in processes that an answer or its tests fork what chance is anywhere."""
-    random = sys.modules["random"]
-    random.seed(0)
-    os.register_at_fork(after_in_child=random.seed)
+def own_random_in_forks() -> None:
+    """In processes that an answer or its tests fork, chance is what it is anywhere."""
+    os.register_at_fork(after_in_child=sys.modules["random"].seed)
 
 
 def exception_text(error: BaseException) -> str:
