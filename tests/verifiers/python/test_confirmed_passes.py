@@ -15,6 +15,7 @@ from steelyard.protocols import GuestModules
 from steelyard.records import Answer, Case, Finding, Verify
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.verifiers.python.guest.test_names import wanted_names
 from steelyard.verifiers.python.plain.tests import plain_tests
 from steelyard.verifiers.python.verifier import PythonVerifier
 
@@ -125,12 +126,52 @@ def test_plain_tests_are_judged_once(style: str) -> None:
         ("x = [1]\nassert f(x) == 1\nif f(0):\n    x = [2]\nassert f(x) == 1", False),
         ("rows = [([1], 1)]\nfor x, want in rows:\n    assert f(x) == want", True),
         ("rows = [([1], 1)]\nfor x, want in rows:\n    assert f(x) == want\nassert rows[0][0] == [1]", False),
+        ("import copy\nx = [1]\nassert f(copy.deepcopy(x)) == 1\nassert x == [1]", True),
+        ("from copy import deepcopy as new\nx = [1]\nassert f(new(x)) == 1\nassert x == [1]", True),
+        ("import copy\nx = [[1]]\nassert f(copy.copy(x)) == 1\nassert x == [[1]]", False),
+        ("import copy\nx = [1]\nassert f(copy.deepcopy(x, {id(x): x})) == 1\nassert x == [1]", None),
+        ("from operator import mul as deepcopy\nx = [1]\nassert f(deepcopy(x, 1)) == 1\nassert x == [1]", False),
+        ("import copy\nfrom answer import deepcopy\nx = [1]\nassert f(deepcopy(x)) == 1\nassert x == [1]", False),
     ],
 )
-def test_what_is_given_to_the_answer_is_followed(tests: str, gives_once: bool) -> None:
+def test_what_is_given_to_the_answer_is_followed(tests: str, gives_once: bool | None) -> None:
     found = plain_tests(ast.parse(tests), "", is_file=False)
-    assert found is not None
-    assert found.gives_once is gives_once
+    assert (found and found.gives_once) is gives_once
+
+
+RETURNS_ITS_ARGUMENT = "def f(xs): return xs\n"
+CHANGES_IT_LATER = "kept = []\ndef f(xs):\n    for one in kept: one.append(0)\n    kept.append(xs)\n    return xs\n"
+
+
+def test_a_list_that_is_given_and_returned_is_one_object() -> None:
+    # the second test is given what the first returned, so all calls cannot be sent at once
+    tests = "assert f([11, 22]) == [11, 22]\nassert f([[11, 22]]) == [[11, 22]]\n"
+    passed, finding, besides = judged("asserts", tests, RETURNS_ITS_ARGUMENT)
+    assert (passed, finding.trust, besides) == (True, "isolated", 0), finding.reason
+    tests = "first = f([11, 22])\nsecond = f([33])\nassert first == [11, 22]\nassert second == [33]\n"
+    passed, _, besides = judged("asserts", tests, RETURNS_ITS_ARGUMENT)
+    assert passed
+    assert besides, "while tests hold it, the answer may change it"
+    assert not judged("asserts", tests, CHANGES_IT_LATER)[0]
+
+
+HELPED = "def twice(x):\n    return 2 * x\n{between}for n in range(9):\n    assert f(twice(n)) == n\n"
+
+
+def test_functions_that_tests_define_themselves_are_not_asked_for() -> None:
+    tests = "def check(f):\n    for n in range(9):\n        assert f(twice(n)) == n\n"
+    stub = "def twice(x):\n    return 2 * x\n\ndef f(n):\n    pass\n"
+    verify = Verify(tests=tests, style="check", entry_point="f", stub=stub)
+    case = Case(id="c", prompt="Write f.", language="python", verify=verify)
+    before = ROOM.hosted["inside"]
+    answer = "```python\ndef twice(x): return x + x\ndef f(n): return n // 2\n```"
+    finding = LOOP.run(VERIFIER.verify(case, Answer(text=answer)))
+    assert (is_correct(case, finding), finding.trust, ROOM.hosted["inside"] - before) == (True, "isolated", 0)
+    assert wanted_names([ast.parse(HELPED.format(between=""))]) == {"f", "range", "n", "x"}
+    assert "twice" in wanted_names([ast.parse(HELPED.format(between="from answer import *\n"))])
+    assert "twice" in wanted_names([ast.parse("def f(x=twice): pass\ndef twice(): pass\n")])
+    assert "twice" in wanted_names([ast.parse("@twice\ndef twice(): pass\n")])
+    assert "math" not in wanted_names(map(ast.parse, ("import math", "math.pi", "import math")))
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,10 @@ class SourceTree:
 class GivenOnce:
     """Follows what tests give to functions of the answer."""
 
-    def __init__(self, tree: SourceTree, calls: Iterable[ast.Call], *, is_file: bool) -> None:
+    def __init__(self, tree: SourceTree, calls: Iterable[ast.Call], deep_copiers: set[str], *, is_file: bool) -> None:
         self._tree = tree
+        self._deep_copiers = deep_copiers
+        """What is `copy.deepcopy` here, as it is written."""
         self._calls = list(calls)
         """The calls of functions of the answer."""
         names = [getattr(node, "attr", getattr(node, "id", "")) for node in tree.nodes]
@@ -82,6 +84,9 @@ class GivenOnce:
         """Whether an expression makes its value of nothing that has a name."""
         if value is None:
             return False
+        is_single = isinstance(value, ast.Call) and len(value.args) == 1 and not value.keywords
+        if is_single and ast.unparse(value.func) in self._deep_copiers:  # type: ignore[attr-defined]
+            return True
         nodes = list(ast.walk(value))
         own = {node.id for node in nodes if isinstance(node, ast.Name) and is_stored(node)}
         return not any(isinstance(node, ast.Name) and node.id in self._bound - own for node in nodes)

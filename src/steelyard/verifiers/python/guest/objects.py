@@ -141,7 +141,7 @@ class ObjectPeer(RpcPeer):
             new_contents = [(container, decoder.content(container, now)) for container, now in changed]
             value = decoder.decode(held)
             if self.traffic is not None:
-                self.traffic.note_reply(outcome, held, changes or narrowed, decoder.containers[len(known) :])
+                self.traffic.note_reply(outcome, held, changes or narrowed, decoder.containers, len(known))
             self.note(str(printed), bool(narrowed), new_contents)
             for container, content in new_contents:
                 refill(container, content)

@@ -92,12 +92,15 @@ class TrafficWatch:
         self.is_data_only &= is_data and all(is_copied_data(value) for _, value in by_name)
         self.is_data_only = self.is_data_only and not self._is_any_held()
 
-    def note_reply(self, outcome: str, held: Any, more: Any, containers: list[Any]) -> None:
-        """Note what the answer sent; more than that is what it changed, or that classes of its own were left out."""
+    def note_reply(self, outcome: str, held: Any, more: Any, containers: list[Any], given_count: int) -> None:
+        """Note what the answer sent; more than that is what it changed, or that classes of its own were left out.
+
+        The first containers are those that were given: of these the tests may hold what the answer returned.
+        """
         is_data = is_copied_data(held) if outcome == "ok" else outcome == "raised" and _is_plain_exception(held)
         self.is_data_only &= is_data and not more
         if self.is_data_only:
-            self._received = containers
+            self._received = containers if _refers_to_first(held, given_count) else containers[given_count:]
 
     def _is_any_held(self) -> bool:
         """Whether tests still hold what the last call returned; what holds something stands before it."""
@@ -129,7 +132,17 @@ def is_copied_data(held: Any) -> bool:
         return is_copied_data(inner)
     if tag == "f":
         return bool(inner != "nan")  # it equals itself only as long as it is the same object
-    return tag in LEAF_TAGS
+    return tag in LEAF_TAGS or tag == "="
+
+
+def _refers_to_first(held: Any, count: int) -> bool:
+    """Whether an encoded value holds one of the first containers that both sides know."""
+    if type(held) is list:
+        return not JSON_SCALARS.issuperset(map(type, held)) and any(_refers_to_first(item, count) for item in held)
+    if type(held) is not dict:
+        return False
+    ((tag, inner),) = held.items()
+    return inner < count if tag == "=" else _refers_to_first(inner, count)
 
 
 def _is_plain_exception(held: Any) -> bool:

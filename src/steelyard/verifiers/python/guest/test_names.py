@@ -57,7 +57,9 @@ def wanted_names(trees: Iterable[ast.AST]) -> set[str]:
     """
     modules, wanted = set(ANSWER_MODULE_NAMES), set()
     used: dict[str, tuple[int, int]] = {}
-    imported: dict[str, tuple[int, int]] = {}
+    own: dict[str, tuple[int, int]] = {}
+    defined: set[str] = set()
+    stars: list[tuple[int, int]] = []
     nodes = [(place, node) for place, tree in enumerate(trees) for node in ast.walk(tree)]
     for place, node in nodes:
         where = (place, getattr(node, "lineno", 0))
@@ -68,14 +70,19 @@ def wanted_names(trees: Iterable[ast.AST]) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module in ANSWER_MODULE_NAMES:
             wanted |= {one.name for one in node.names}
         elif isinstance(node, ast.Module):
-            # what the tests import first is theirs
+            # what the tests import or define first is theirs
             for part in node.body:
                 if isinstance(part, ast.Import | ast.ImportFrom):
-                    imported |= dict.fromkeys(bound_names([part]), (place, part.lineno))
+                    own = dict.fromkeys(bound_names([part]), (place, part.lineno)) | own
+                    stars += [(place, part.lineno)] if isinstance(part, ast.ImportFrom) and is_star_import(part) else []
+                elif isinstance(part, _FUNCTIONS):
+                    own = {part.name: (place, part.lineno + 1)} | own  # a default may still be the answer's
+                    defined.add(part.name)
     for _, node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
             wanted.add(node.attr)
-    return wanted | {name for name, where in used.items() if name not in imported or imported[name] > where}
+    replaced = {name for name in defined if any(star >= own[name] for star in stars)}
+    return wanted | replaced | {name for name, where in used.items() if name not in own or own[name] > where}
 
 
 def looked_up_names(waiting: list[types.CodeType]) -> Iterator[str]:

@@ -197,6 +197,8 @@ class PlainTestChecker:
         self._answer_modules: set[str] = set()
         self.called: set[str] = {entry_point} - {""}
         """Names of functions of the answer."""
+        self._deep_copiers: set[str] = set()
+        """What these tests call `copy.deepcopy`."""
         self._aliases: set[str] = set()
         """Names that the tests give to functions of the answer."""
         self._bound = bound_names(self._tree.body)
@@ -292,6 +294,7 @@ class PlainTestChecker:
             if node.level or "*" in names or (listed is not None and not listed >= names.keys()):
                 raise NotPlainTestError
             self._imported |= set(names.values())
+            self._deep_copiers |= {name for first, name in names.items() if (module, first) == ("copy", "deepcopy")}
             return
         for alias in node.names:
             name = alias.asname or alias.name
@@ -299,6 +302,7 @@ class PlainTestChecker:
                 self._answer_modules.add(name)
             elif alias.name in PURE_MODULES:
                 self._modules[name] = alias.name
+                self._deep_copiers |= {f"{name}.deepcopy"} if alias.name == "copy" else set()
             else:
                 raise NotPlainTestError
 
@@ -450,7 +454,9 @@ class PlainTestChecker:
 
     def gives_once(self, *, is_file: bool) -> bool:
         """Whether nothing that the answer is given is used again."""
-        return GivenOnce(self._tree, self._answer_calls(), is_file=is_file).holds()
+        firsts = {name: name.partition(".")[0] for name in self._deep_copiers}
+        copiers = {name for name in firsts if firsts[name] not in self._answer_modules | self.called}
+        return GivenOnce(self._tree, self._answer_calls(), copiers, is_file=is_file).holds()
 
     def _answer_calls(self) -> Iterator[ast.Call]:
         """The calls of functions of the answer, those in assertions that something is raised as if written out."""
