@@ -25,6 +25,8 @@ MAKING_FUNCTIONS = frozenset(
     {"bytes", "dict", "enumerate", "float", "frozenset", "int", "list", "range", "set", "str", "tuple", "zip"}
 )
 """Builtin functions that put no object of a literal into two places."""
+LOOKING_FUNCTIONS = frozenset({"all", "any", "frozenset", "len", "list", "max", "min", "set", "sorted", "sum", "tuple"})
+"""Builtin functions that keep nothing of what they are given but its items."""
 
 
 class SourceTree:
@@ -102,7 +104,7 @@ class GivenOnce:
         for node in self._same(name, function):
             events.setdefault(id(self._scope(node)), []).append(node)
         scope = self._scope(name)
-        for nodes in events.values():
+        for nodes in map(self._without_looks, events.values()):
             if not is_stored(nodes[0]) or any(
                 not is_stored(one) and not is_stored(next_) for one, next_ in pairwise(nodes)
             ):
@@ -111,6 +113,54 @@ class GivenOnce:
             if other is not scope and self._is_around(scope, other):
                 return False
         return all(self._is_bound_to_new(node, scope) for node in events[id(scope)] if is_stored(node))
+
+    def _without_looks(self, nodes: list[ast.Name]) -> list[ast.Name]:
+        """The same without statements that, before it is given, only look at numbers and texts in it: these keep nothing of it."""
+        kept: list[ast.Name] = []
+        looks: list[ast.Name] = []
+        for node in nodes:
+            if kept and is_stored(kept[-1]) and self._holds_constants(kept[-1]) and self._is_look(node):
+                looks.append(node)
+                continue
+            if not is_stored(node) and self._statement(node) in map(self._statement, looks):
+                return nodes  # within a statement, what comes first in the text may come last
+            kept.append(node)
+            looks.clear()
+        return kept
+
+    def _holds_constants(self, target: ast.Name) -> bool:
+        above = self._tree.parent(target)
+        is_simple = isinstance(above, ast.Assign) and len(above.targets) == 1
+        return is_simple and self._is_of_constants(above.value)  # type: ignore[union-attr]
+
+    def _is_of_constants(self, value: ast.expr) -> bool:
+        """Whether this is a list or the like of constants alone, or of a range of numbers."""
+        if isinstance(value, ast.Call):
+            name = getattr(value.func, "id", "")
+            is_known = name in ("list", "range", "set", "tuple") and name not in self._bound and not value.keywords
+            return is_known and (name == "range" or all(map(self._is_of_constants, value.args)))
+        nodes = [*getattr(value, "elts", ()), *(_items(value) if isinstance(value, ast.Dict) else ())]
+        return isinstance(value, DISPLAYS) and not any(
+            isinstance(part, (*DISPLAYS, ast.Call, ast.Name)) for node in nodes if node for part in ast.walk(node)
+        )
+
+    def _is_look(self, name: ast.Name) -> bool:
+        """Whether only the items are taken of what a name stands for: nothing holds it afterwards."""
+        above = self._tree.parent(name)
+        if isinstance(above, ast.comprehension) and above.iter is name:
+            above = self._tree.parent(above)
+            if isinstance(above, ast.ListComp | ast.SetComp | ast.DictComp):
+                return True
+            name, above = above, above and self._tree.parent(above)  # type: ignore[assignment]
+        called = getattr(above.func, "id", "") if isinstance(above, ast.Call) else ""
+        is_only_given = isinstance(above, ast.Call) and above.args == [name]
+        return is_only_given and called in LOOKING_FUNCTIONS - self._bound
+
+    def _statement(self, node: ast.AST) -> ast.AST | None:
+        above: ast.AST | None = node
+        while above is not None and not isinstance(above, ast.stmt):
+            above = self._tree.parent(above)
+        return above
 
     def _same(self, name: ast.Name, function: ast.FunctionDef | None) -> Iterator[ast.Name]:
         """Where this name is meant, in the order of the text: in a function that binds it, or anywhere."""

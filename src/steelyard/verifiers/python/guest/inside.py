@@ -175,9 +175,7 @@ def names_of_module(module: types.CodeType) -> tuple[set[str], set[str], set[str
 class SessionHost:
     """The process that hears how the tests go; it never runs a line of the answer."""
 
-    def __init__(
-        self, engine: MessageSocket, job: dict[str, Any], answer: types.CodeType | None, tests: Any
-    ) -> None:
+    def __init__(self, engine: MessageSocket, job: dict[str, Any], answer: types.CodeType | None, tests: Any) -> None:
         self._engine = engine
         self._job = job
         self._answer = answer
@@ -303,9 +301,7 @@ def limit_cpu(seconds: float) -> None:
 class AnswerSession:
     """The process that runs an answer and its tests; what it holds is in frames and closures that no answer sees."""
 
-    def __init__(
-        self, job: dict[str, Any], answer: types.CodeType | None, tests: Any, secret: str
-    ) -> None:
+    def __init__(self, job: dict[str, Any], answer: types.CodeType | None, tests: Any, secret: str) -> None:
         self._job = job
         self._answer = answer
         self._tests = tests

@@ -52,8 +52,8 @@ from steelyard.verifiers.python.guest.wire import (
     difference,
     exception_text,
     load_random,
-    own_random_in_forks,
     may_catch,
+    own_random_in_forks,
     raised_failure,
     short_repr,
 )
