@@ -13,6 +13,7 @@ from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.text import verbatim_reply
 from steelyard.verifiers.python.guest.values import is_plain
+from steelyard.verifiers.python.plain.calls import sent_together
 from steelyard.verifiers.python.plan import PythonTestPlan, python_test_plan
 from steelyard.verifiers.python.verifier import PythonVerifier
 
@@ -27,6 +28,11 @@ assert not f(0)
 assert f(2.5)
 assert f(None) is None
 assert abs(f(0.1) - (0.1 + 1)) < 1e-6
+assert sorted(f([31, 12, 23])) == [12, 23, 31]
+assert tuple(f([5, 2 ** 2])) == tuple([4, 5])
+assert set(f([2, 2])) == {2}
+assert len(f([23, 12, 31])) == 3
+assert list(f([12, 31])) == [1 + 11, 31]
 """
 RIGHT = """
 def f(value, twice=False):
@@ -75,6 +81,8 @@ ANSWERS = {
     "half a character": "def f(value, twice=False):\n    return '\\ud800'\n",
     "bytes": "def f(value, twice=False):\n    return b'x'\n",
     "a type": "def f(value, twice=False):\n    return int\n",
+    "a set": RIGHT.replace("return sorted(value)", "return set(value)"),
+    "more than can be converted": "def f(value, twice=False):\n    return list(range(600))\n",
     "closes everything": "import os\ndef f(value, twice=False):\n    os.closerange(0, 256)\n    return 2\n",
 }
 FORGES = """
@@ -110,7 +118,7 @@ def case(entry_point: str) -> Case:
     if entry_point:
         tests = "METADATA = {'author': 'x'}\n\ndef check(candidate):\n" + TESTS.replace(
             "assert f(", "assert candidate("
-        ).replace("not f(", "not candidate(").replace("abs(f(", "abs(candidate(").replace("\n", "\n    ")
+        ).replace("not f(", "not candidate(").replace("(f(", "(candidate(").replace("\n", "\n    ")
     return Case(
         id="f",
         prompt="f",
@@ -161,7 +169,7 @@ def without_chance(text: str) -> str:
 @pytest.mark.parametrize("entry_point", ["", "f"])
 def test_a_verdict_is_the_same_with_and_without_a_referee(entry_point: str) -> None:
     tested = case(entry_point)
-    assert len(python_test_plan(tested).calls) == 8
+    assert len(python_test_plan(tested).calls) == 13
     for name, (called, refereed) in asyncio.run(findings(tested)).items():
         assert without_times(called) == without_times(refereed), name
         if name.startswith("right"):
@@ -198,6 +206,15 @@ def test_a_verdict_is_the_same_with_and_without_a_referee(entry_point: str) -> N
         "assert f(1) == 1\nassert time(1) == 1",
         "for x in range(3):\n    assert f(x) == 1",
         "assert f(1) == 1 / 0",
+        "assert f(1) == 2 ** 65",
+        "assert f(1) == 2 ** -1",
+        "assert f(1) == list({1, 2})",
+        "assert f({'a', 'b'}) == 1",
+        "assert f([{'k': ({'a'},)}]) == 1",
+        "assert set(f(1), f(2)) == {1}",
+        "def set(x): return x\nassert set(f(1)) == 1",
+        "def helper(x: List): pass\nassert f(1) == 1",
+        "helper\nassert f(1) == 1",
     ],
 )
 def test_what_is_more_than_a_call_with_plain_data_is_left_to_the_referee(tests: str) -> None:
@@ -230,3 +247,62 @@ def test_another_function_of_the_answers_is_its_word_beside_an_entry_point() -> 
 def test_what_could_be_slow_or_more_than_data_is_not_compared_outside_a_sandbox(held: object) -> None:
     assert not is_plain(held)
     assert is_plain([{"t": [1, {"s": [2]}]}, {"d": [["k", {"i": "-0xff"}]]}, {"f": "nan"}, {"b": "eA=="}])
+
+
+@pytest.mark.parametrize(
+    ("tests", "sizes"),
+    [
+        ("assert f('abc') == 'nop'\nassert f('nop') == 'abc'", [1, 1]),
+        ("assert f('abc') == 'nop'\nassert f('x') == 'y'\nassert f(['nop']) == 'abc'\nassert f('q') == 'r'", [1, 3]),
+        ("assert f('abc') == 'nop'\nassert f('nop') == 'xyz'\nassert f('xyz') == 'def'", [1, 1, 1]),
+        ("assert f([1, 2]) == [3, 4]\nassert f(x=[4, 3]) == [5, 6]", [2]),
+        ("assert set(f([1, 2])) == {3, 4}\nassert f(x=[4, 3]) == [5, 6]", [1, 1]),
+        ("assert sorted(f(1)) == ['a', 'b', 'c']\nassert f('cab') == 1", [1, 1]),
+        ("assert f(1) == 2\nassert f(2) == 3", [2]),
+    ],
+)
+def test_what_tells_an_earlier_result_is_sent_later(tests: str, sizes: list[int]) -> None:
+    calls = python_test_plan(msgspec.structs.replace(case(""), expectations=Expectations(test_file=tests))).calls
+    parts = sent_together(calls)
+    assert list(map(len, parts)) == sizes
+    assert [call for part in parts for call in part] == list(calls)
+
+
+LOOKS_AHEAD = """
+import gc, sys
+def f(x):
+    frame = sys._getframe(1)
+    while frame:
+        for held in frame.f_locals.get("calls", ()):
+            if held[1] == ["secret"]: return "secret"
+        frame = frame.f_back
+    return "public"
+"""
+
+
+def test_an_answer_cannot_look_ahead() -> None:
+    told = "assert f('public') == 'secret'\nassert f('secret') == 'public'\n"
+    tested = msgspec.structs.replace(case(""), expectations=Expectations(test_file=told))
+    assert len(sent_together(python_test_plan(tested).calls)) == 2
+    finding = asyncio.run(_found(tested, LOOKS_AHEAD))
+    assert [test.outcome for test in finding.tests] == ["failed", "passed"]
+    assert not asyncio.run(_found(tested, "def f(x): return {'public': 'secret', 'secret': 'public'}[x]\n")).label
+
+
+def test_results_that_are_too_large_to_be_compared_here_are_judged_by_the_referee() -> None:
+    tests = "assert len(f(1)) == 3000000\nassert f([111]) == [222]\nassert f([222]) == [333]\n"
+    tested = msgspec.structs.replace(case(""), expectations=Expectations(test_file=tests))
+    assert len(sent_together(python_test_plan(tested).calls)) == 2
+    code = "def f(x): return 'x' * 3_000_000 if x == 1 else [x[0] + 111]\n"
+    finding = asyncio.run(_found(tested, code))
+    assert (finding.label, finding.trust) == ("", "isolated"), finding.reason
+
+
+async def _found(case: Case, code: str) -> Finding:
+    sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
+    verifier = PythonVerifier(sandbox)
+    try:
+        return await verifier.verify(case, Answer(text=verbatim_reply(code, "python")))
+    finally:
+        await verifier.close()
+        await sandbox.close()

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 MAX_PRINT_BUFFER_BYTES = 64 << 10
 MAX_AWAIT_SECONDS = 5
 """Seconds for which one awaitable of an answer's may wait."""
-DEPTH_OF_A_CALL, DEPTH_OF_A_PLAIN_CALL = 2, -2
+DEPTH_OF_A_CALL, DEPTH_OF_A_PLAIN_CALL = 2, -1
 """Frames between what loads an answer and a function of it that is called, beyond those of tests in one process with it."""
 A_FUNCTION = {"h": [0, 0, "function", True, []]}
 """A function as it is described to tests that only call it."""
@@ -351,12 +351,17 @@ class CandidatePeer(ObjectPeer):
                 return found
             del found[max(found, key=lambda name: len(str(found[name])))]
 
-    def do_calls(self, names: list[str], calls: list[Any]) -> None:
+    def do_all_calls(self, names: list[str], calls: list[Any], *, has_more: bool) -> None:
         """Call functions of the answer one after the other, until one returns more than plain data."""
         module = vars(sys.modules["answer"])
         if not all(name in module for name in names):
             return
         functions = [module[name] for name in names]
+        while self.do_calls(functions, calls) and has_more:
+            calls, has_more = self.receive()
+
+    def do_calls(self, functions: list[Any], calls: list[Any]) -> bool:
+        """Do these calls; whether all of them returned plain data."""
         for place, given, by_name in calls:
             decoder = ValueDecoder(self.borrow)
             positional = [decoder.decode(value) for value in given]
@@ -380,7 +385,8 @@ class CandidatePeer(ObjectPeer):
                 narrowed = True
                 self.send([outcome, None, printed, narrowed, seconds])
             if narrowed:
-                return
+                return False
+        return True
 
     def work(self, *, threads: bool) -> None:
         """Do what is asked until no more requests come; with threads, each of the tests' has one here."""
@@ -434,7 +440,7 @@ def rehearse() -> None:
         candidate.load(*candidate.receive()[1:3])
         asking.send(["ask", 0, "call", [{"h": number}, [1, 2]], []])
         candidate.answer(candidate.next_message(0))
-        candidate.do_calls(["double"], [[0, [[1, 2]], []]])
+        candidate.do_all_calls(["double"], [[0, [[1, 2]], []]], has_more=False)
         asking.receive()
     for name in ANSWER_MODULE_NAMES:
         del sys.modules[name]
@@ -458,7 +464,7 @@ def main(fds: list[int]) -> None:
             candidate.search = ReferrerSearch()
         if candidate.load(code, names, is_plain=bool(calls)) is not None:
             if calls:
-                candidate.do_calls(names, calls[0])
+                candidate.do_all_calls(names, calls[0], has_more=calls[1])
             else:
                 candidate.work(threads=threads)
     except PeerGone:

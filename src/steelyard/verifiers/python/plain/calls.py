@@ -21,7 +21,13 @@ import msgspec
 
 from steelyard.verifiers.python.guest.objects import FUNCTION_KINDS
 from steelyard.verifiers.python.guest.remote import MAX_REFEREE_OUTPUT_CHARS
-from steelyard.verifiers.python.guest.values import MODULES_WITH_EFFECTS, ValueDecoder, ValueEncoder, is_plain
+from steelyard.verifiers.python.guest.values import (
+    MAX_PLAIN_KEYS,
+    MODULES_WITH_EFFECTS,
+    ValueDecoder,
+    ValueEncoder,
+    is_plain,
+)
 from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, TestFailure, class_failure_cause, difference
 
 if TYPE_CHECKING:
@@ -32,6 +38,7 @@ if TYPE_CHECKING:
 MAX_PLAIN_REPLY_BYTES = 1 << 20
 """Bytes of everything that an answer sends; who sends more is judged by the referee."""
 MAX_CONSTANT = 1 << 64
+MAX_EXPONENT = 64
 MAX_GUESSED_CHARS = 2
 """Numbers and texts of this length are in the arguments of many tests, and tell little of what others return."""
 FIRST_READ_SECONDS = 0.05
@@ -43,7 +50,17 @@ ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
 }
+CONVERSIONS: dict[str, Callable[[Any], Any]] = {
+    "frozenset": frozenset,
+    "len": len,
+    "list": list,
+    "set": set,
+    "sorted": sorted,
+    "tuple": tuple,
+}
+"""What tests do with a result before they compare it."""
 
 
 class PlainCall(NamedTuple):
@@ -59,6 +76,8 @@ class PlainCall(NamedTuple):
     """Says what is wrong with a value; empty for a right one."""
     expected: Any = None
     """What it should return, as JSON carries it, where that is one value."""
+    is_converted: bool = False
+    """Whether it may return that in another form, or in another order."""
 
 
 def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[PlainCall, ...]:
@@ -77,41 +96,57 @@ def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[Plai
                     else:
                         bound |= set(_prepared_names(statement))
                 continue
-            call, what_is_wrong, expected = _claim(step)
-            found.append(_plain_call(place, call, functions, what_is_wrong)._replace(expected=expected))
+            call, what_is_wrong, expected, is_converted = _claim(step)
+            made = _plain_call(place, call, functions, what_is_wrong)
+            found.append(made._replace(expected=expected, is_converted=is_converted))
     except (_NotPlainError, SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
-        return ()
-    if _tells_result_of_earlier(found):
         return ()
     called = {call.function for call in found}
     # besides the entry point, other functions of the answer influence the verdict
     is_tested = called == {entry_point} if entry_point else not any(hasattr(builtins, name) for name in called)
-    return tuple(found) if is_tested and bound.isdisjoint(called | set(functions)) else ()
+    is_own = bound.isdisjoint(called | set(functions) | CONVERSIONS.keys())
+    return tuple(found) if is_tested and is_own else ()
 
 
-def _tells_result_of_earlier(calls: list[PlainCall]) -> bool:
-    """Whether a later call is given what an earlier one should return, as in tests of `encode` and `decode`.
+def sent_together(calls: Sequence[PlainCall]) -> list[Sequence[PlainCall]]:
+    """The calls in parts that are sent to an answer one after the other, so that looking ahead tells it nothing.
 
-    All calls are sent to the answer at once, and it may look ahead; what can be guessed without that does not count.
+    A later call may be given what an earlier one should return, as in tests of `encode` and `decode`; what can be guessed
+    without that does not count.
     """
+    parts: list[Sequence[PlainCall]] = []
     later: set[bytes] = set()
-    for call in reversed(calls):
-        if msgspec.json.encode(call.expected) in later:
-            return True
-        given = [*call.positional, *(value for _, value in call.named)]
-        later.update(part for value in given for part in _telling_parts(value))
-    return False
+    end = len(calls)
+    for place in reversed(range(len(calls))):
+        call = calls[place]
+        wanted = _in_any_order(call.expected) if call.is_converted else msgspec.json.encode(call.expected)
+        if wanted in later:
+            parts.append(calls[place + 1 : end])
+            end, later = place + 1, set()
+        for value in (*call.positional, *(value for _, value in call.named)):
+            later.update(_telling_parts(value))
+    return [calls[:end], *reversed(parts)]
 
 
 def _telling_parts(value: Any) -> Iterator[bytes]:
-    """The parts of an encoded value that nobody guesses, as JSON."""
+    """The parts of an encoded value that nobody guesses, as JSON, and in no order."""
     if type(value) in (str, float, int):
         if len(f"{value:g}" if type(value) is float else str(value)) > MAX_GUESSED_CHARS:
             yield msgspec.json.encode(value)
+            yield _in_any_order(list(value) if type(value) is str else value)
     elif value and type(value) in (dict, list):
         yield msgspec.json.encode(value)
+        yield _in_any_order(value)
         for part in value.values() if type(value) is dict else value:
             yield from _telling_parts(part)
+
+
+def _in_any_order(value: Any) -> bytes:
+    """The same for all containers of the same different items."""
+    if type(value) is dict:
+        ((_, value),) = value.items()
+    items = value if type(value) is list else [value]
+    return b"~" + b" ".join(sorted({msgspec.json.encode(item) for item in items}))
 
 
 class _NotPlainError(Exception):
@@ -136,8 +171,10 @@ def _prepared_names(statement: ast.stmt) -> Iterator[str]:
         for default in (*parameters.defaults, *filter(None, parameters.kw_defaults)):
             _constant(default)
         annotated = (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)
-        if any(one.annotation for one in annotated) or statement.returns:
-            raise _NotPlainError  # an annotation is looked up when the function is defined
+        for annotation in filter(None, (*(one.annotation for one in annotated), statement.returns)):
+            # it is looked up when the function is defined
+            if not (isinstance(annotation, ast.Name) and isinstance(getattr(builtins, annotation.id, None), type)):
+                raise _NotPlainError
         yield statement.name
     elif isinstance(statement, ast.Import | ast.ImportFrom):
         yield from _imported_names(statement)
@@ -150,10 +187,15 @@ def _prepared_names(statement: ast.stmt) -> Iterator[str]:
         yield from (target.id for target in statement.targets if isinstance(target, ast.Name))
     elif not (
         isinstance(statement, ast.Pass)
-        or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        or (isinstance(statement, ast.Expr) and _is_idle(statement.value))
         or (isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Constant) and statement.test.value)
     ):
         raise _NotPlainError
+
+
+def _is_idle(value: ast.expr) -> bool:
+    """Whether an expression does nothing, such as a text or a `print` that is not called."""
+    return isinstance(value, ast.Constant) or (isinstance(value, ast.Name) and hasattr(builtins, value.id))
 
 
 def _imported_names(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
@@ -170,19 +212,39 @@ def _imported_names(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
         yield (one.asname or one.name).partition(".")[0]
 
 
-def _claim(step: dict[str, Any]) -> tuple[ast.expr, Callable[[Any], TestFailure], Any]:
-    """The call in a test, what must hold for its result, and that result as JSON carries it, if there is only one."""
+def _claim(step: dict[str, Any]) -> tuple[ast.expr, Callable[[Any], TestFailure], Any, bool]:
+    """The call in a test, what must hold for its result, that result as JSON carries it, if there is only one, and whether it is converted."""
     if "left" in step:
         expected = _constant(ast.parse(step["right"], mode="eval").body)
-        call = ast.parse(step["left"], mode="eval").body
-        return call, lambda got: _difference(got, expected), ValueEncoder(_refuse).encode(expected)
+        call, convert = _conversion(ast.parse(step["left"], mode="eval").body)
+        encoded = ValueEncoder(_refuse).encode(expected)
+        if convert is None:
+            return call, lambda got: _difference(got, expected), encoded, False
+        return call, lambda got: _difference(_converted(got, convert), expected), encoded, True
     (statement,) = ast.parse(step["source"]).body
     if not isinstance(statement, ast.Assert):
         raise _NotPlainError
     words = "" if statement.msg is None else str(_constant(statement.msg))[:MAX_EXCEPTION_CHARS]
     failure = TestFailure(f"AssertionError: {words}" if words else "AssertionError", "comparison")
     call, holds, expected = _condition(statement.test)
-    return call, lambda got: TestFailure() if holds(got) else failure, expected
+    return call, lambda got: TestFailure() if holds(got) else failure, expected, False
+
+
+def _conversion(value: ast.expr) -> tuple[ast.expr, Callable[[Any], Any] | None]:
+    """An expression without a conversion around it, and that conversion."""
+    if isinstance(value, ast.Call) and len(value.args) == 1 and not value.keywords:
+        name = value.func.id if isinstance(value.func, ast.Name) else ""
+        if name in CONVERSIONS:
+            return value.args[0], CONVERSIONS[name]
+    return value, None
+
+
+def _converted(got: Any, convert: Callable[[Any], Any]) -> Any:
+    """What a test makes of a result; raises where that may take long, or depends on the order of a set."""
+    is_unordered = isinstance(got, set | frozenset) and convert in (list, tuple)
+    if is_unordered or (convert is not len and len(got) > MAX_PLAIN_KEYS):
+        raise _NotPlainError
+    return convert(got)
 
 
 def _condition(test: ast.expr) -> tuple[ast.expr, Callable[[Any], bool], Any]:
@@ -226,8 +288,14 @@ def _constant(node: ast.expr) -> Any:
         left, right = _constant(node.left), _constant(node.right)
         if not (type(left) is str and type(right) is str and isinstance(node.op, ast.Add)):
             left, right = _number_of(left), _number_of(right)
+        if isinstance(node.op, ast.Pow) and not (type(right) is int and 0 <= right <= MAX_EXPONENT):
+            raise _NotPlainError
         return ARITHMETIC[type(node.op)](left, right)
-    return ast.literal_eval(node)
+    if isinstance(node, ast.List | ast.Tuple):
+        items = list(map(_constant, node.elts))
+        return items if isinstance(node, ast.List) else tuple(items)
+    inner, convert = _conversion(node)
+    return ast.literal_eval(node) if convert is None else _converted(_constant(inner), convert)
 
 
 def _plain_call(
@@ -236,11 +304,24 @@ def _plain_call(
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         raise _NotPlainError
     encoder = ValueEncoder(_refuse)
-    positional = [encoder.encode(_constant(argument)) for argument in call.args]
-    named = [[keyword.arg, encoder.encode(_constant(keyword.value))] for keyword in call.keywords]
+    positional = [encoder.encode(_given(argument)) for argument in call.args]
+    named = [[keyword.arg, encoder.encode(_given(keyword.value))] for keyword in call.keywords]
     if any(keyword.arg is None for keyword in call.keywords):
         raise _NotPlainError
     return PlainCall(place, functions.get(call.func.id, call.func.id), positional, named, what_is_wrong)
+
+
+def _given(argument: ast.expr) -> Any:
+    """What an answer is given; the order of texts in a set is another one here than in the sandboxes."""
+    value = _constant(argument)
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, set | frozenset) and not all(isinstance(item, int | float) for item in one):
+            raise _NotPlainError
+        if isinstance(one, list | tuple | dict):
+            waiting += [*one, *(one.values() if isinstance(one, dict) else ())]
+    return value
 
 
 def _refuse(*_: object) -> Any:
@@ -256,48 +337,92 @@ async def answered_calls(
 ) -> tuple[ProcessResult, bytes]:
     """Have an answer do these calls in a process of its own: how that ended, and everything it sent."""
     wanted = sorted({call.function for call in calls})
-    batch = [[wanted.index(call.function), call.positional, call.named] for call in calls]
-    body = msgspec.json.encode(["load", code, wanted, False, batch])
-    message = struct.pack("I", len(body)) + body
-    received = bytearray()
+    first, *others = [
+        [[wanted.index(call.function), call.positional, call.named] for call in part] for part in sent_together(calls)
+    ]
     ours, theirs = socket.socketpair()
-    loop = asyncio.get_running_loop()
-    is_reading = False
+    with ours:
+        ours.setblocking(False)
+        talk = _CallsAndReplies(ours, others)
+        talk.send(["load", code, wanted, False, first, bool(others)])
+        talk.expected_messages = 2 + len(first)
+        # most answers are done before anything has to be read
+        reading = asyncio.get_running_loop().call_later(0 if others else FIRST_READ_SECONDS, talk.begin_reading)
+        try:
+            outcome = await host.call([theirs], limits)
+            talk.read()
+        finally:
+            reading.cancel()
+            talk.end()
+    return outcome, bytes(talk.received)
 
-    def read() -> None:
+
+class _CallsAndReplies:
+    """What an answer is sent, part after part, and what it sends."""
+
+    def __init__(self, channel: socket.socket, parts: list[list[Any]]) -> None:
+        self._channel = channel
+        self._parts = parts
+        """Calls that are to be sent once all before them are answered."""
+        self._is_reading = False
+        self._sending: asyncio.Future[None] | None = None
+        self._counted = self._messages = 0
+        self.received = bytearray()
+        self.expected_messages = 0
+        """How many come before the next part is sent."""
+
+    def send(self, message: list[Any]) -> None:
+        body = msgspec.json.encode(message)
+        frame = struct.pack("I", len(body)) + body
+        with contextlib.suppress(OSError):  # who has ended reads no more
+            frame = frame[self._channel.send(frame) :]
+        if frame:
+            self._sending = asyncio.ensure_future(_send_rest(self._channel, frame))
+
+    def begin_reading(self) -> None:
+        self._is_reading = True
+        asyncio.get_running_loop().add_reader(self._channel.fileno(), self.read)
+
+    def read(self) -> None:
         """Read what is available; at most a bound is kept, and the writer never has to wait."""
         try:
-            while piece := ours.recv(1 << 16):
-                if len(received) <= MAX_PLAIN_REPLY_BYTES:
-                    received.extend(piece)
+            while piece := self._channel.recv(1 << 16):
+                if len(self.received) <= MAX_PLAIN_REPLY_BYTES:
+                    self.received.extend(piece)
         except BlockingIOError:
+            if len(self.received) <= MAX_PLAIN_REPLY_BYTES:
+                self._send_next()
+            else:
+                self._give_up()
             return
         except OSError:
             pass
-        if is_reading:
-            loop.remove_reader(ours.fileno())
+        self.end()
 
-    def begin_reading() -> None:
-        nonlocal is_reading
-        is_reading = True
-        loop.add_reader(ours.fileno(), read)
+    def _send_next(self) -> None:
+        while self._parts and self._counted + 4 <= len(self.received):
+            (length,) = struct.unpack_from("I", self.received, self._counted)
+            if self._counted + 4 + length > len(self.received):
+                return
+            self._counted += 4 + length
+            self._messages += 1
+            if self._messages == self.expected_messages:
+                part = self._parts.pop(0)
+                self.expected_messages += len(part)
+                self.send([part, bool(self._parts)])
 
-    with ours:
-        ours.setblocking(False)
-        sent = ours.send(message)
-        sending = asyncio.ensure_future(_send_rest(ours, message[sent:])) if sent < len(message) else None
-        # most answers are done before anything has to be read
-        reading = loop.call_later(FIRST_READ_SECONDS, begin_reading)
-        try:
-            outcome = await host.call([theirs], limits)
-            read()
-        finally:
-            reading.cancel()
-            if is_reading:
-                loop.remove_reader(ours.fileno())
-            if sending is not None:
-                sending.cancel()
-    return outcome, bytes(received)
+    def _give_up(self) -> None:
+        """Let an answer end that waits for more."""
+        self._parts.clear()
+        with contextlib.suppress(OSError):
+            self._channel.shutdown(socket.SHUT_WR)
+
+    def end(self) -> None:
+        if self._is_reading:
+            self._is_reading = False
+            asyncio.get_running_loop().remove_reader(self._channel.fileno())
+        if self._sending is not None:
+            self._sending.cancel()
 
 
 async def _send_rest(channel: socket.socket, rest: bytes) -> None:
