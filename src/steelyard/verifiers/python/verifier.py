@@ -73,7 +73,7 @@ class PythonVerifier:
     """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
     settings = PythonSettings
-    version = f"python 29, CPython {platform.python_version()}"
+    version = f"python 30, CPython {platform.python_version()}"
     at_once = processor_count()
     runs_code = True
     _plans: ClassVar[dict[str, PythonTestPlan]] = {}
