@@ -49,7 +49,9 @@ EQUALITY_EXAMPLE_PATTERN = re.compile(r"\b[A-Z]\w*\([^()\n]*\) *[!=]= *(?:[-\d'\
 MAX_CACHED_REHEARSALS = 1000
 """Cases whose tests are known by having been run once."""
 MAX_CACHED_TESTS = 1000
-"""Tests whose code is kept."""
+"""Files of tests of which it is known what they import."""
+MAX_PACKED_TESTS = 100
+"""Tests whose code is kept: answers to one case come together."""
 
 
 class TestFact(NamedTuple):
@@ -233,7 +235,7 @@ class InProcessJudge:
         return _report(facts, result)
 
     def _keep_packed(self, key: tuple[str, ...], packed: str) -> None:
-        if len(self._packed) >= MAX_CACHED_TESTS:
+        if len(self._packed) >= MAX_PACKED_TESTS:
             self._packed.pop(next(iter(self._packed)))
         self._packed[key] = packed
 
