@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 from msgspec.structs import replace
 
+from steelyard.analysis.scoring import is_correct
 from steelyard.cli.main import main
 from steelyard.errors import ExitCode, MissingToolError, VerifierError
-from steelyard.records import Case, Expectations, Verify
-from steelyard.verifiers.python.impossible_tests import check_defined, check_tests
+from steelyard.records import Answer, Case, Expectations, Verify
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.text import verbatim_reply
+from steelyard.verifiers.python.impossible_tests import asked_builtin, check_defined, check_tests
+from steelyard.verifiers.python.verifier import PythonVerifier
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+ROOM = ZygoteSandbox(strongest_isolation())
+LOOP = asyncio.Runner()
+VERIFIER = PythonVerifier(ROOM)
+
+
+# once: a worker that steals tests comes back to a module that it had left
+@pytest.fixture(scope="session", autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    LOOP.run(VERIFIER.close())
+    LOOP.run(ROOM.close())
+    LOOP.close()
 
 
 def case(tests: str, **verify: str) -> Case:
@@ -113,3 +134,32 @@ def test_validate_names_such_cases_without_any_reference(tmp_path: Path, capsys:
 
 def test_examples_whose_name_an_answer_missed_are_no_file_to_be_read() -> None:
     check_defined(case(">>> add(1, 2)\n3\n", style="doctest"), ["add"])
+
+
+ASKS_FOR_SUM = "Write sum(a, b): the sum of all numbers that divide both."
+RIGHT_SUM = "def sum(a, b):\n    total = 0\n    for n in range(1, a + 1):\n        total += 0 if a % n or b % n else n\n    return total\n"
+
+
+@pytest.mark.parametrize(
+    ("style", "tests"),
+    [
+        ("asserts", "assert sum(10, 15) == 6\nassert sum(100, 150) == abs(-93)\n"),
+        ("", "assert sum(10, 15) == 6"),
+        ("asserts", "for a, b, want in [(10, 15, 6), (100, 150, 93)]:\n    assert sum(a, b) == want\n"),
+        ("doctest", ">>> sum(10, 15)\n6\n"),
+    ],
+)
+def test_a_function_that_has_the_name_of_a_builtin_one_is_judged(style: str, tests: str) -> None:
+    asked = Case(id="c", prompt=ASKS_FOR_SUM, language="python", verify=Verify(tests=tests, style=style))
+    if style != "doctest":
+        check_tests(asked, "asserts")
+    for code, is_right in ((RIGHT_SUM, True), ("def sum(a, b):\n    return a + b\n", False), ("x = 1\n", False)):
+        finding = LOOP.run(VERIFIER.verify(asked, Answer(text=verbatim_reply(code, "python"))))
+        assert is_correct(asked, finding) is is_right, (code, finding.reason)
+
+
+def test_a_builtin_function_that_nobody_asks_for_is_that_of_the_language() -> None:
+    assert asked_builtin(Case(id="c", prompt="Write f, the sum of a list.", language="python"), ["sum"]) == ""
+    assert asked_builtin(Case(id="c", prompt="max(x) is larger than min(x).", language="python"), ["max", "min"]) == ""
+    with_reference = Case(id="c", prompt="As max(x).", language="python", reference="def min(x): ...")
+    assert asked_builtin(with_reference, ["max", "min"]) == "min"

@@ -112,6 +112,8 @@ class PythonTestPlan(NamedTuple):
     """The tests as calls with plain data, where all of them are: no referee is needed for these."""
     is_program: bool = False
     """Whether the answer is a whole program, run once for each pair of the case."""
+    called_builtins: tuple[str, ...] = ()
+    """The builtin functions that the tests call, if they use no name of an answer's: one of these may be what is asked for."""
     is_examined: bool = False
     """Whether the claims of the tests were looked at; all below is known only then."""
     runs_text: bool = False
@@ -140,9 +142,23 @@ def python_test_plan(case: Case) -> PythonTestPlan:
     if style not in FILE_STYLES and style != "io":
         steps = tuple(_with_shared(made.steps, case.verify.entry_point))
         made = made._replace(steps=steps, calls=plain_calls(steps, case.verify.entry_point))
+        made = made if case.verify.entry_point else made._replace(called_builtins=_called_builtins(made))
     if not made.names:
         raise VerifierError("no tests; write asserts, functions test_*, check(candidate), examples with >>>, or pairs")
     return made if made.calls else with_claims(made, case)
+
+
+def _called_builtins(plan: PythonTestPlan) -> tuple[str, ...]:
+    trees = [tree for part in _sources(plan) if (tree := _parsed(part)) is not None]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    own = {node.arg for node in nodes if isinstance(node, ast.arg)}.union(*(bound_names([tree]) for tree in trees))
+    if imported.intersection(ANSWER_MODULE_NAMES) or any(not hasattr(builtins, name) for name in names - own):
+        return ()
+    called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    return tuple(sorted(called - own))
 
 
 def with_claims(plan: PythonTestPlan, case: Case) -> PythonTestPlan:

@@ -33,7 +33,13 @@ from steelyard.verifiers.python.guests import (
     python_guest,
     venv_base_folders,
 )
-from steelyard.verifiers.python.impossible_tests import check_defined, check_tests, told_names, untold_names
+from steelyard.verifiers.python.impossible_tests import (
+    asked_builtin,
+    check_defined,
+    check_tests,
+    told_names,
+    untold_names,
+)
 from steelyard.verifiers.python.in_process import (
     InProcessJudge,
     Rehearsal,
@@ -143,6 +149,11 @@ class PythonVerifier:
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
         tests = self._plan(case)
+        if tests.called_builtins and (name := asked_builtin(case, tests.called_builtins)):
+            # otherwise its tests would call the function of the language
+            verify = msgspec.structs.replace(case.verify, entry_point=name, style=tests.style)
+            case = msgspec.structs.replace(case, verify=verify)
+            tests = self._plan(case)
         expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
         extracted = code_from_reply(case, answer.text)
         if extracted.code is None:
