@@ -13,7 +13,6 @@ from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.text import verbatim_reply
 from steelyard.verifiers.python.guest.values import is_plain
-from steelyard.verifiers.python.plain.calls import sent_together
 from steelyard.verifiers.python.plan import PythonTestPlan, python_test_plan
 from steelyard.verifiers.python.verifier import PythonVerifier
 
@@ -210,6 +209,8 @@ def test_a_verdict_is_the_same_with_and_without_a_referee(entry_point: str) -> N
         "assert f(1) == 2 ** -1",
         "assert f(1) == list({1, 2})",
         "assert f({'a', 'b'}) == 1",
+        "assert f('\\ud800') == 1",
+        "assert f(1) == '\\ud800'",
         "assert f([{'k': ({'a'},)}]) == 1",
         "assert set(f(1), f(2)) == {1}",
         "def set(x): return x\nassert set(f(1)) == 1",
@@ -263,9 +264,7 @@ def test_what_could_be_slow_or_more_than_data_is_not_compared_outside_a_sandbox(
 )
 def test_what_tells_an_earlier_result_is_sent_later(tests: str, sizes: list[int]) -> None:
     calls = python_test_plan(msgspec.structs.replace(case(""), expectations=Expectations(test_file=tests))).calls
-    parts = sent_together(calls)
-    assert list(map(len, parts)) == sizes
-    assert [call for part in parts for call in part] == list(calls)
+    assert [call.part for call in calls] == [part for part, size in enumerate(sizes) for _ in range(size)]
 
 
 LOOKS_AHEAD = """
@@ -283,7 +282,7 @@ def f(x):
 def test_an_answer_cannot_look_ahead() -> None:
     told = "assert f('public') == 'secret'\nassert f('secret') == 'public'\n"
     tested = msgspec.structs.replace(case(""), expectations=Expectations(test_file=told))
-    assert len(sent_together(python_test_plan(tested).calls)) == 2
+    assert python_test_plan(tested).calls[-1].part == 1
     finding = asyncio.run(_found(tested, LOOKS_AHEAD))
     assert [test.outcome for test in finding.tests] == ["failed", "passed"]
     assert not asyncio.run(_found(tested, "def f(x): return {'public': 'secret', 'secret': 'public'}[x]\n")).label
@@ -292,7 +291,7 @@ def test_an_answer_cannot_look_ahead() -> None:
 def test_results_that_are_too_large_to_be_compared_here_are_judged_by_the_referee() -> None:
     tests = "assert len(f(1)) == 3000000\nassert f([111]) == [222]\nassert f([222]) == [333]\n"
     tested = msgspec.structs.replace(case(""), expectations=Expectations(test_file=tests))
-    assert len(sent_together(python_test_plan(tested).calls)) == 2
+    assert python_test_plan(tested).calls[-1].part == 1
     code = "def f(x): return 'x' * 3_000_000 if x == 1 else [x[0] + 111]\n"
     finding = asyncio.run(_found(tested, code))
     assert (finding.label, finding.trust) == ("", "isolated"), finding.reason

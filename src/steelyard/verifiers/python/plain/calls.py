@@ -11,6 +11,7 @@ import ast
 import asyncio
 import builtins
 import contextlib
+import itertools
 import operator
 import socket
 import struct
@@ -78,6 +79,8 @@ class PlainCall(NamedTuple):
     """What it should return, as JSON carries it, where that is one value."""
     is_converted: bool = False
     """Whether it may return that in another form, or in another order."""
+    part: int = 0
+    """The parts are sent to an answer one after the other."""
 
 
 def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[PlainCall, ...]:
@@ -99,6 +102,7 @@ def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[Plai
             call, what_is_wrong, expected, is_converted = _claim(step)
             made = _plain_call(place, call, functions, what_is_wrong)
             found.append(made._replace(expected=expected, is_converted=is_converted))
+        found = in_parts(found)
     except (_NotPlainError, SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
         return ()
     called = {call.function for call in found}
@@ -108,24 +112,24 @@ def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[Plai
     return tuple(found) if is_tested and is_own else ()
 
 
-def sent_together(calls: Sequence[PlainCall]) -> list[Sequence[PlainCall]]:
+def in_parts(calls: list[PlainCall]) -> list[PlainCall]:
     """The calls in parts that are sent to an answer one after the other, so that looking ahead tells it nothing.
 
     A later call may be given what an earlier one should return, as in tests of `encode` and `decode`; what can be guessed
     without that does not count.
     """
-    parts: list[Sequence[PlainCall]] = []
     later: set[bytes] = set()
-    end = len(calls)
-    for place in reversed(range(len(calls))):
-        call = calls[place]
+    part = 0
+    parted = []
+    for call in reversed(calls):
         wanted = _in_any_order(call.expected) if call.is_converted else msgspec.json.encode(call.expected)
         if wanted in later:
-            parts.append(calls[place + 1 : end])
-            end, later = place + 1, set()
+            part -= 1
+            later = set()
+        parted.append(call._replace(part=part))
         for value in (*call.positional, *(value for _, value in call.named)):
             later.update(_telling_parts(value))
-    return [calls[:end], *reversed(parts)]
+    return [call._replace(part=call.part - part) for call in reversed(parted)]
 
 
 def _telling_parts(value: Any) -> Iterator[bytes]:
@@ -308,6 +312,7 @@ def _plain_call(
     named = [[keyword.arg, encoder.encode(_given(keyword.value))] for keyword in call.keywords]
     if any(keyword.arg is None for keyword in call.keywords):
         raise _NotPlainError
+    msgspec.json.encode([positional, named])  # raises for half a character
     return PlainCall(place, functions.get(call.func.id, call.func.id), positional, named, what_is_wrong)
 
 
@@ -338,7 +343,8 @@ async def answered_calls(
     """Have an answer do these calls in a process of its own: how that ended, and everything it sent."""
     wanted = sorted({call.function for call in calls})
     first, *others = [
-        [[wanted.index(call.function), call.positional, call.named] for call in part] for part in sent_together(calls)
+        [[wanted.index(call.function), call.positional, call.named] for call in part]
+        for _, part in itertools.groupby(calls, lambda call: call.part)
     ]
     ours, theirs = socket.socketpair()
     with ours:
