@@ -56,6 +56,28 @@ def test_what_cannot_cross_is_judged_beside_its_tests_and_says_so() -> None:
     assert finding.note.startswith("judged beside its tests: isinstance(make(), types.FunctionType)")
 
 
+@pytest.mark.parametrize(
+    ("code", "tests", "why"),
+    [
+        (
+            "import os\ndef f(): return os.getcwd()",
+            "import os\nassert f() == os.getcwd()",
+            "they look at their process",
+        ),
+        ("def f(): return 'x = 1'", "exec(f())\nassert f()", "they run text as code"),
+        (
+            "class P:\n    def __init__(self, x): self.x = x\n    def __eq__(self, other): return self.x == other.x",
+            "assert P(1) == P(1)\nassert P(1) != P(2)",
+            "the word of an object that the answer made",
+        ),
+    ],
+)
+def test_a_pass_that_is_not_isolated_says_why(code: str, tests: str, why: str) -> None:
+    passed, finding = judged(code, tests)
+    assert (passed, finding.trust) == (True, "in-process")
+    assert why in finding.note
+
+
 def test_a_wrong_value_that_crossed_whole_is_not_judged_again() -> None:
     passed, finding = judged("def double(n): return 3 * n", "assert double(2) == 4")
     assert (passed, finding.trust, finding.note) == (False, "isolated", "")

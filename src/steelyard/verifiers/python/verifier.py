@@ -179,8 +179,10 @@ class PythonVerifier:
             finding = await self._with_variables(case, tests, extracted.code, finding)
         elif not finding.label and not finding.trust and not tests.is_program:
             finding = await self._with_names_of_tests(case, tests, extracted.code, finding)
+        is_unexplained = finding.trust == "in-process" and not finding.label and not finding.note
         return msgspec.structs.replace(
             finding,
+            note=_why_in_process(tests) if is_unexplained else finding.note,
             code=extracted.code,
             missing=_missing(extracted.code, expected),
             trust=finding.trust or "isolated",
@@ -397,6 +399,17 @@ def _belongs_inside(tests: PythonTestPlan) -> bool:
     """Whether the tests mean something only in one process with the answer."""
     is_file_beside = tests.style in FILE_STYLES and bool(tests.names) and not tests.file
     return tests.runs_text or tests.speaks_of_process or is_file_beside
+
+
+def _why_in_process(tests: PythonTestPlan) -> str:
+    """Why a pass rests on a run beside its tests, or on what the answer's objects say."""
+    if tests.runs_text:
+        return "judged beside its tests: they run text as code"
+    if tests.speaks_of_process:
+        return "judged beside its tests: they look at their process"
+    if _belongs_inside(tests):
+        return "judged beside its tests: they can only be run there"
+    return "its tests take the word of an object that the answer made"
 
 
 def _limits(case: Case, *, more: float = 0) -> ResourceLimits:
