@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
+import socket
+import struct
+import time
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 
+from steelyard.protocols import ProcessResult, ResourceLimits
 from steelyard.records import Answer, Case, Expectations, Finding, Verify
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.text import verbatim_reply
 from steelyard.verifiers.python.guest.values import is_plain
+from steelyard.verifiers.python.plain.calls import _NotPlainError, answered_calls, sent_together
 from steelyard.verifiers.python.plan import PythonTestPlan, python_test_plan
 from steelyard.verifiers.python.verifier import PythonVerifier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TESTS = """
 import math
@@ -105,6 +115,9 @@ for number, reply in enumerate(
         ["ok", {"t": 5}, "", False, 0],
         ["raised", {"x": [{"X": "antigravity:x"}, [], [], "", None, None, False]}, "", False, 0],
         ["ok", 2, "", False, "soon"],
+        ["ok", 2, "", False, "nan"],
+        ["ok", 2, "", False, "inf"],
+        ["ok", 2, "", False, -1],
         ["ok", 2],
         "ok",
     )
@@ -209,9 +222,10 @@ def test_a_verdict_is_the_same_with_and_without_a_referee(entry_point: str) -> N
         "assert f(1) == 2 ** -1",
         "assert f(1) == list({1, 2})",
         "assert f({'a', 'b'}) == 1",
-        "assert f('\\ud800') == 1",
-        "assert f(1) == '\\ud800'",
         "assert f([{'k': ({'a'},)}]) == 1",
+        "assert f({16, 1, 2, 3, 4}) == 1",
+        "assert f('\\ud800') == 1",
+        "assert f(1) == {'\\ud800': 3}",
         "assert set(f(1), f(2)) == {1}",
         "def set(x): return x\nassert set(f(1)) == 1",
         "def helper(x: List): pass\nassert f(1) == 1",
@@ -235,6 +249,9 @@ def test_another_function_of_the_answers_is_its_word_beside_an_entry_point() -> 
         {"s": list(range(501))},
         {"d": [[number, 0] for number in range(501)]},
         [{"z": list(range(300))}, {"s": list(range(300))}],
+        {"s": [{"t": [300] * 300 + [number]} for number in range(2)]},
+        {"d": [[{"t": [{"t": [300] * 300}, number]}, 0] for number in range(2)]},
+        {"z": [{"i": "0x" + "f" * 4000 + str(number)} for number in range(9)]},
         {"=": 0},
         {"type": "int"},
         {"i": "0x_1"},
@@ -248,6 +265,7 @@ def test_another_function_of_the_answers_is_its_word_beside_an_entry_point() -> 
 def test_what_could_be_slow_or_more_than_data_is_not_compared_outside_a_sandbox(held: object) -> None:
     assert not is_plain(held)
     assert is_plain([{"t": [1, {"s": [2]}]}, {"d": [["k", {"i": "-0xff"}]]}, {"f": "nan"}, {"b": "eA=="}])
+    assert is_plain({"d": [[number, {"t": [list(range(100))]}] for number in range(500)]})
 
 
 @pytest.mark.parametrize(
@@ -256,7 +274,12 @@ def test_what_could_be_slow_or_more_than_data_is_not_compared_outside_a_sandbox(
         ("assert f('abc') == 'nop'\nassert f('nop') == 'abc'", [1, 1]),
         ("assert f('abc') == 'nop'\nassert f('x') == 'y'\nassert f(['nop']) == 'abc'\nassert f('q') == 'r'", [1, 3]),
         ("assert f('abc') == 'nop'\nassert f('nop') == 'xyz'\nassert f('xyz') == 'def'", [1, 1, 1]),
-        ("assert f([1, 2]) == [3, 4]\nassert f(x=[4, 3]) == [5, 6]", [2]),
+        ("assert f([1, 2]) == [3, 4]\nassert f(x=[4, 3]) == [5, 6]", [1, 1]),
+        ("assert f(1) == ('abc', 'def')\nassert f(['abc', 'def']) == 1", [1, 1]),
+        ("assert f(1) == 1234.0\nassert f(1234) == 1", [1, 1]),
+        ("assert f(1) == [123, 456]\nassert f(123, 456) == 1", [1, 1]),
+        ("assert list(f(1)) == ['abc']\nassert f({'abc': 2}) == 1", [1, 1]),
+        ("assert f('aaabbb') == 'a3b3'\nassert f('a3b3c1') == 'aaabbbc'", [1, 1]),
         ("assert set(f([1, 2])) == {3, 4}\nassert f(x=[4, 3]) == [5, 6]", [1, 1]),
         ("assert sorted(f(1)) == ['a', 'b', 'c']\nassert f('cab') == 1", [1, 1]),
         ("assert f(1) == 2\nassert f(2) == 3", [2]),
@@ -264,7 +287,9 @@ def test_what_could_be_slow_or_more_than_data_is_not_compared_outside_a_sandbox(
 )
 def test_what_tells_an_earlier_result_is_sent_later(tests: str, sizes: list[int]) -> None:
     calls = python_test_plan(msgspec.structs.replace(case(""), expectations=Expectations(test_file=tests))).calls
-    assert [call.part for call in calls] == [part for part, size in enumerate(sizes) for _ in range(size)]
+    parts = sent_together(calls)
+    assert list(map(len, parts)) == sizes
+    assert [call for part in parts for call in part] == list(calls)
 
 
 LOOKS_AHEAD = """
@@ -282,16 +307,98 @@ def f(x):
 def test_an_answer_cannot_look_ahead() -> None:
     told = "assert f('public') == 'secret'\nassert f('secret') == 'public'\n"
     tested = msgspec.structs.replace(case(""), expectations=Expectations(test_file=told))
-    assert python_test_plan(tested).calls[-1].part == 1
+    assert len(sent_together(python_test_plan(tested).calls)) == 2
     finding = asyncio.run(_found(tested, LOOKS_AHEAD))
     assert [test.outcome for test in finding.tests] == ["failed", "passed"]
     assert not asyncio.run(_found(tested, "def f(x): return {'public': 'secret', 'secret': 'public'}[x]\n")).label
 
 
+def test_what_would_take_long_to_be_converted_is_judged_by_the_referee() -> None:
+    tested = msgspec.structs.replace(case(""), expectations=Expectations(test_file="assert set(f(1)) == {2}\n"))
+    (call,) = python_test_plan(tested).calls
+    assert call.what_is_wrong([2, (3,)]).text
+    with pytest.raises(_NotPlainError):
+        call.what_is_wrong([(*[300] * 500, number) for number in range(100)])
+
+
+class FakeHost:
+    """A host whose guest does what a function does with the socket."""
+
+    def __init__(self, guest: Callable[[socket.socket], None]) -> None:
+        self._guest = guest
+
+    async def call(self, fds: list[socket.socket], _: object) -> ProcessResult:
+        try:
+            await asyncio.to_thread(self._guest, fds[0])
+        finally:
+            fds[0].close()
+        return ProcessResult(0, b"", b"", "", 0)
+
+
+def framed(*messages: object) -> bytes:
+    bodies = [json.dumps(message).encode() for message in messages]
+    return b"".join(struct.pack("I", len(body)) + body for body in bodies)
+
+
+def test_an_answer_that_replies_before_it_reads_is_sent_its_calls_in_order() -> None:
+    chain = "".join(f"assert f('{number:09}') == '{number + 1:09}'\n" for number in range(600))
+    tested = msgspec.structs.replace(case(""), expectations=Expectations(test_file=chain))
+    calls = python_test_plan(tested).calls
+    assert len(sent_together(calls)) == 600
+    heard: list[Any] = []
+
+    def guest(channel: socket.socket) -> None:
+        channel.sendall(framed(["compiled", 0], ["loaded", {}, ""], *[["ok", 0, "", False, 0]] * 600))
+        time.sleep(0.2)
+        with channel.makefile("rb") as stream:
+            while len(heard) < 600:
+                (length,) = struct.unpack("I", stream.read(4))
+                heard.append(json.loads(stream.read(length)))
+
+    async def attempt() -> tuple[object, int]:
+        answered = await answered_calls(FakeHost(guest), "", calls, ResourceLimits())  # type: ignore[arg-type]
+        return answered[1], len(asyncio.all_tasks())
+
+    _, tasks = asyncio.run(attempt())
+    assert tasks == 1
+    assert [call for _, *parts in heard[:1] for call in parts[3]] == [[0, ["000000000"], []]]
+    assert [part[0] for part in heard[1:]] == [[[0, [f"{number:09}"], []]] for number in range(1, 600)]
+
+
+def test_an_answer_that_writes_without_end_keeps_nobody_else_waiting() -> None:
+    calls = python_test_plan(
+        msgspec.structs.replace(case(""), expectations=Expectations(test_file="assert f(1) == 2\n"))
+    ).calls
+
+    async def attempt() -> float:
+        stop = asyncio.Event()
+        longest = 0.0
+
+        def guest(channel: socket.socket) -> None:
+            until = time.monotonic() + 0.6
+            while time.monotonic() < until:
+                channel.sendall(b"x" * 65536)
+
+        async def beat() -> None:
+            nonlocal longest
+            while not stop.is_set():
+                began = time.monotonic()
+                await asyncio.sleep(0)
+                longest = max(longest, time.monotonic() - began)
+
+        beating = asyncio.ensure_future(beat())
+        await answered_calls(FakeHost(guest), "", calls, ResourceLimits())  # type: ignore[arg-type]
+        stop.set()
+        await beating
+        return longest
+
+    assert asyncio.run(attempt()) < 0.4
+
+
 def test_results_that_are_too_large_to_be_compared_here_are_judged_by_the_referee() -> None:
     tests = "assert len(f(1)) == 3000000\nassert f([111]) == [222]\nassert f([222]) == [333]\n"
     tested = msgspec.structs.replace(case(""), expectations=Expectations(test_file=tests))
-    assert python_test_plan(tested).calls[-1].part == 1
+    assert len(sent_together(python_test_plan(tested).calls)) == 2
     code = "def f(x): return 'x' * 3_000_000 if x == 1 else [x[0] + 111]\n"
     finding = asyncio.run(_found(tested, code))
     assert (finding.label, finding.trust) == ("", "isolated"), finding.reason

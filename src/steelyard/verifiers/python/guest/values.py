@@ -34,7 +34,7 @@ MAX_VALUE_NODES = 8 << 20
 MAX_SENT_CONTAINERS = 200_000
 """Tuples, and other containers, in one message: to write and read more takes seconds of the answer's time."""
 MAX_PLAIN_KEYS = 500
-"""Keys of dictionaries and items of sets in a value that is compared outside of a sandbox: more of them could be chosen so that this takes for ever."""
+"""Keys of dictionaries and items of sets, with what is in them, in a value that is compared outside of a sandbox: more of them could be chosen so that this takes for ever."""
 MAX_PLAIN_DEPTH = 50
 MAX_FLAT_CONTAINERS = 5000
 HEX_INTEGER = re.compile("-?0x[0-9a-f]+")
@@ -269,20 +269,21 @@ def is_plain(held: Any) -> bool:
         return False
 
 
-def _plain_key_count(held: Any, depth: int = 0) -> int:
-    """The number of keys and set items in an encoded value; raises ValueError for one that is more than plain data."""
+def _plain_key_count(held: Any, depth: int = 0, *, is_key: bool = False) -> int:
+    """The number of values in keys and set items of an encoded value; raises ValueError for one that is more than plain data."""
     if type(held) in JSON_SCALARS:
-        return 0
+        return is_key
     ((tag, inner),) = held.items() if type(held) is dict else (("t", held),)
-    if tag == "i" and type(inner) is str and HEX_INTEGER.fullmatch(inner):
-        return 0
-    if (tag == "f" and inner in ("nan", "inf", "-inf")) or (tag == "b" and type(inner) is str):
-        return 0
+    is_integer = tag == "i" and type(inner) is str and HEX_INTEGER.fullmatch(inner)
+    if is_integer or (tag == "f" and inner in ("nan", "inf", "-inf")) or (tag == "b" and type(inner) is str):
+        return is_key * (1 + len(inner) // 16)
     if tag not in ("t", "d", "s", "z") or type(inner) is not list or depth > MAX_PLAIN_DEPTH:
         raise ValueError("more than plain data")
-    if tag == "t" and JSON_SCALARS.issuperset(map(type, inner)):
+    if tag == "t" and not is_key and JSON_SCALARS.issuperset(map(type, inner)):
         return 0
-    return (tag != "t") * len(inner) + sum(_plain_key_count(item, depth + 1) for item in inner)
+    keys, others = ([key for key, _ in inner], [item for _, item in inner]) if tag == "d" else (inner, [])
+    parts = [*((one, is_key or tag != "t") for one in keys), *((one, is_key) for one in others)]
+    return is_key + sum(_plain_key_count(one, depth + 1, is_key=is_part) for one, is_part in parts)
 
 
 def refill(container: Any, content: Sequence[Any]) -> None:

@@ -11,11 +11,11 @@ import ast
 import asyncio
 import builtins
 import contextlib
-import itertools
 import operator
 import socket
 import struct
 import sys
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -42,8 +42,17 @@ MAX_CONSTANT = 1 << 64
 MAX_EXPONENT = 64
 MAX_GUESSED_CHARS = 2
 """Numbers and texts of this length are in the arguments of many tests, and tell little of what others return."""
+FIRST_INEXACT = 1 << 53
+"""From here on, floating-point numbers are not whole numbers of their own."""
+MAX_SECONDS = 1e6
+READS_AT_ONCE = 32
+"""More than a socket holds: who writes without end keeps nobody else waiting."""
 FIRST_READ_SECONDS = 0.05
 """Seconds after which we read while the answer still runs: most have ended by then, and left little to read."""
+MAX_GIVEN_SET = 4
+"""Items of a set that have the same order however it is made: from more, the compiler makes a smaller table than we do."""
+MAX_CONVERTED_PARTS = 5000
+"""Parts of all items of a result that is converted here: of equal hashes, each item may be compared with each."""
 ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -77,10 +86,8 @@ class PlainCall(NamedTuple):
     """Says what is wrong with a value; empty for a right one."""
     expected: Any = None
     """What it should return, as JSON carries it, where that is one value."""
-    is_converted: bool = False
-    """Whether it may return that in another form, or in another order."""
     part: int = 0
-    """The parts are sent to an answer one after the other."""
+    """With which others it is sent."""
 
 
 def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[PlainCall, ...]:
@@ -99,10 +106,9 @@ def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[Plai
                     else:
                         bound |= set(_prepared_names(statement))
                 continue
-            call, what_is_wrong, expected, is_converted = _claim(step)
-            made = _plain_call(place, call, functions, what_is_wrong)
-            found.append(made._replace(expected=expected, is_converted=is_converted))
-        found = in_parts(found)
+            call, what_is_wrong, expected = _claim(step)
+            found.append(_plain_call(place, call, functions, what_is_wrong)._replace(expected=expected))
+        found = [call._replace(part=number) for number, part in enumerate(sent_together(found)) for call in part]
     except (_NotPlainError, SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
         return ()
     called = {call.function for call in found}
@@ -112,44 +118,45 @@ def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[Plai
     return tuple(found) if is_tested and is_own else ()
 
 
-def in_parts(calls: list[PlainCall]) -> list[PlainCall]:
+def sent_together(calls: Sequence[PlainCall]) -> list[Sequence[PlainCall]]:
     """The calls in parts that are sent to an answer one after the other, so that looking ahead tells it nothing.
 
     A later call may be given what an earlier one should return, as in tests of `encode` and `decode`; what can be guessed
     without that does not count.
     """
+    parts: list[Sequence[PlainCall]] = []
     later: set[bytes] = set()
-    part = 0
-    parted = []
-    for call in reversed(calls):
-        wanted = _in_any_order(call.expected) if call.is_converted else msgspec.json.encode(call.expected)
-        if wanted in later:
-            part -= 1
-            later = set()
-        parted.append(call._replace(part=part))
-        for value in (*call.positional, *(value for _, value in call.named)):
+    texts = ""
+    end = len(calls)
+    for place in reversed(range(len(calls))):
+        expected = calls[place].expected
+        is_in_text = type(expected) is str and len(expected) > MAX_GUESSED_CHARS and expected in texts
+        if is_in_text or not later.isdisjoint(_telling_parts(expected)):
+            parts.append(calls[place + 1 : end])
+            end, later, texts = place + 1, set(), ""
+        for value in (*calls[place].positional, *(value for _, value in calls[place].named)):
             later.update(_telling_parts(value))
-    return [call._replace(part=call.part - part) for call in reversed(parted)]
+            texts += f"\n{value}" if type(value) is str else ""
+    return [calls[:end], *reversed(parts)]
 
 
 def _telling_parts(value: Any) -> Iterator[bytes]:
-    """The parts of an encoded value that nobody guesses, as JSON, and in no order."""
+    """The parts of an encoded value that nobody guesses, as JSON, whatever holds them and in no order."""
+    if type(value) is dict:
+        ((_, value),) = value.items()
     if type(value) in (str, float, int):
         if len(f"{value:g}" if type(value) is float else str(value)) > MAX_GUESSED_CHARS:
-            yield msgspec.json.encode(value)
-            yield _in_any_order(list(value) if type(value) is str else value)
-    elif value and type(value) in (dict, list):
-        yield msgspec.json.encode(value)
+            yield msgspec.json.encode(float(value) if type(value) is int and abs(value) < FIRST_INEXACT else value)
+            if type(value) is str:
+                yield _in_any_order(list(value))
+    elif type(value) is list and value:
         yield _in_any_order(value)
-        for part in value.values() if type(value) is dict else value:
+        for part in value:
             yield from _telling_parts(part)
 
 
-def _in_any_order(value: Any) -> bytes:
+def _in_any_order(items: list[Any]) -> bytes:
     """The same for all containers of the same different items."""
-    if type(value) is dict:
-        ((_, value),) = value.items()
-    items = value if type(value) is list else [value]
     return b"~" + b" ".join(sorted({msgspec.json.encode(item) for item in items}))
 
 
@@ -216,22 +223,22 @@ def _imported_names(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
         yield (one.asname or one.name).partition(".")[0]
 
 
-def _claim(step: dict[str, Any]) -> tuple[ast.expr, Callable[[Any], TestFailure], Any, bool]:
-    """The call in a test, what must hold for its result, that result as JSON carries it, if there is only one, and whether it is converted."""
+def _claim(step: dict[str, Any]) -> tuple[ast.expr, Callable[[Any], TestFailure], Any]:
+    """The call in a test, what must hold for its result, and that result as JSON carries it, if there is only one."""
     if "left" in step:
         expected = _constant(ast.parse(step["right"], mode="eval").body)
         call, convert = _conversion(ast.parse(step["left"], mode="eval").body)
         encoded = ValueEncoder(_refuse).encode(expected)
         if convert is None:
-            return call, lambda got: _difference(got, expected), encoded, False
-        return call, lambda got: _difference(_converted(got, convert), expected), encoded, True
+            return call, lambda got: _difference(got, expected), encoded
+        return call, lambda got: _difference(_converted(got, convert), expected), encoded
     (statement,) = ast.parse(step["source"]).body
     if not isinstance(statement, ast.Assert):
         raise _NotPlainError
     words = "" if statement.msg is None else str(_constant(statement.msg))[:MAX_EXCEPTION_CHARS]
     failure = TestFailure(f"AssertionError: {words}" if words else "AssertionError", "comparison")
     call, holds, expected = _condition(statement.test)
-    return call, lambda got: TestFailure() if holds(got) else failure, expected, False
+    return call, lambda got: TestFailure() if holds(got) else failure, expected
 
 
 def _conversion(value: ast.expr) -> tuple[ast.expr, Callable[[Any], Any] | None]:
@@ -246,9 +253,18 @@ def _conversion(value: ast.expr) -> tuple[ast.expr, Callable[[Any], Any] | None]
 def _converted(got: Any, convert: Callable[[Any], Any]) -> Any:
     """What a test makes of a result; raises where that may take long, or depends on the order of a set."""
     is_unordered = isinstance(got, set | frozenset) and convert in (list, tuple)
-    if is_unordered or (convert is not len and len(got) > MAX_PLAIN_KEYS):
+    if is_unordered or (
+        convert is not len and (len(got) > MAX_PLAIN_KEYS or sum(map(_part_count, got)) > MAX_CONVERTED_PARTS)
+    ):
         raise _NotPlainError
     return convert(got)
+
+
+def _part_count(value: Any) -> int:
+    """How much of a value may have to be compared."""
+    if isinstance(value, int):
+        return 1 + value.bit_length() // 64
+    return 1 + sum(map(_part_count, value)) if isinstance(value, tuple | list | set | frozenset | dict) else 1
 
 
 def _condition(test: ast.expr) -> tuple[ast.expr, Callable[[Any], bool], Any]:
@@ -312,17 +328,19 @@ def _plain_call(
     named = [[keyword.arg, encoder.encode(_given(keyword.value))] for keyword in call.keywords]
     if any(keyword.arg is None for keyword in call.keywords):
         raise _NotPlainError
-    msgspec.json.encode([positional, named])  # raises for half a character
+    msgspec.json.encode([positional, named])  # raises ValueError for half characters, which could not be sent
     return PlainCall(place, functions.get(call.func.id, call.func.id), positional, named, what_is_wrong)
 
 
 def _given(argument: ast.expr) -> Any:
-    """What an answer is given; the order of texts in a set is another one here than in the sandboxes."""
+    """What an answer is given; the order of texts in a set is another one here than in the sandboxes, as is that of many numbers."""
     value = _constant(argument)
     waiting = [value]
     while waiting:
         one = waiting.pop()
-        if isinstance(one, set | frozenset) and not all(isinstance(item, int | float) for item in one):
+        if isinstance(one, set | frozenset) and not (
+            len(one) <= MAX_GIVEN_SET and all(isinstance(item, int | float) for item in one)
+        ):
             raise _NotPlainError
         if isinstance(one, list | tuple | dict):
             waiting += [*one, *(one.values() if isinstance(one, dict) else ())]
@@ -344,7 +362,7 @@ async def answered_calls(
     wanted = sorted({call.function for call in calls})
     first, *others = [
         [[wanted.index(call.function), call.positional, call.named] for call in part]
-        for _, part in itertools.groupby(calls, lambda call: call.part)
+        for _, part in groupby(calls, lambda call: call.part)
     ]
     ours, theirs = socket.socketpair()
     with ours:
@@ -370,8 +388,8 @@ class _CallsAndReplies:
         self._channel = channel
         self._parts = parts
         """Calls that are to be sent once all before them are answered."""
-        self._is_reading = False
-        self._sending: asyncio.Future[None] | None = None
+        self._is_reading = self._is_writing = False
+        self._unsent = bytearray()
         self._counted = self._messages = 0
         self.received = bytearray()
         self.expected_messages = 0
@@ -379,31 +397,48 @@ class _CallsAndReplies:
 
     def send(self, message: list[Any]) -> None:
         body = msgspec.json.encode(message)
-        frame = struct.pack("I", len(body)) + body
-        with contextlib.suppress(OSError):  # who has ended reads no more
-            frame = frame[self._channel.send(frame) :]
-        if frame:
-            self._sending = asyncio.ensure_future(_send_rest(self._channel, frame))
+        self._unsent += struct.pack("I", len(body)) + body
+        self._write()
+
+    def _write(self) -> None:
+        """Write as much as is taken now; an answer may reply before it reads."""
+        try:
+            del self._unsent[: self._channel.send(self._unsent)]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._unsent.clear()  # who has ended reads no more
+        if bool(self._unsent) != self._is_writing:
+            self._is_writing = not self._is_writing
+            loop, number = asyncio.get_running_loop(), self._channel.fileno()
+            if self._is_writing:
+                loop.add_writer(number, self._write)
+            else:
+                loop.remove_writer(number)
 
     def begin_reading(self) -> None:
         self._is_reading = True
         asyncio.get_running_loop().add_reader(self._channel.fileno(), self.read)
 
     def read(self) -> None:
-        """Read what is available; at most a bound is kept, and the writer never has to wait."""
+        """Read what is available, and let others have a turn; at most a bound is kept, and the writer never has to wait."""
         try:
-            while piece := self._channel.recv(1 << 16):
+            for _ in range(READS_AT_ONCE):
+                piece = self._channel.recv(1 << 16)
+                if not piece:
+                    self.end()
+                    return
                 if len(self.received) <= MAX_PLAIN_REPLY_BYTES:
                     self.received.extend(piece)
         except BlockingIOError:
-            if len(self.received) <= MAX_PLAIN_REPLY_BYTES:
-                self._send_next()
-            else:
-                self._give_up()
-            return
-        except OSError:
             pass
-        self.end()
+        except OSError:
+            self.end()
+            return
+        if len(self.received) <= MAX_PLAIN_REPLY_BYTES:
+            self._send_next()
+        else:
+            self._give_up()
 
     def _send_next(self) -> None:
         while self._parts and self._counted + 4 <= len(self.received):
@@ -420,6 +455,7 @@ class _CallsAndReplies:
     def _give_up(self) -> None:
         """Let an answer end that waits for more."""
         self._parts.clear()
+        self._unsent.clear()
         with contextlib.suppress(OSError):
             self._channel.shutdown(socket.SHUT_WR)
 
@@ -427,13 +463,10 @@ class _CallsAndReplies:
         if self._is_reading:
             self._is_reading = False
             asyncio.get_running_loop().remove_reader(self._channel.fileno())
-        if self._sending is not None:
-            self._sending.cancel()
-
-
-async def _send_rest(channel: socket.socket, rest: bytes) -> None:
-    with contextlib.suppress(OSError):  # who has ended reads no more
-        await asyncio.get_running_loop().sock_sendall(channel, rest)
+        if self._is_writing:
+            self._is_writing = False
+            asyncio.get_running_loop().remove_writer(self._channel.fileno())
+        self._unsent.clear()
 
 
 def plain_report(
@@ -451,7 +484,7 @@ def plain_report(
         report["compiled"] = first[0] == "compiled"
         if not report["compiled"]:
             return report | {"error": str(first[1]), "line": first[2] if type(first[2]) is int else None}
-        report["seconds"] = float(first[1])
+        report["seconds"] = _seconds(first[1])
         loaded = next(messages, None)
         if loaded is None:
             return report | {"gone": ""}
@@ -472,7 +505,7 @@ def plain_report(
                 raise _NotPlainError
             wrong = _what_is_wrong(call, result, held)
             said = wrong.text[:MAX_EXCEPTION_CHARS]
-            report["tests"].append([call.place, said, wrong.cause, float(seconds), True, False])
+            report["tests"].append([call.place, said, wrong.cause, _seconds(seconds), True, False])
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, ArithmeticError, _NotPlainError):
         # one that was stopped at a limit is not run again
         return {"compiled": True, "seconds": 0.0, **report, "gone": "", "crossed": True} if outcome.limit else None
@@ -489,6 +522,13 @@ def _what_is_wrong(call: PlainCall, result: str, held: Any) -> TestFailure:
     if result != "ok" or not is_plain(held):
         raise _NotPlainError
     return call.what_is_wrong(ValueDecoder(_refuse).decode(held))
+
+
+def _seconds(said: Any) -> float:
+    """A time that an answer said; a log could not hold what is no number."""
+    if not 0 <= (seconds := float(said)) <= MAX_SECONDS:
+        raise _NotPlainError
+    return seconds
 
 
 def _is_function(held: Any) -> bool:
