@@ -144,6 +144,8 @@ def test_plain_tests_are_judged_once(style: str) -> None:
         ("import copy\nx = [[1]]\nassert f(copy.copy(x)) == 1\nassert x == [[1]]", False),
         ("import copy\nx = [1]\nassert f(copy.deepcopy(x, {id(x): x})) == 1\nassert x == [1]", None),
         ("from operator import mul as deepcopy\nx = [1]\nassert f(deepcopy(x, 1)) == 1\nassert x == [1]", False),
+        ("from copy import deepcopy\nx = [1]\ndef g(deepcopy): assert f(deepcopy(x)) == 1\ng(list)", False),
+        ("from copy import deepcopy\ndef deepcopy(x): return x\nx = [1]\nassert f(deepcopy(x)) == 1\nassert x", False),
         ("import copy\nfrom answer import deepcopy\nx = [1]\nassert f(deepcopy(x)) == 1\nassert x == [1]", False),
     ],
 )

@@ -238,6 +238,21 @@ BOUND_BY_BOTH = {
         "asserts",
     ),
     "several that are": ("q = 1\ndef f(): return q\n", "vars().update(q=7)\nassert f() == 1\n", "asserts"),
+    "itself": (
+        "def f(n):\n    global f\n    f = abs\n    return n + 1\n",
+        "assert f(1) == 2\nassert f(2) == 3\n",
+        "asserts",
+    ),
+    "what stands in a text": (
+        "globals()['inner'] = lambda n: n\ndef f(n): return globals()['inner'](n) + 1\n",
+        "def inner(n): return n + 1\nassert f(1) == 2\n",
+        "asserts",
+    ),
+    "what stands in a program": (
+        "exec('def inner(n): return n')\ndef f(n): return inner(n) + 1\n",
+        "def inner(n): return n + 1\nfor n in (1, 2):\n    assert f(n) == inner(n)\n",
+        "asserts",
+    ),
     "a helper": (
         "def check(n): return n > 1\ndef f(n): return check(n)\n",
         "def check(candidate):\n    assert candidate(2) is True\n    assert candidate(0) is False\n",
@@ -251,7 +266,7 @@ def test_a_pass_that_a_plain_run_fails_by_a_name_of_the_tests_is_not_isolated(na
     code, tests, style = BOUND_BY_BOTH[name]
     passed, finding = judged(code, tests, style=style)
     assert (passed, finding.trust) == (True, "in-process")
-    assert finding.note.startswith("fails as one program with its tests, which bind ")
+    assert finding.note.startswith("fails as one program with its tests, where ")
 
 
 @pytest.mark.parametrize("style", ["asserts", "check"])
@@ -270,6 +285,19 @@ def test_an_answer_that_imports_what_its_tests_import_is_isolated() -> None:
     )
     tests = "import math\nfrom collections import Counter\nassert f(3) == math.floor(3.5)\nassert f(2) == Counter('aa')['a']\n"
     passed, finding = judged(code, tests)
+    assert (passed, finding.trust, finding.note) == (True, "isolated", "")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "calls = 0\ndef f(n):\n    global calls\n    calls += 1\n    return n + 1\n",
+        "def f(n):\n    global f\n    f = lambda n: n + 1\n    return n + 1\n",
+        "globals()['one'] = 1\ndef f(n):\n    'As inner does.'\n    return n + globals()['one']\n",
+    ],
+)
+def test_an_answer_may_bind_its_own_names_again(code: str) -> None:
+    passed, finding = judged(code, "def inner(n): return n + 1\nassert f(1) == 2\nassert f(2) == 3\n")
     assert (passed, finding.trust, finding.note) == (True, "isolated", "")
 
 

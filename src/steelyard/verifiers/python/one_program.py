@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,6 +27,8 @@ CLASS_FACTORIES = frozenset({"Enum", "Flag", "IntEnum", "NamedTuple", "StrEnum",
 
 NAMESPACES = frozenset({"globals", "locals", "vars"})
 """Functions that return variables by their names."""
+HIDING_NAMES = NAMESPACES | {"eval", "exec", "modules", "__dict__", "__globals__"}
+"""Names by which an answer binds others that stand only in a text."""
 BUILTIN_NAMES = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 
 
@@ -41,6 +44,8 @@ class TestNames(NamedTuple):
     """Names in texts of tests that set variables by their names, as `globals()["rate"] = 2` does."""
     builtins: frozenset[str] = frozenset()
     """Names of Python's own that they use."""
+    used: frozenset[str] = frozenset()
+    """All names that they use."""
     import_lines: frozenset[str] = frozenset()
     """What they import, each name apart."""
 
@@ -82,6 +87,7 @@ def _names_in(source: str) -> TestNames:
         imports=frozenset(every - unimported),
         written=frozenset(filter(str.isidentifier, written)) if used & NAMESPACES else frozenset(),
         builtins=frozenset(used - every) & BUILTIN_NAMES,
+        used=frozenset(used),
         import_lines=_import_lines(body),
     )
 
@@ -119,7 +125,7 @@ class BoundNames(NamedTuple):
     """The names at the top level of an answer that its tests use, too."""
 
     twice: frozenset[str]
-    """Those that the tests bind again: in one program the answer would see theirs."""
+    """Those that the tests bind again, so that in one program the answer would see theirs, or that its functions bind again."""
     builtins: frozenset[str]
     """Those by which tests mean Python's: in one program they would use the answer's."""
 
@@ -127,7 +133,7 @@ class BoundNames(NamedTuple):
 def bound_by_both(names: TestNames, code: str) -> BoundNames:
     """The names that an answer binds at its top level, and its tests mean something else by."""
     suspected = names.every | names.written | names.builtins
-    if not any(name in code for name in suspected):
+    if "global" not in code and not any(name in code for name in suspected):
         return BoundNames(frozenset(), frozenset())
     tree = parsed_answer(code)
     if tree is None:
@@ -138,7 +144,25 @@ def bound_by_both(names: TestNames, code: str) -> BoundNames:
     bound = bound_names(tree.body)
     unimported = bound_names(node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom))
     differing = frozenset(bound - (same & names.imports - unimported))
-    return BoundNames(differing & (names.every | names.written), differing & names.builtins)
+    nodes = list(ast.walk(tree))
+    rebound = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
+    # those of functions and classes that tests call, not what is counted in a variable
+    rebound &= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)} & names.used
+    hidden = names.every & _words_of_texts(nodes) if _hides_names(nodes) else frozenset()
+    return BoundNames(differing & (names.every | names.written) | rebound | hidden, differing & names.builtins)
+
+
+def _hides_names(nodes: list[ast.AST]) -> bool:
+    """Whether an answer may bind names that stand only in its texts."""
+    return any(getattr(node, "id", getattr(node, "attr", "")) in HIDING_NAMES for node in nodes)
+
+
+def _words_of_texts(nodes: list[ast.AST]) -> frozenset[str]:
+    """The words in texts that are used, and the names of arguments, as in `vars().update(helper=1)`."""
+    idle = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and id(node) not in idle]
+    words = {word for text in texts if isinstance(text, str) for word in re.findall(r"\w+", text)}
+    return frozenset(words | {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg})
 
 
 def changes_tests(case: Case, names: TestNames, used: UsedNames) -> bool:

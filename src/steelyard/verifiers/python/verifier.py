@@ -261,7 +261,7 @@ class PythonVerifier:
             together, _ = await self._in_process.judge_as_one_program(case, as_one_program(tests, case), code, shared)
             if not together.label:
                 return passed
-            note = f"fails as one program with its tests, which bind {min(both.twice)} to something else"
+            note = f"fails as one program with its tests, where {min(both.twice)} is bound to something else"
         return msgspec.structs.replace(passed, trust="in-process", note=note)
 
     async def _with_its_settings(self, case: Case, tests: PythonTestPlan, code: str, failed: Finding) -> Finding:

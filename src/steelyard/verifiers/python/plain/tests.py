@@ -455,7 +455,13 @@ class PlainTestChecker:
     def gives_once(self, *, is_file: bool) -> bool:
         """Whether nothing that the answer is given is used again."""
         firsts = {name: name.partition(".")[0] for name in self._deep_copiers}
-        copiers = {name for name in firsts if firsts[name] not in self._answer_modules | self.called}
+        # a parameter, a function or an exception may have the name of what is imported
+        others = {node.arg for node in self._tree.nodes if isinstance(node, ast.arg)}
+        named = (
+            node for node in self._tree.nodes if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.ExceptHandler)
+        )
+        others |= {node.name for node in named if node.name}
+        copiers = {name for name in firsts if firsts[name] not in self._answer_modules | self.called | others}
         return GivenOnce(self._tree, self._answer_calls(), copiers, is_file=is_file).holds()
 
     def _answer_calls(self) -> Iterator[ast.Call]:
