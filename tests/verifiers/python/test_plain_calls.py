@@ -88,6 +88,7 @@ ANSWERS = {
     "deep": "def f(value, twice=False):\n    row = []\n    for _ in range(90): row = [row]\n    return row\n",
     "many keys": "def f(value, twice=False):\n    return {number * (2**61 - 1) for number in range(3000)}\n",
     "half a character": "def f(value, twice=False):\n    return '\\ud800'\n",
+    "two halves of a character": "def f(value, twice=False):\n    return '\\ud83d\\ude00'\n",
     "bytes": "def f(value, twice=False):\n    return b'x'\n",
     "a type": "def f(value, twice=False):\n    return int\n",
     "a set": RIGHT.replace("return sorted(value)", "return set(value)"),
@@ -311,6 +312,14 @@ def test_an_answer_cannot_look_ahead() -> None:
     finding = asyncio.run(_found(tested, LOOKS_AHEAD))
     assert [test.outcome for test in finding.tests] == ["failed", "passed"]
     assert not asyncio.run(_found(tested, "def f(x): return {'public': 'secret', 'secret': 'public'}[x]\n")).label
+
+
+@pytest.mark.parametrize("tests", ["{}", "for _ in range(1):\n    {}"])
+def test_two_halves_of_a_character_are_not_that_character(tests: str) -> None:
+    halves, whole = "def f(x): return '\\ud83d\\ude00'\n", "def f(x): return '\\U0001f600'\n"
+    tested = tests.format("assert f(1) == '\\U0001f600'")
+    same = msgspec.structs.replace(case(""), expectations=Expectations(test_file=tested))
+    assert [asyncio.run(_found(same, code)).label for code in (whole, halves)] == ["", "wrong answer"]
 
 
 def test_what_would_take_long_to_be_converted_is_judged_by_the_referee() -> None:

@@ -36,8 +36,7 @@ MAX_OPEN_FILES = 256
 REHEARSALS = 20
 """How often the interpreter must see code until it runs it in its fastest form."""
 _LENGTH = struct.Struct("I")
-_STRICT_ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
-_LENIENT_ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False, ensure_ascii=False).encode
+_JSON_ENCODE = json.JSONEncoder(separators=(",", ":"), check_circular=False, ensure_ascii=False).encode
 _JSON_DECODE = json.JSONDecoder().raw_decode
 """What `json.loads` does, without looking for blanks around the text: they cost more than a small message."""
 
@@ -74,8 +73,8 @@ class MessageSocket:
 
     def frame(self, message: Any) -> bytes:
         """A message as it is written; raises OversizedValueError."""
-        written = (_LENIENT_ENCODE if self._lenient else _STRICT_ENCODE)(message)
-        body = written.encode("utf-8", "replace")
+        # two halves of a character that stand side by side must not become one on the way, as they would if they were escaped
+        body = _JSON_ENCODE(message).encode("utf-8", "replace" if self._lenient else "surrogatepass")
         if len(body) > MAX_WIRE_MESSAGE_BYTES:
             raise OversizedValueError(f"more than {MAX_WIRE_MESSAGE_BYTES >> 20} MB")
         return _LENGTH.pack(len(body)) + body
@@ -92,7 +91,7 @@ class MessageSocket:
         if length > MAX_WIRE_MESSAGE_BYTES:
             raise self.gone()
         try:
-            text = str(self._take(length), "utf-8")
+            text = str(self._take(length), "utf-8", "surrogatepass")
             message, end = _JSON_DECODE(text)
         except (ValueError, RecursionError):
             raise self.gone() from None  # a side that sends something else counts as gone
