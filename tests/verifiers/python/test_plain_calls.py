@@ -19,7 +19,7 @@ from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.text import verbatim_reply
 from steelyard.verifiers.python.guest.values import is_plain
-from steelyard.verifiers.python.plain.calls import _NotPlainError, answered_calls, sent_together
+from steelyard.verifiers.python.plain.calls import _NotPlainError, answered_calls, plain_report, sent_together
 from steelyard.verifiers.python.plan import PythonTestPlan, python_test_plan
 from steelyard.verifiers.python.verifier import PythonVerifier
 
@@ -320,6 +320,15 @@ def test_two_halves_of_a_character_are_not_that_character(tests: str) -> None:
     tested = tests.format("assert f(1) == '\\U0001f600'")
     same = msgspec.structs.replace(case(""), expectations=Expectations(test_file=tested))
     assert [asyncio.run(_found(same, code)).label for code in (whole, halves)] == ["", "wrong answer"]
+
+
+def test_what_would_take_long_to_be_read_is_judged_by_the_referee() -> None:
+    tested = msgspec.structs.replace(case(""), expectations=Expectations(test_file="assert f(1) == 2\n"))
+    calls = python_test_plan(tested).calls
+    function = {"f": {"h": [0, 0, "function", True, []]}}
+    for count, is_read in ((1_000, True), (100_000, False)):
+        sent = framed(["compiled", 0], ["loaded", function, "", []], ["ok", [[]] * count, "", False, 0])
+        assert (plain_report(calls, "", ProcessResult(0, b"", b"", "", 0), sent) is not None) is is_read
 
 
 def test_what_would_take_long_to_be_converted_is_judged_by_the_referee() -> None:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 MAX_PLAIN_REPLY_BYTES = 1 << 20
 """Bytes of everything that an answer sends; who sends more is judged by the referee."""
+MAX_REPLY_BRACKETS = 50_000
+"""Lists and the like in everything that an answer sends: to read more takes tenths of a second, in which nobody else is judged."""
 MAX_CONSTANT = 1 << 64
 MAX_EXPONENT = 64
 MAX_GUESSED_CHARS = 2
@@ -475,7 +477,7 @@ def plain_report(
     """What the referee would have said of an answer that sent this; None if only the referee can decide."""
     report: dict[str, Any] = {"tests": [], "output": []}
     try:
-        if len(received) > MAX_PLAIN_REPLY_BYTES:
+        if len(received) > MAX_PLAIN_REPLY_BYTES or sum(map(received.count, (b"[", b"{"))) > MAX_REPLY_BRACKETS:
             raise _NotPlainError
         messages = _messages(received)
         first = next(messages, None)
