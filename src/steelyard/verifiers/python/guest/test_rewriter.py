@@ -14,6 +14,7 @@ import os
 import re
 import types
 import warnings
+from operator import is_
 
 from steelyard.verifiers.python.guest.test_names import is_star_import
 
@@ -223,8 +224,18 @@ def repeatable_code(make: Callable[[], Any], packed: str) -> tuple[Any, str]:
         code = make()
     except Exception:
         return None, ""  # whoever runs the tests fails at it, too
-    packed = base64.b64encode(magic + marshal.dumps(code)).decode()
-    return code, packed if len(packed) <= MAX_PACKED_CHARS else ""
+    data = marshal.dumps(code)
+    packed = base64.b64encode(magic + data).decode()
+    is_kept = len(packed) <= MAX_PACKED_CHARS and _orders_of_sets(code) == _orders_of_sets(marshal.loads(data))  # noqa: S302  ours, too
+    return code, packed if is_kept else ""
+
+
+def _orders_of_sets(held: Any) -> list[Any]:
+    """The items of each set among the constants of code, in their order: a set that is read again may have another."""
+    if isinstance(held, types.CodeType):
+        return _orders_of_sets(held.co_consts)
+    inner = [order for item in held for order in _orders_of_sets(item)] if isinstance(held, list | tuple) else []
+    return [*inner, list(map(repr, held))] if isinstance(held, frozenset) else inner
 
 
 def compiled_answer(source: str, path: str) -> types.CodeType:
@@ -254,7 +265,9 @@ def _constant(constant: Any, functions: dict[str, Any]) -> Any:
         return with_functions(constant, functions)
     if isinstance(constant, tuple | frozenset):
         # the compiler makes one constant of several
-        return type(constant)([_constant(item, functions) for item in constant])
+        items = [_constant(item, functions) for item in constant]
+        # a set that is made again may be read in another order
+        return constant if all(map(is_, items, constant)) else type(constant)(items)
     return functions.get(constant, constant) if isinstance(constant, str) else constant
 
 

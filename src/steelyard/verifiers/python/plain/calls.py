@@ -15,7 +15,6 @@ import operator
 import socket
 import struct
 import sys
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -30,6 +29,7 @@ from steelyard.verifiers.python.guest.values import (
     is_plain,
 )
 from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, TestFailure, class_failure_cause, difference
+from steelyard.verifiers.python.plain.words import is_without_surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -42,17 +42,13 @@ MAX_REPLY_BRACKETS = 50_000
 """Lists and the like in everything that an answer sends: to read more takes tenths of a second, in which nobody else is judged."""
 MAX_CONSTANT = 1 << 64
 MAX_EXPONENT = 64
-MAX_GUESSED_CHARS = 2
-"""Numbers and texts of this length are in the arguments of many tests, and tell little of what others return."""
-FIRST_INEXACT = 1 << 53
-"""From here on, floating-point numbers are not whole numbers of their own."""
 MAX_SECONDS = 1e6
 READS_AT_ONCE = 32
 """More than a socket holds: who writes without end keeps nobody else waiting."""
+SET_PLACES, MAX_ORDERED_ITEMS = 8, 4
+"""A set of at most so many numbers has this many places, and smaller numbers have one of their own each: its order is always the same."""
 FIRST_READ_SECONDS = 0.05
 """Seconds after which we read while the answer still runs: most have ended by then, and left little to read."""
-MAX_GIVEN_SET = 4
-"""Items of a set that have the same order however it is made: from more, the compiler makes a smaller table than we do."""
 MAX_CONVERTED_PARTS = 5000
 """Parts of all items of a result that is converted here: of equal hashes, each item may be compared with each."""
 ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -86,10 +82,6 @@ class PlainCall(NamedTuple):
     named: list[Any]
     what_is_wrong: Callable[[Any], TestFailure]
     """Says what is wrong with a value; empty for a right one."""
-    expected: Any = None
-    """What it should return, as JSON carries it, where that is one value."""
-    part: int = 0
-    """With which others it is sent."""
 
 
 def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[PlainCall, ...]:
@@ -108,9 +100,8 @@ def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[Plai
                     else:
                         bound |= set(_prepared_names(statement))
                 continue
-            call, what_is_wrong, expected = _claim(step)
-            found.append(_plain_call(place, call, functions, what_is_wrong)._replace(expected=expected))
-        found = [call._replace(part=number) for number, part in enumerate(sent_together(found)) for call in part]
+            call, what_is_wrong = _claim(step)
+            found.append(_plain_call(place, call, functions, what_is_wrong))
     except (_NotPlainError, SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
         return ()
     called = {call.function for call in found}
@@ -118,48 +109,6 @@ def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[Plai
     is_tested = called == {entry_point} if entry_point else not any(hasattr(builtins, name) for name in called)
     is_own = bound.isdisjoint(called | set(functions) | CONVERSIONS.keys())
     return tuple(found) if is_tested and is_own else ()
-
-
-def sent_together(calls: Sequence[PlainCall]) -> list[Sequence[PlainCall]]:
-    """The calls in parts that are sent to an answer one after the other, so that looking ahead tells it nothing.
-
-    A later call may be given what an earlier one should return, as in tests of `encode` and `decode`; what can be guessed
-    without that does not count.
-    """
-    parts: list[Sequence[PlainCall]] = []
-    later: set[bytes] = set()
-    texts = ""
-    end = len(calls)
-    for place in reversed(range(len(calls))):
-        expected = calls[place].expected
-        is_in_text = type(expected) is str and len(expected) > MAX_GUESSED_CHARS and expected in texts
-        if is_in_text or not later.isdisjoint(_telling_parts(expected)):
-            parts.append(calls[place + 1 : end])
-            end, later, texts = place + 1, set(), ""
-        for value in (*calls[place].positional, *(value for _, value in calls[place].named)):
-            later.update(_telling_parts(value))
-            texts += f"\n{value}" if type(value) is str else ""
-    return [calls[:end], *reversed(parts)]
-
-
-def _telling_parts(value: Any) -> Iterator[bytes]:
-    """The parts of an encoded value that nobody guesses, as JSON, whatever holds them and in no order."""
-    if type(value) is dict:
-        ((_, value),) = value.items()
-    if type(value) in (str, float, int):
-        if len(f"{value:g}" if type(value) is float else str(value)) > MAX_GUESSED_CHARS:
-            yield msgspec.json.encode(float(value) if type(value) is int and abs(value) < FIRST_INEXACT else value)
-            if type(value) is str:
-                yield _in_any_order(list(value))
-    elif type(value) is list and value:
-        yield _in_any_order(value)
-        for part in value:
-            yield from _telling_parts(part)
-
-
-def _in_any_order(items: list[Any]) -> bytes:
-    """The same for all containers of the same different items."""
-    return b"~" + b" ".join(sorted({msgspec.json.encode(item) for item in items}))
 
 
 class _NotPlainError(Exception):
@@ -225,22 +174,22 @@ def _imported_names(statement: ast.Import | ast.ImportFrom) -> Iterator[str]:
         yield (one.asname or one.name).partition(".")[0]
 
 
-def _claim(step: dict[str, Any]) -> tuple[ast.expr, Callable[[Any], TestFailure], Any]:
-    """The call in a test, what must hold for its result, and that result as JSON carries it, if there is only one."""
+def _claim(step: dict[str, Any]) -> tuple[ast.expr, Callable[[Any], TestFailure]]:
+    """The call in a test, and what must hold for its result."""
     if "left" in step:
         expected = _constant(ast.parse(step["right"], mode="eval").body)
         call, convert = _conversion(ast.parse(step["left"], mode="eval").body)
-        encoded = ValueEncoder(_refuse).encode(expected)
+        msgspec.json.encode(ValueEncoder(_refuse).encode(expected))  # raises for what no answer could send
         if convert is None:
-            return call, lambda got: _difference(got, expected), encoded
-        return call, lambda got: _difference(_converted(got, convert), expected), encoded
+            return call, lambda got: _difference(got, expected)
+        return call, lambda got: _difference(_converted(got, convert), expected)
     (statement,) = ast.parse(step["source"]).body
     if not isinstance(statement, ast.Assert):
         raise _NotPlainError
     words = "" if statement.msg is None else str(_constant(statement.msg))[:MAX_EXCEPTION_CHARS]
     failure = TestFailure(f"AssertionError: {words}" if words else "AssertionError", "comparison")
-    call, holds, expected = _condition(statement.test)
-    return call, lambda got: TestFailure() if holds(got) else failure, expected
+    call, holds = _condition(statement.test)
+    return call, lambda got: TestFailure() if holds(got) else failure
 
 
 def _conversion(value: ast.expr) -> tuple[ast.expr, Callable[[Any], Any] | None]:
@@ -254,12 +203,18 @@ def _conversion(value: ast.expr) -> tuple[ast.expr, Callable[[Any], Any] | None]
 
 def _converted(got: Any, convert: Callable[[Any], Any]) -> Any:
     """What a test makes of a result; raises where that may take long, or depends on the order of a set."""
-    is_unordered = isinstance(got, set | frozenset) and convert in (list, tuple)
+    is_set = isinstance(got, set | frozenset)
+    # sets that hold different things are neither before nor after each other: these stay as they were read
+    is_unordered = is_set and (convert in (list, tuple) or (convert is sorted and any(map(_holds_set, got))))
     if is_unordered or (
         convert is not len and (len(got) > MAX_PLAIN_KEYS or sum(map(_part_count, got)) > MAX_CONVERTED_PARTS)
     ):
         raise _NotPlainError
     return convert(got)
+
+
+def _holds_set(item: Any) -> bool:
+    return isinstance(item, frozenset) or (isinstance(item, tuple) and any(map(_holds_set, item)))
 
 
 def _part_count(value: Any) -> int:
@@ -269,13 +224,13 @@ def _part_count(value: Any) -> int:
     return 1 + sum(map(_part_count, value)) if isinstance(value, tuple | list | set | frozenset | dict) else 1
 
 
-def _condition(test: ast.expr) -> tuple[ast.expr, Callable[[Any], bool], Any]:
-    """The call in an asserted expression, whether it holds for a value, and the number that this is compared with."""
+def _condition(test: ast.expr) -> tuple[ast.expr, Callable[[Any], bool]]:
+    """The call in an asserted expression, and whether it holds for a value."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        call, holds, _ = _condition(test.operand)
-        return call, lambda got: not holds(got), None
+        call, holds = _condition(test.operand)
+        return call, lambda got: not holds(got)
     if not isinstance(test, ast.Compare):
-        return test, bool, None
+        return test, bool
     if len(test.ops) != 1:
         raise _NotPlainError
     left, (operation,), (right,) = test.left, test.ops, test.comparators
@@ -284,13 +239,13 @@ def _condition(test: ast.expr) -> tuple[ast.expr, Callable[[Any], bool], Any]:
         if single is not None and not isinstance(single, bool):
             raise _NotPlainError
         is_same = isinstance(operation, ast.Is)
-        return left, (lambda got: got is single) if is_same else (lambda got: got is not single), None
+        return left, (lambda got: got is single) if is_same else (lambda got: got is not single)
     if isinstance(operation, ast.Lt) and isinstance(left, ast.Call) and len(left.args) == 1:
         distance = left.args[0]
         is_distance = isinstance(distance, ast.BinOp) and isinstance(distance.op, ast.Sub)
         if isinstance(left.func, ast.Name) and left.func.id == "abs" and not left.keywords and is_distance:
             expected, most = _number(distance.right), _number(right)  # type: ignore[attr-defined]
-            return distance.left, lambda got: abs(_number_of(got) - expected) < most, expected  # type: ignore[attr-defined]
+            return distance.left, lambda got: abs(_number_of(got) - expected) < most  # type: ignore[attr-defined]
     raise _NotPlainError
 
 
@@ -335,13 +290,13 @@ def _plain_call(
 
 
 def _given(argument: ast.expr) -> Any:
-    """What an answer is given; the order of texts in a set is another one here than in the sandboxes, as is that of many numbers."""
+    """What an answer is given; raises for sets that may be read in another order there than where the tests stand."""
     value = _constant(argument)
     waiting = [value]
     while waiting:
         one = waiting.pop()
         if isinstance(one, set | frozenset) and not (
-            len(one) <= MAX_GIVEN_SET and all(isinstance(item, int | float) for item in one)
+            len(one) <= MAX_ORDERED_ITEMS and all(type(item) is int and 0 <= item < SET_PLACES for item in one)
         ):
             raise _NotPlainError
         if isinstance(one, list | tuple | dict):
@@ -360,12 +315,14 @@ def _difference(got: Any, expected: Any) -> TestFailure:
 async def answered_calls(
     host: GuestHost, code: str, calls: Sequence[PlainCall], limits: ResourceLimits
 ) -> tuple[ProcessResult, bytes]:
-    """Have an answer do these calls in a process of its own: how that ended, and everything it sent."""
+    """Have an answer do these calls in a process of its own: how that ended, and everything it sent.
+
+    A later call may tell what an earlier one should return, as in tests of `encode` and `decode`. An answer that might find it
+    in its process is sent each call when it has answered the one before.
+    """
     wanted = sorted({call.function for call in calls})
-    first, *others = [
-        [[wanted.index(call.function), call.positional, call.named] for call in part]
-        for _, part in groupby(calls, lambda call: call.part)
-    ]
+    every = [[wanted.index(call.function), call.positional, call.named] for call in calls]
+    first, *others = [every] if is_without_surroundings(code) else [[call] for call in every]
     ours, theirs = socket.socketpair()
     with ours:
         ours.setblocking(False)
