@@ -394,11 +394,12 @@ def test_an_answer_that_replies_before_it_reads_is_sent_its_calls_in_order() -> 
     heard: list[Any] = []
 
     def guest(channel: socket.socket) -> None:
+        channel.settimeout(10)
         channel.sendall(framed(["compiled", 0], ["loaded", {}, ""], *[["ok", 0, "", False, 0]] * 600))
         time.sleep(0.2)
         with channel.makefile("rb") as stream:
-            while len(heard) < 600:
-                (length,) = struct.unpack("I", stream.read(4))
+            while len(heard) < 600 and (size := stream.read(4)):
+                (length,) = struct.unpack("I", size)
                 heard.append(json.loads(stream.read(length)))
 
     async def attempt() -> tuple[object, int]:
