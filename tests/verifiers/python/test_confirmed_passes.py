@@ -45,6 +45,10 @@ BY_STYLE = {
     "pytest": f"import csv\nfrom answer import f\ndef test_it():\n    assert {SEEN}\n",
 }
 WRONG = {
+    "random numbers that the tests have drawn": (
+        "import random\nnumber = random.randint(0, 10**9)\nassert g(f(number)) == number\n",
+        "import random\ndef f(n): return None\ndef g(_): return random.randint(0, 10**9)\n",
+    ),
     "one exception for all calls": (
         "caught = []\nfor n in (1, 2):\n    try:\n        f(n)\n    except ValueError as error:\n        caught.append(error)\nassert len(set(caught)) == 2\n",
         "ERROR = ValueError('no')\ndef f(n): raise ERROR\n",

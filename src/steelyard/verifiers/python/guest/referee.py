@@ -575,7 +575,7 @@ def forked_for_answer(engine: MessageSocket, fd: int, cpu_limit: tuple[int, int]
             control.detach()  # the report goes the same way
             os.close(home)
             os.setsid()
-            sys.modules["random"].seed(0)  # what prepares the tests may have used it
+            sys.modules["random"].seed("tests")  # other numbers than those that the answer draws
             own_random_in_forks()
             gc.enable()
             resource.setrlimit(resource.RLIMIT_CPU, cpu_limit)
