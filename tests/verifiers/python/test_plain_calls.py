@@ -88,7 +88,7 @@ ANSWERS = {
     "a circle": "def f(value, twice=False):\n    row = []\n    row.append(row)\n    return row\n",
     "doubled for ever": "def f(value, twice=False):\n    row = []\n    for _ in range(40): row = [row, row]\n    return row\n",
     "deep": "def f(value, twice=False):\n    row = []\n    for _ in range(90): row = [row]\n    return row\n",
-    "many keys": "def f(value, twice=False):\n    return {number * (2**61 - 1) for number in range(3000)}\n",
+    "many keys": "def f(value, twice=False):\n    return {number * (2**61 - 1) for number in range(510)}\n",
     "half a character": "def f(value, twice=False):\n    return '\\ud800'\n",
     "two halves of a character": "def f(value, twice=False):\n    return '\\ud83d\\ude00'\n",
     "bytes": "def f(value, twice=False):\n    return b'x'\n",
@@ -452,20 +452,16 @@ def test_results_that_are_too_large_to_be_compared_here_are_judged_by_the_refere
     assert (finding.label, finding.trust) == ("", "isolated"), finding.reason
 
 
-NUMBERS = {7, 15, 100}, {100, 200, 300, 400, 500, 600}, {3.5, 1e20, 7}, frozenset([3, 11, 19]), {1, 2, 3}
-"""Sets that are read in another order when they are made in another way."""
+NUMBERS = "{7, 15, 100}", "{100, 200, 300, 400, 500, 600}", "{3.5, 1e20, 7}", "frozenset([3, 11, 19])", "{1, 2, 3}"
+"""Sets that are read in another order when they are made in another way, as from the code of a module that is kept in a file."""
 
 
 @pytest.mark.parametrize(
     "tests",
     [
-        f"assert f({{7, 15, 100}}) == {list(NUMBERS[0])}",
-        f"assert f({{100, 200, 300, 400, 500, 600}}) == {list(NUMBERS[1])}",
-        f"assert list(f({{3.5, 1e20, 7}})) == {list(NUMBERS[2])}",
-        f"assert f(frozenset([3, 11, 19])) == {list(NUMBERS[3])}",
-        f"assert f({{1, 2, 3}}) == {list(NUMBERS[4])}",
-        f"assert [x for x in {{7, 15, 100}} if f([x])] == {list(NUMBERS[0])}",
-        f"assert [x for x in {{3.5, 1e20, 7}} if f([x])] == {list(NUMBERS[2])}",
+        *(f"assert f({text}) == {list(eval(text))}" for text in NUMBERS),
+        *(f"assert list(f({text})) == {list(eval(text))}" for text in NUMBERS),
+        *(f"assert [x for x in {text} if f([x])] == {eval(f'[x for x in {text}]')}" for text in NUMBERS),
     ],
 )
 def test_the_order_of_a_set_in_tests_is_that_of_a_plain_run_for_every_answer(tests: str) -> None:
