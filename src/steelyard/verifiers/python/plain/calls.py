@@ -1,8 +1,8 @@
 """Tests that call a function with plain data and compare what it returns with plain data: most tests of most sets.
 
-They need no process of their own: all calls are sent to the answer at once, and what it returned is compared here when it
-has ended. Nothing of the tests is run, and nothing that the answer sends is more than data. As soon as anything but
-plain data is returned, the referee judges the answer instead.
+They need no process of their own: the calls are sent to the answer, and what it returned is compared here when it has
+ended. Nothing of the tests is run, and nothing that the answer sends is more than data. As soon as anything but plain
+data is returned, the referee judges the answer instead.
 """
 
 from __future__ import annotations
