@@ -190,6 +190,11 @@ class Session:
                         await self._try_again()
                 given_up = await self._hear_judges()
                 ticking.cancel()
+        except BaseException:
+            # passes that are stored must not outlive the failures of their case because a session ends early
+            with suppress(OSError, SteelyardError):
+                self._withdraw_unwitnessed()
+            raise
         finally:
             for provider in (*self._providers.values(), *self._judges.values(), *self._users.connected):
                 await provider.close()
@@ -367,26 +372,35 @@ class Session:
             self._kept_witnesses = len(results)
 
     def _withdraw_unwitnessed(self) -> None:
-        """Make verdicts of this session owed again that were reached where the witness of their case failed, passing ones included."""
-        problems = {
-            (result.case, result.node): result.problem
-            for result in getattr(self._pool, "witness_results", ())
-            if result.problem
-        }
+        """Make all verdicts at a case owed again where its witness failed: it must not keep its passes and lose its failures.
+
+        Those of earlier sessions are taken back as well, and those of other nodes unless the witness passed on one of them.
+        """
+        results = getattr(self._pool, "witness_results", ())
+        problems = {(result.case, result.node): result.problem for result in results if result.problem}
         if not problems:
             return
-        for fact in list(self._verdicts_since_start(problems)):
-            withdrawn = failure(fact, VerifierError(problems[fact.case, fact.node]))
-            self._journal.append(withdrawn)
+        passed = {result.case for result in results if not result.problem}
+        anywhere = {case: problem for (case, _), problem in problems.items() if case not in passed}
+        for fact in self._standing_verdicts({case for case, _ in problems}):
+            problem = problems.get((fact.case, fact.node)) or anywhere.get(fact.case)
+            if problem is None:
+                continue
+            self._journal.append(failure(fact, VerifierError(problem)))
             self.progress.failed += 1
-            self.progress.judged -= 1
-            self.progress.correct -= is_correct(self._by_id[fact.case], fact.found)
+            if fact.at >= self._began:
+                self.progress.judged -= 1
+                self.progress.correct -= is_correct(self._by_id[fact.case], fact.found)
 
-    def _verdicts_since_start(self, places: Collection[tuple[str, str]]) -> Iterator[Verdict]:
-        """The verdicts that this session stored on answers to cases on nodes."""
+    def _standing_verdicts(self, cases: Collection[str]) -> list[Verdict]:
+        """The last verdict on each answer to these cases, without those that were taken back."""
+        standing: dict[str, Verdict] = {}
         for fact in self._journal.facts():
-            if isinstance(fact, Verdict) and (fact.case, fact.node) in places and fact.at >= self._began:
-                yield fact
+            if fact.case in cases and isinstance(fact, Verdict):
+                standing[fact.ask] = fact
+            elif fact.case in cases and isinstance(fact, Failure):
+                standing = {ask: verdict for ask, verdict in standing.items() if verdict.key != fact.key}
+        return list(standing.values())
 
     async def _tick(self) -> None:
         """Once a second: what was written reaches the disk, and the progress is shown."""
