@@ -21,11 +21,11 @@ MAX_MODULE_LINES = 600
 MAX_FUNCTION_LINES = 80
 MAX_PARAMETERS = 12
 MAX_COMPLEXITY = 15
-MAX_FOLDER_ENTRIES = 20
+MAX_FOLDER_ENTRIES = 21
 MIN_DOCSTRING_LINES = 3
 
 ROOMS = {
-    "words": {"records", "errors", "protocols", "plugins", "settings", "text"},
+    "words": {"records", "errors", "protocols", "plugins", "settings", "text", "languages"},
     "pure": {"stats", "analysis", "comparison", "tiers", "reports"},
     "edges": {"evalsets", "outcomes", "providers", "sandbox", "verifiers", "store"},
     "engine": {"engine"},

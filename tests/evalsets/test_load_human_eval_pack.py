@@ -83,8 +83,23 @@ def test_tests_in_go_import_what_they_use(tmp_path: Path) -> None:
     assert '"math"' not in tests
     assert '"testing"' in tests
     assert '"github.com/stretchr/testify/assert"' in tests
-    assert case.reference is not None
-    assert case.reference.startswith('```go\nimport (\n    "math"\n)\n\nfunc Fraction')
+    assert case.reference.startswith('```go\nimport (\n    "math"\n)\n\n// The part below 1.\nfunc Fraction')
+    ends_otherwise = loaded(tmp_path, "Go", prompt="// Write Fraction.\n")
+    assert ends_otherwise.reference.startswith('```go\nimport (\n    "math"\n)\n\nfunc Fraction')
+
+
+def test_helpers_that_stand_only_in_the_prompt_belong_to_the_reference(tmp_path: Path) -> None:
+    helper = "float rest(float number){\n    return number-int(number);\n}\n"
+    signature = "float fraction(float number) {\n"
+    case = loaded(
+        tmp_path,
+        "CPP",
+        prompt=f"#include<math.h>\n{helper}/* The part below 1. */\n{signature}",
+        declaration="#include<math.h>\n#include<stdlib.h>\nfloat fraction(float number){\n",
+        canonical_solution="    return rest(number);\n}\n",
+        buggy_solution="    return rest(number)+number;\n}\n",
+    )
+    assert check_references([case]) == (2, [])
 
 
 def test_libraries_are_linked_where_a_program_includes_them(tmp_path: Path) -> None:

@@ -117,16 +117,19 @@ TOOL_WITNESSES = (
     ToolWitness(frozenset({"python3", "python"}), "witness.py", "assert 2 + 2 == 4\n", "", "{tool} witness.py"),
     ToolWitness(frozenset({"ruby"}), "witness.rb", "exit(2 + 2 == 4)\n", "", "{tool} witness.rb"),
     ToolWitness(frozenset({"perl"}), "witness.pl", "exit(2 + 2 != 4);\n", "", "{tool} witness.pl"),
+    ToolWitness(frozenset({"php"}), "witness.php", "<?php exit(2 + 2 == 4 ? 0 : 1);\n", "", "{tool} witness.php"),
+    ToolWitness(frozenset({"lua"}), "witness.lua", "assert(2 + 2 == 4)\n", "", "{tool} witness.lua"),
+    ToolWitness(frozenset({"Rscript"}), "witness.r", "stopifnot(2 + 2 == 4)\n", "", "{tool} witness.r"),
     ToolWitness(frozenset({"bash", "dash", "sh"}), "witness.sh", "test $((2 + 2)) = 4\n", "", "{tool} witness.sh"),
 )
 """What is known of the tools that commands name; about other tools only the case's own reference can tell."""
 
 
-def command_witness(case: Case, tools: Iterable[str]) -> Case:
-    """A case that builds and runs one program for each known tool, with the limits of another case."""
+def command_witness(case: Case, tools: Iterable[str], needs: Iterable[str] = ()) -> Case:
+    """A case that builds and runs one program for each known tool, and proves what tests need, with the limits of another case."""
     named = [(tool, witness) for tool in dict.fromkeys(tools) for witness in TOOL_WITNESSES if tool in witness.tools]
     builds = [witness.build.format(tool=tool) for tool, witness in named if witness.build]
-    tests = [witness.test.format(tool=tool) for tool, witness in named]
+    tests = [*(witness.test.format(tool=tool) for tool, witness in named), *needs]
     return Case(
         id=WITNESS_ID,
         prompt="",

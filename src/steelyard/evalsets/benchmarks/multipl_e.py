@@ -6,19 +6,8 @@ import re
 from typing import Any
 
 from steelyard.errors import InputError
+from steelyard.languages.table import languages_of
 
-COMMANDS = {
-    "cpp": ("cpp", "c++ -std=c++17 -o program program.cpp", "./program"),
-    "js": ("js", "", "node program.js"),
-    "lua": ("lua", "", "lua program.lua"),
-    "php": ("php", "", "php program.php"),
-    "pl": ("pl", "", "perl program.pl"),
-    "r": ("r", "", "Rscript program.r"),
-    "rb": ("rb", "", "ruby program.rb"),
-    "rs": ("rs", "rustc -o program program.rs", "./program"),
-    "sh": ("sh", "", "bash program.sh"),
-}
-"""The suffix of files in a language, what compiles a program, and what runs it."""
 OPEN_BRACE_TESTS = re.compile(r"\A\s*\}\s*\n")
 """Tests of some languages begin with the end of the function, which whole answers have themselves."""
 CHECK_CALL = re.compile(r"^def test_check\(\).*", re.MULTILINE | re.DOTALL)
@@ -42,18 +31,12 @@ def multipl_e_table(row: dict[str, Any]) -> dict[str, Any] | None:
         entry_point = _tested_function(tests)
         verify = {"kind": "python", "style": "check", "entry_point": entry_point, "stub": prompt}
         return {**case, "language": "python", "test": CHECK_CALL.sub("", tests), "verify": verify}
-    if language not in COMMANDS:
-        raise InputError(f"the language {language} of MultiPL-E is not run here; py, {', '.join(COMMANDS)} are")
-    suffix, build, run = COMMANDS[language]
-    whole = f"cat answer.{suffix} tests.{suffix} > program.{suffix}"
-    verify = {
-        "kind": "command",
-        "answer": f"answer.{suffix}",
-        "files": {f"tests.{suffix}": OPEN_BRACE_TESTS.sub("\n", tests)},
-        "test": " && ".join(filter(None, (whole, build, run))),
-        "stub": prompt,
-    }
-    return {**case, "language": language, "verify": verify}
+    known = languages_of("multipl_e")
+    if language not in known:
+        raise InputError(f"the language {language} of MultiPL-E is not run here; py, {', '.join(known)} are")
+    verify = known[language].verify(OPEN_BRACE_TESTS.sub("\n", tests), prompt=prompt)
+    timeout_secs = known[language].timeout_secs
+    return {**case, "language": language, "timeout_secs": timeout_secs, "verify": {**verify, "stub": prompt}}
 
 
 def _tested_function(tests: str) -> str:

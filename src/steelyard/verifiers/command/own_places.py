@@ -1,17 +1,22 @@
-"""What toolchains need that find their own files by `/proc`, which a sandbox does not have."""
+"""What toolchains need that find their own files by `/proc`, which a sandbox does not have, or lie where it does not look."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from steelyard.errors import MissingToolError
+from steelyard.verifiers.rust.toolchain import toolchain
+
 SANDBOX_PATH = "/usr/local/bin:/usr/bin:/bin"
 JAVA_PROGRAMS = frozenset({"java", "javac", "jar", "jshell"})
 GO_PROGRAMS = frozenset({"go", "gofmt"})
+RUST_PROGRAMS = frozenset({"rustc", "cargo"})
 SMALL_JAVA_OPTIONS = (
     "-Xmx512m -XX:CompressedClassSpaceSize=64m -XX:ReservedCodeCacheSize=64m -XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 )
@@ -33,11 +38,11 @@ class OwnPlaces(NamedTuple):
 def own_places(tools: Iterable[str]) -> OwnPlaces:
     """What these programs need together."""
     named = frozenset(tools)
-    return _own_places(bool(named & JAVA_PROGRAMS), bool(named & GO_PROGRAMS))
+    return _own_places(bool(named & JAVA_PROGRAMS), bool(named & GO_PROGRAMS), bool(named & RUST_PROGRAMS))
 
 
 @cache
-def _own_places(uses_java: bool, uses_go: bool) -> OwnPlaces:
+def _own_places(uses_java: bool, uses_go: bool, uses_rust: bool) -> OwnPlaces:
     environment: dict[str, str] = {}
     readable: list[str] = []
     if uses_java and (home := _home("javac") or _home("java")):
@@ -47,6 +52,12 @@ def _own_places(uses_java: bool, uses_go: bool) -> OwnPlaces:
         readable = sorted({str(Path("/", *Path(path).parts[1:3])) for path in linked if path.startswith("/etc/java")})
     if uses_go and (home := _home("go")):
         environment |= {"GOROOT": str(home), "GOTELEMETRY": "off", "GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false"}
+    if uses_rust and shutil.which("rustc", path=SANDBOX_PATH) is None:
+        with suppress(MissingToolError):
+            # rustup puts it into the folder of its user
+            rust = toolchain()
+            environment |= rust.environment | {"PATH": f"{SANDBOX_PATH}:{rust.sysroot}/bin"}
+            readable += rust.readable
     return OwnPlaces(tuple(environment.items()), tuple(readable), GO_SETUP if "GOROOT" in environment else "")
 
 

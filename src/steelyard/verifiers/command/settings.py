@@ -16,6 +16,8 @@ class CommandSettings(VerifierSettings, frozen=True, kw_only=True):
     """Must succeed before anything is tested."""
     test: str = ""
     """Runs the tests."""
+    needs: str = ""
+    """Succeeds where everything is installed that the tests need; where it fails, no attempt is judged."""
     run: str = ""
     """Runs the answer as a program, once for each of the `pairs`."""
     pairs: tuple[Pair, ...] = ()

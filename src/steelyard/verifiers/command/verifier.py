@@ -24,6 +24,7 @@ from steelyard.verifiers.code.pairs import check_pairs, finding_by_pairs
 from steelyard.verifiers.code.patches import added_lines, patch_in
 from steelyard.verifiers.command.doubts import object_doubts, text_doubts
 from steelyard.verifiers.command.native import inspect_program, redefined_by_macro
+from steelyard.verifiers.command.needs import needs
 from steelyard.verifiers.command.node import node_guard
 from steelyard.verifiers.command.output import (
     MAX_COMMAND_OUTPUT_CHARS,
@@ -93,7 +94,7 @@ class CommandVerifier:
     """
 
     settings = CommandSettings
-    version = "command 15"
+    version = "command 16"
     at_once = processor_count()
     runs_code = True
 
@@ -120,7 +121,7 @@ class CommandVerifier:
         return command_stub(case)
 
     def witness(self, case: Case) -> Case:
-        return command_witness(case, _required_tools(case))
+        return command_witness(case, _required_tools(case), needs(case, _own_names(case)))
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
         _check_names(case)
@@ -196,8 +197,10 @@ class CommandVerifier:
         needed = dict.fromkeys(tools)
         unknown = [tool for tool in needed if tool not in self._is_there]
         if unknown:
-            async with self._sandbox.workspace({}) as place:
-                outcome = await place.run(["/bin/sh", "-c", MISSING_TOOLS_SCRIPT, "sh", *unknown])
+            places = own_places(unknown)
+            async with self._sandbox.workspace({}, readable=places.readable) as place:
+                script = ["/bin/sh", "-c", MISSING_TOOLS_SCRIPT, "sh", *unknown]
+                outcome = await place.run(script, environment=dict(places.environment))
             if outcome.exit_code or outcome.limit:
                 raise VerifierError(f"no shell in the sandbox: {error_line(combined_output(outcome))}")
             missing = outcome.stdout.decode("utf-8", "replace").split("\n")
@@ -313,6 +316,17 @@ def _required_tools(case: Case) -> list[str]:
     """The programs that must be there."""
     own = ["git", "tar"] if case.workspace else []
     return [*own, *(tool for command in _commands(case) for tool in _tools(command))]
+
+
+def _own_names(case: Case) -> frozenset[str]:
+    """The names, without suffixes, of all files and folders that a case has itself."""
+    said = CommandSettings.of(case)
+    try:
+        there = workspaces.workspace_files(case.workspace)
+    except InputError:
+        there = {}  # no answer to the case is judged then, which has a reason of its own
+    paths = map(PurePosixPath, [said.answer, *said.files, *there])
+    return frozenset(part.partition(".")[0] for path in paths for part in path.parts)
 
 
 @lru_cache(maxsize=256)
