@@ -208,10 +208,16 @@ class WitnessSet:
             if isinstance(fact, Verdict):
                 if is_correct(case, fact.found):
                     return ""
-                fault = fact.found.reason or fact.found.label or "it is not correct"
+                fault = _told(fact.found) or fact.found.label or "it is not correct"
             else:
                 fault = fact.message
         return fault
+
+
+def _told(finding: Finding) -> str:
+    """What a finding says is wrong; the name of a test may be a long command, after which a row of a table has no room."""
+    failed = next((test for test in finding.tests if test.outcome == "failed"), None)
+    return finding.reason.removeprefix(f"{failed.name}: ") if failed else finding.reason
 
 
 def _group_key(case: Case) -> str:

@@ -69,6 +69,8 @@ ERROR_LINE_PATTERNS = [
 """How the line looks that says what went wrong: the first that is found, in this order."""
 JAVA_OPTIONS_NOTICE = "Picked up JAVA_TOOL_OPTIONS: "
 """What Java says first about the options that we give it."""
+GO_PACKAGE_NOTICE = "# "
+"""What Go writes before the name of a package, and before what is wrong in it."""
 
 
 def combined_output(outcome: ProcessResult) -> str:
@@ -82,9 +84,8 @@ def combined_output(outcome: ProcessResult) -> str:
 
 def error_line(printed: str) -> str:
     """The line that says what went wrong."""
-    lines = [
-        line for line in printed[:MAX_COMMAND_OUTPUT_CHARS].split("\n") if not line.startswith(JAVA_OPTIONS_NOTICE)
-    ]
+    lines = printed[:MAX_COMMAND_OUTPUT_CHARS].split("\n")
+    lines = [line for line in lines if not line.startswith((JAVA_OPTIONS_NOTICE, GO_PACKAGE_NOTICE))]
     found = (line for clue in ERROR_LINE_PATTERNS for line in lines if clue.match(line[:500]))
     return one_line(next(found, ""))
 
