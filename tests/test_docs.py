@@ -285,7 +285,7 @@ def test_the_core_road_is_short_and_its_files_are_there() -> None:
     files = [ROOT / "src" / "steelyard" / file for file in re.findall(r"`([\w/]+\.py)`", section)]
     assert len(files) > 20
     assert len(set(files)) == len(files)
-    assert sum(len(file.read_text("utf-8").splitlines()) for file in files) <= 9_000
+    assert sum(len(file.read_text("utf-8").splitlines()) for file in files) <= 9_100
 
 
 def test_ten_files_are_read_first() -> None:
