@@ -23,7 +23,7 @@ MAX_COMPLEXITY = 15
 MIN_DOCSTRING_LINES = 3
 
 ROOMS = {
-    "words": {"records", "errors", "protocols", "plugins", "settings", "text", "languages"},
+    "words": {"records", "errors", "protocols", "plugins", "secret_texts", "settings", "text", "languages"},
     "pure": {"stats", "analysis", "comparison", "tiers", "reports"},
     "edges": {"evalsets", "outcomes", "providers", "sandbox", "verifiers", "store"},
     "engine": {"engine"},

@@ -8,6 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
+import msgspec
+
 from steelyard.errors import Problem
 from steelyard.records import (
     Answer,
@@ -22,8 +24,10 @@ from steelyard.records import (
     StructType,
     Verdict,
     WitnessResult,
+    is_secret,
     settings_as,
 )
+from steelyard.secret_texts import Secret, hidden_texts
 
 if TYPE_CHECKING:
     import socket
@@ -57,9 +61,18 @@ class ProviderSettings(Record, frozen=True, kw_only=True):
     settings: dict[str, Any] = {}
     """The other keys of the table, which the provider's own struct knows."""
 
+    def __post_init__(self) -> None:
+        for name, value in msgspec.structs.asdict(self).items():
+            if isinstance(value, str):
+                # one that the environment filled in is hidden, and only a key stays so
+                msgspec.structs.force_setattr(self, name, Secret(value) if name == "api_key" else str(value))
+        msgspec.structs.force_setattr(self, "headers", hidden_texts(self.headers))
+        msgspec.structs.force_setattr(self, "environment", hidden_texts(self.environment))
+        msgspec.structs.force_setattr(self, "settings", hidden_texts(self.settings, is_secret))
+
     def settings_as(self, kind: StructType[AnyStruct]) -> AnyStruct:
-        """The settings as a provider's own struct."""
-        return settings_as(kind, self, self.settings)
+        """The settings as a provider's own struct; keys stay hidden."""
+        return settings_as(kind, self, {**msgspec.structs.asdict(self), **self.settings})
 
 
 class OfferedModel(NamedTuple):

@@ -14,6 +14,7 @@ from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.plugins import foreign_plugins, has_unchecked_settings, is_plugin, plugin_names, settings_type
 from steelyard.protocols import ProviderSettings
 from steelyard.records import AgentSettings, Price, Record
+from steelyard.secret_texts import HiddenFrames, Secret
 from steelyard.text import printable
 
 PROVIDER_KEYS = tuple(key for key in ProviderSettings.__struct_fields__ if key != "settings")
@@ -120,6 +121,7 @@ BUILT_IN_PROVIDERS = {
 """Providers that need no settings file."""
 
 
+@HiddenFrames()
 def load(path: Path | None, environment: Mapping[str, str]) -> tuple[Settings, list[Problem]]:
     """The settings file, or the defaults when there is none, with warnings about what it holds."""
     if path is None:
@@ -255,7 +257,7 @@ def resolve_provider(
     if name in settings.providers:
         reached = settings.providers[name]
         if asks:
-            _check_expanded(name, msgspec.to_builtins(reached), environment)
+            _check_expanded(name, msgspec.structs.asdict(reached), environment)
     elif name in BUILT_IN_PROVIDERS:
         reached = ProviderSettings(type=BUILT_IN_PROVIDERS[name].type)
     elif name in foreign_plugins("providers"):
@@ -311,13 +313,13 @@ def _completed_provider_settings(
 def environment_value(names: str, environment: Mapping[str, str]) -> str:
     """The value of the first of some variables that is set; those of `A+B` are joined, and only the third may be missing.
 
-    >>> environment_value("A|B+C+D", {"B": "b", "C": "c"}), environment_value("A|B+C", {"B": "b"})
+    >>> str(environment_value("A|B+C+D", {"B": "b", "C": "c"})), environment_value("A|B+C", {"B": "b"})
     ('b:c', '')
     """
     for name in filter(None, names.split("|")):
         values = [environment.get(part, "") for part in name.split("+")]
         if all(values[:2]):
-            return ":".join(filter(None, values))
+            return Secret(":".join(filter(None, values)))
     return ""
 
 
@@ -338,6 +340,7 @@ def _full_url(url: str, provider_type: str) -> str:
     return url if url.endswith("/v1") else f"{url}/v1"
 
 
+@HiddenFrames()
 def read_env_file(path: Path, environment: MutableMapping[str, str]) -> None:
     """Take NAME=value lines over into the environment; what is set there already stays."""
     try:

@@ -24,10 +24,11 @@ def command_settings(options: argparse.Namespace) -> Settings:
     from msgspec.structs import replace
 
     from steelyard import settings as settings_module
+    from steelyard.secret_texts import Environment
 
     if getattr(options, "env_file", None):
         settings_module.read_env_file(Path(options.env_file), os.environ)
-    settings, problems = settings_module.load(Path(options.config) if options.config else None, os.environ)
+    settings, problems = settings_module.load(Path(options.config) if options.config else None, Environment())
     for problem in problems:
         _print_to_stderr(f"warning: {problem}")
     if settings.price_table:

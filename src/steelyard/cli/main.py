@@ -139,8 +139,9 @@ def apply_configured_defaults(parser: argparse.ArgumentParser, arguments: list[s
     in_file: dict[str, Any] = {}
     if config or Path("steelyard.toml").is_file():
         from steelyard import settings
+        from steelyard.secret_texts import Environment
 
-        in_file = settings.load(Path(config) if config else None, os.environ)[0].options
+        in_file = settings.load(Path(config) if config else None, Environment())[0].options
     if in_file.pop("allow_code", None):
         # otherwise a file could allow itself
         print_to_stderr(f"warning: {config or 'steelyard.toml'}: allow_code is for the command line alone")

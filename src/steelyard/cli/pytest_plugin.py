@@ -238,17 +238,24 @@ def _run_once(session: Path, cases: Any, asked: dict[str, Any]) -> Run:
     import json
     import os
 
+    import msgspec
+
     from steelyard.analysis.summary import summarise
     from steelyard.engine import run as engine
     from steelyard.records import digest
     from steelyard.settings import BUILT_IN_PROVIDERS
     from steelyard.store.journal import StoredRun
 
-    environment = asked["means"].environment
-    reached = [environment.get(name) for known in BUILT_IN_PROVIDERS.values() for name in (known.key, *known.urls)]
+    means = asked["means"]
+    names = [name for known in BUILT_IN_PROVIDERS.values() for name in (known.key, *known.urls)]
     # the rest of the environment changes from test to test
-    same = asked | {"means": asked["means"]._replace(environment={})}
-    key = digest(os.getcwd(), repr(cases), repr(sorted(same.items())), reached)  # noqa: PTH109  a path is no JSON
+    same = asked | {"means": means._replace(environment={})}
+    key = digest(
+        *(os.getcwd(), repr(cases), repr(sorted(same.items()))),  # noqa: PTH109  a path is no JSON
+        # what no repr shows
+        msgspec.to_builtins(means.settings, enc_hook=str),
+        [str(means.environment.get(name, "")) for name in names],
+    )
     with (session / f"steelyard-{key}.json").open("a+", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from steelyard.protocols import StreamMode
 from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.secret_texts import Environment
 from steelyard.settings import Settings
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ class RunOptions(NamedTuple):
     parallelism: int | None = None
     max_cost: float | None = None
     watch: ProgressCallback | None = None
-    environment: Mapping[str, str] = os.environ
+    environment: Mapping[str, str] = Environment()
+    """Where keys and addresses are looked up: the environment of this process, or these variables instead."""
     require_isolation: str = ""
     """The weakest level of containment that will do; empty for any that holds."""
     allow_weak_sandbox: bool = False
@@ -56,3 +57,12 @@ class RunOptions(NamedTuple):
     """Whether a model may judge its own answers."""
     sandbox: ZygoteSandbox | None = None
     """Where code runs on this machine; the strongest that holds here when left out."""
+
+    @property
+    def variables(self) -> Environment:
+        """The environment, as all parts get it: its values are hidden."""
+        return Environment(self.environment)
+
+    def __repr__(self) -> str:
+        given = self._replace(environment=self.variables)
+        return f"RunOptions({', '.join(f'{name}={value!r}' for name, value in zip(self._fields, given, strict=True))})"

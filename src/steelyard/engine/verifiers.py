@@ -68,7 +68,7 @@ class VerifierSet:
         self._verifiers: dict[str, Verifier] = {kind: _verifier(kind, self._sandbox) for kind in kinds}
         for verifier in self._verifiers.values():
             if isinstance(verifier, ChecksVerifier):
-                verifier.use_embedder(SettingsEmbedder(means.settings, means.environment))
+                verifier.use_embedder(SettingsEmbedder(means.settings, means.variables))
 
     def check(self, cases: Sequence[Case]) -> None:
         """Find the cases that cannot be verified, before anything is paid for."""

@@ -23,6 +23,7 @@ from steelyard.providers.faults import settled_finish
 from steelyard.records import TOKEN_COUNT_FIELDS, Answer, Attempt
 from steelyard.records.base import MAX_NUMBER
 from steelyard.sandbox.processors import processor_count
+from steelyard.secret_texts import Environment, HiddenFrames
 
 MAX_COMMAND_REPLY_BYTES = 32 << 20
 """Bytes that a program may print."""
@@ -54,14 +55,15 @@ class CommandProvider:
         ):
             prompt.write("\n\n".join(message.text for message in attempt.messages).encode())
             prompt.seek(0)
-            process = await asyncio.create_subprocess_exec(
-                *self._argv,
-                stdin=prompt,
-                stdout=output,
-                stderr=complaints,
-                start_new_session=True,
-                env={**os.environ, "STEELYARD_CASE": attempt.case.id, "STEELYARD_NUMBER": str(attempt.number)},
-            )
+            with HiddenFrames():
+                process = await asyncio.create_subprocess_exec(
+                    *self._argv,
+                    stdin=prompt,
+                    stdout=output,
+                    stderr=complaints,
+                    start_new_session=True,
+                    env={**Environment(), "STEELYARD_CASE": attempt.case.id, "STEELYARD_NUMBER": str(attempt.number)},
+                )
             delivery.accepted = True
             try:
                 await self._ended(process, output)

@@ -19,6 +19,7 @@ import httpx2
 from steelyard.errors import InputError
 from steelyard.protocols import Delivery
 from steelyard.records import is_secret
+from steelyard.secret_texts import hidden_texts
 from steelyard.text import short_quote
 
 PLAIN_PORT_SSL_REASONS = (
@@ -57,10 +58,10 @@ def check_base_url(url: str) -> None:
 
 def check_proxies() -> None:
     """Raise an InputError for a proxy in the environment that no request could go through; its password is not shown."""
-    for name, proxy in getproxies().items():
-        scheme, parted, _ = proxy.partition("://")
-        if name not in ("http", "https", "all") or not parted:
+    for name, proxy in hidden_texts(getproxies()).items():
+        if name not in ("http", "https", "all") or "://" not in proxy:
             continue
+        scheme = proxy.partition("://")[0]
         if scheme not in PROXY_SCHEMES:
             raise InputError(
                 f"{name.upper()}_PROXY in the environment begins with {short_quote(scheme) if scheme.isalnum() else 'no scheme'}; "

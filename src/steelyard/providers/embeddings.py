@@ -12,6 +12,7 @@ import msgspec
 from steelyard.errors import InputError, ProviderError, Unavailable, VerifierError
 from steelyard.protocols import Delivery, ProviderSettings
 from steelyard.providers.wire import HttpEndpoint
+from steelyard.secret_texts import Secret
 from steelyard.settings import Settings, resolve_provider
 
 EMBEDDING_TYPES = ("openai", "ollama")
@@ -42,7 +43,7 @@ class EmbeddingEndpoint:
             )
         headers = dict(settings.headers)
         if settings.api_key:
-            headers["authorization"] = f"Bearer {settings.api_key}"
+            headers["authorization"] = Secret(f"Bearer {settings.api_key}")
         self._model = model
         self._http = HttpEndpoint(settings.base_url, headers, secrets=(settings.api_key, *settings.headers.values()))
 

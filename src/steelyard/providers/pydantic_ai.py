@@ -7,7 +7,6 @@ those of our own adapters are.
 from __future__ import annotations
 
 import inspect
-import os
 import re
 import time
 from collections.abc import Mapping
@@ -22,6 +21,7 @@ from steelyard.providers.formats.openai import OpenAIProvider
 from steelyard.providers.formats.parts import not_in_format
 from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint, HttpExchange
 from steelyard.records import Answer, Attempt, Message, MessageRole, ToolCall, is_secret
+from steelyard.secret_texts import Environment, HiddenFrames
 
 INSTALL_HINT = 'pip install "steelyard[pydantic-ai]"'
 NO_KEY = "no-key"
@@ -62,14 +62,15 @@ class PydanticAIProvider:
         if self._reader is None:
             from pydantic_ai.models import infer_model
 
-            provider = self._provider_class(**self._arguments())
-            self._model = infer_model(f"{self._provider_name}:{self._model_name}", lambda _: provider)
+            with HiddenFrames():
+                provider = self._provider_class(**self._arguments())
+                self._model = infer_model(f"{self._provider_name}:{self._model_name}", lambda _: provider)
             self._client = getattr(provider, "_own_http_client", None)
             if self._client is not None:
                 self._client.event_hooks["response"].append(_keep_response)
             url = str(provider.base_url)
             self._reader = OpenAIProvider(self._model_name, ProviderSettings(type="openai", base_url=url))
-            keys = [value for name, value in os.environ.items() if is_secret(name, value)]
+            keys = [value for name, value in Environment().items() if is_secret(name, value)]
             self._reader.http = HttpEndpoint(url, {}, secrets=(self._settings.api_key, *keys))
         return self._reader
 
@@ -92,7 +93,8 @@ class PydanticAIProvider:
         token = _responses.set(came)
         response, failure = None, None
         try:
-            response = await self._model.request(messages, settings, ModelRequestParameters())
+            with HiddenFrames():
+                response = await self._model.request(messages, settings, ModelRequestParameters())
         except Exception as error:  # noqa: BLE001  what arrived decides what it means
             failure = error
         finally:
@@ -104,7 +106,8 @@ class PydanticAIProvider:
         if came:
             reader.http.headroom = headroom(came[-1].headers)
             if not came[-1].is_success:
-                reader.http.refuse(came[-1], came[-1].content, None)
+                failure = None  # it quotes the response, which may quote a key
+                reader.http.refuse(came[-1], reader.http.without_secrets(came[-1].content), None)
         exchange = HttpExchange(delivery.body, came[-1].headers if came else {}, time.monotonic() - started, delivery)
         return self._answer(reader, exchange, response, failure)
 

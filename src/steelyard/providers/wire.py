@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, NamedTuple, TypeVar
 
@@ -36,6 +36,7 @@ from steelyard.providers.faults import (
     provider_error,
     retry_after,
 )
+from steelyard.secret_texts import HiddenFrames
 
 MAX_RESPONSE_BYTES = 32 << 20
 """Bytes of a response that are read at most; no answer of a model is near that."""
@@ -136,20 +137,20 @@ class HttpEndpoint:
         response: httpx2.Response | None = None
         trace = ConnectionTrace(delivery, self._keep_no_connection)
         try:
-            async with self._client.stream(
-                method, address, content=content, headers=headers, extensions={"trace": trace}
-            ) as response:
-                is_success = response.is_success
-                if not is_success:
-                    delivery.accepted = False
-                async for chunk in response.aiter_bytes():
-                    received += chunk
-                    arrivals.append((len(received), time.monotonic() - started))
-                    if len(received) > most and is_success:
-                        del received[KEPT_BYTES:]
-                        raise Rejected(f"{self.url}: the response is larger than {most >> 20} MiB")
-                    if len(received) > most:
-                        break
+            with HiddenFrames():
+                async with self._client.stream(
+                    method, address, content=content, headers=headers, extensions={"trace": trace}
+                ) as response:
+                    is_success = response.is_success
+                    if not is_success:
+                        delivery.accepted = False
+                    async for size in _appended(response.aiter_bytes(), received):
+                        arrivals.append((size, time.monotonic() - started))
+                        if size > most and is_success:
+                            del received[KEPT_BYTES:]
+                            raise Rejected(f"{self.url}: the response is larger than {most >> 20} MiB")
+                        if size > most:
+                            break
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
             raise Rejected(f'"{self.url}" is not an address: {error}', everyone=True) from None
         except (httpx2.RequestError, OSError) as error:
@@ -161,12 +162,14 @@ class HttpEndpoint:
             if response is None or is_success:
                 raise Unavailable(self.clean(f"{self.url}: {error_description(error)}")) from None
         finally:
+            cleaned = self.without_secrets(bytes(received))
+            received.clear()
             if is_success:
                 # the beginning of an answer that broke off is stored as well: it was paid for
-                delivery.body = self.without_secrets(bytes(received))
+                delivery.body = cleaned
         self.headroom = headroom(response.headers)
         if not response.is_success:
-            self.refuse(response, bytes(received), body)
+            self.refuse(response, cleaned, body)
         return HttpExchange(delivery.body, response.headers, time.monotonic() - started, delivery, arrivals)
 
     def _new_client(self, kept_connections: int) -> httpx2.AsyncClient:
@@ -291,6 +294,13 @@ class HttpEndpoint:
     async def close(self) -> None:
         for client in filter(None, (self._client, *self._former_clients)):
             await client.aclose()
+
+
+async def _appended(chunks: AsyncIterator[bytes], received: bytearray) -> AsyncIterator[int]:
+    """Add each chunk to what was received, and say how much that is; a server may quote a key in one."""
+    async for chunk in chunks:
+        received += chunk
+        yield len(received)
 
 
 Interceptor = Callable[[HttpEndpoint, str, Any], bytes]

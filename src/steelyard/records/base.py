@@ -56,7 +56,7 @@ def _sorted_json(thing: Any) -> Iterator[bytes]:
 
 def settings_as(kind: type[AnyStruct], known: Record, settings: Mapping[str, Any]) -> AnyStruct:
     """Settings as the record of the part that owns them: its own keys, and those of ours that it has as well."""
-    given = {**msgspec.to_builtins(known), **settings}
+    given = {**msgspec.to_builtins(known, enc_hook=str), **settings}
     return msgspec.convert({key: value for key, value in given.items() if key in kind.__struct_fields__}, kind)
 
 

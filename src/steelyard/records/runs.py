@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta
 
 from steelyard.records.base import Amount, AttemptNumber, Count, Record, Share
 from steelyard.records.facts import Trust
 from steelyard.records.panels import Panel
 from steelyard.records.tiers import Experiment
+from steelyard.secret_texts import hidden_texts
 
 
 class Price(Record, frozen=True, kw_only=True):
@@ -244,3 +246,6 @@ class AgentSettings(Record, frozen=True, kw_only=True):
     """Further variables of its environment."""
     time_limit_secs: float = 540
     """How long one attempt may take."""
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "environment", hidden_texts(self.environment))

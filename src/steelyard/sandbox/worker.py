@@ -378,7 +378,8 @@ class SandboxWorker:
             async with asyncio.timeout(longest + ZYGOTE_TIMEOUT_SECONDS):
                 try:
                     fds += [given.fileno() for given in handed_over]
-                    await self._send(msgspec.json.encode(header), fds=fds)
+                    # only an agent is given keys
+                    await self._send(msgspec.json.encode(header, enc_hook=str), fds=fds)
                 finally:
                     # while we hold a copy, the other side would not notice that it was closed
                     for given in handed_over:

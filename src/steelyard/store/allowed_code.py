@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from steelyard.secret_texts import Environment
 from steelyard.text import printable
 
 _ALLOWED_LINE_PATTERN = re.compile(rb"^([0-9a-f]{64})(?: |$)", re.MULTILINE)
@@ -17,7 +18,7 @@ _allowed_here: set[str] = set()
 """What the user allowed in this process: it holds although the file could not be written."""
 
 
-def allowed_code_file(environment: Mapping[str, str] = os.environ) -> Path | None:
+def allowed_code_file(environment: Mapping[str, str] = Environment()) -> Path | None:
     """The file of the digests; None if this user has no folder for it."""
     state = environment.get("XDG_STATE_HOME", "")
     if not Path(state).is_absolute():

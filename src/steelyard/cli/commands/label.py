@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.cli.console import find_named_run, print_to_stderr, settings_and_run_options, terminal_width, warn
 from steelyard.cli.options import Command, add_run_argument, add_settings_option, fraction, port_number
 from steelyard.errors import ExitCode
+from steelyard.secret_texts import Environment
 
 if TYPE_CHECKING:
     from steelyard.engine.results.labels import LabelledRun
@@ -26,7 +26,7 @@ def label(options: argparse.Namespace) -> int:
     settings, _ = settings_and_run_options(options)
     folder = find_named_run(options.run, settings)
     stored = StoredRun(folder)
-    person = default_labeller(options.by, os.environ)
+    person = default_labeller(options.by, Environment())
     problems: list[Problem] = []
     if options.import_file:
         count = import_labels(stored, Path(options.import_file), person)
@@ -49,7 +49,7 @@ def label(options: argparse.Namespace) -> int:
             print(url, flush=True)
             print_to_stderr(f"labelling {folder} as {person}; Ctrl-C ends it")
 
-        key = os.environ.get("STEELYARD_API_KEY", "")
+        key = Environment().get("STEELYARD_API_KEY", "")
         serve(folder, port=options.port, key=key, tell=tell, browser=not options.no_browser, session=session)
     return ExitCode.OK
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +30,7 @@ from steelyard.cli.options import (
     positive_integer,
 )
 from steelyard.errors import ExitCode
+from steelyard.secret_texts import Environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -232,7 +232,7 @@ def _show_pages(folder: Path, shown: str, options: argparse.Namespace) -> int:
 
     if options.export:
         return _export(folder, Path(options.export))
-    key = os.environ.get("STEELYARD_API_KEY", "")
+    key = Environment().get("STEELYARD_API_KEY", "")
     is_browser_wanted = sys.stdout.isatty() and not options.no_browser
     serve(folder, port=options.port, key=key, tell=announce, browser=is_browser_wanted)
     return ExitCode.OK

@@ -152,12 +152,11 @@ def _models_options(sub: argparse.ArgumentParser) -> None:
 
 def init(options: argparse.Namespace) -> int:
     """Write an eval set and settings for what you have: a key, a server on this machine, or recorded replies."""
-    import os
-
     from steelyard.engine.preflight.starter_files import write_starter
+    from steelyard.secret_texts import Environment
 
     folder = Path(options.folder)
-    start = write_starter(folder, os.environ)
+    start = write_starter(folder, Environment())
     for path in start.written:
         print(f"wrote {path}")
     print(f"\nA run asks {start.asks}.")

@@ -55,7 +55,7 @@ def connect(
     providers: dict[str, Provider] = {}
     for model in models:
         name, rest, reached = settings_module.resolve_provider(
-            model, means.settings, means.environment, base_url, asks=asks
+            model, means.settings, means.variables, base_url, asks=asks
         )
         if means.stream is not None:
             reached = replace(reached, stream=means.stream)
@@ -265,7 +265,7 @@ def _configured(means: RunOptions) -> list[str]:
     from_environment = [
         name
         for name, built_in in BUILT_IN_PROVIDERS.items()
-        if environment_value("|".join((built_in.key, *built_in.urls)), means.environment)
+        if environment_value("|".join((built_in.key, *built_in.urls)), means.variables)
     ]
     return [*means.settings.providers, *(name for name in from_environment if name not in means.settings.providers)]
 
@@ -278,7 +278,7 @@ async def _list_all_models(names: list[str], means: RunOptions, base_url: str) -
 async def _list_endpoint_models(name: str, means: RunOptions, base_url: str) -> list[ListedModel]:
     prices = Prices(means.settings.prices)
     try:
-        _, model, reached = resolve_provider(f"{name}/*", means.settings, means.environment, base_url)
+        _, model, reached = resolve_provider(f"{name}/*", means.settings, means.variables, base_url)
         connect_models = load_plugin("providers", reached.type)
         check_provider_settings(name, reached)
         with explain_plugin_errors("providers", reached.type):
@@ -325,7 +325,7 @@ def _problems(shape: Any, said: Verify | ProviderSettings, nothing_said: Verify 
     unknown = [f'unknown key "{key}" ({did_you_mean(key, keys)})' for key in said.settings if key not in keys]
     if unknown or shape is None:
         return unknown
-    shared, unset = msgspec.to_builtins(said), msgspec.to_builtins(nothing_said)
+    shared, unset = msgspec.structs.asdict(said), msgspec.structs.asdict(nothing_said)
     given = {key: value for key, value in shared.items() if key in keys and value != unset.get(key)}
     try:
         msgspec.convert({**given, **said.settings}, shape)
@@ -370,7 +370,7 @@ def uncontained_agents(models: Iterable[str], means: RunOptions, tiers: Iterable
     """The agents among these models and tiers that are not contained, by the names that facts carry, with the reason."""
     found: dict[str, str] = {}
     for model in models:
-        provider, rest, reached = resolve_provider(model, means.settings, means.environment, asks=False)
+        provider, rest, reached = resolve_provider(model, means.settings, means.variables, asks=False)
         if reached.type == "agent":
             found[f"{provider}/{rest}"] = uncontained_reason(rest, means)
     for tier in tiers:
@@ -390,9 +390,7 @@ def _containment(name: str, declared: AgentSettings, means: RunOptions) -> Agent
         writable=_paths(declared.writable_folders, where),
         hosts=declared.hosts,
     )
-    return AgentContainment(
-        ZygoteAgentSandbox(_enclosure(means)), access, _keys(declared.keys, where, means.environment)
-    )
+    return AgentContainment(ZygoteAgentSandbox(_enclosure(means)), access, _keys(declared.keys, where, means.variables))
 
 
 def _enclosure(means: RunOptions) -> IsolationLevel:

@@ -40,6 +40,7 @@ from steelyard.sandbox.levels import (
 from steelyard.sandbox.process_room import process_shortage
 from steelyard.sandbox.worker import WATCH_SECONDS, base_interpreter, base_python_folders, sandbox_environment
 from steelyard.sandbox.zygote import MAX_OPEN_FILES
+from steelyard.secret_texts import Environment, HiddenFrames
 from steelyard.text import printable
 from steelyard.verifiers.python.plan import PYTHON_TEST_STYLES
 from steelyard.verifiers.terraform.program import TERRAFORM_PROGRAM_NAMES, TERRAFORM_PROGRAM_VARIABLE
@@ -220,7 +221,7 @@ def _unusable(wanted: ToolRequirement | None, tool: ToolStatus, fault: str) -> T
     )
 
 
-def ray_tool(variables: Mapping[str, str] = os.environ) -> ToolStatus:
+def ray_tool(variables: Mapping[str, str] = Environment()) -> ToolStatus:
     """Ray with its version and, where one answers, the cluster that `--backend ray` would use."""
     purpose, place, problem = "verifying on many machines", "", ""
     try:
@@ -240,17 +241,18 @@ def ray_tool(variables: Mapping[str, str] = os.environ) -> ToolStatus:
 def _version(program: str, question: str) -> tuple[str, str]:
     """What a program says of itself, and what is wrong with it."""
     try:
-        ran = subprocess.run(
-            [program, question],
-            # without this Terraform looks for a newer version over the network, which takes time
-            env={**os.environ, "CHECKPOINT_DISABLE": "1"},
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            errors="replace",
-            timeout=VERSION_TIMEOUT_SECONDS,
-            check=False,
-        )
+        with HiddenFrames():
+            ran = subprocess.run(
+                [program, question],
+                # without this Terraform looks for a newer version over the network, which takes time
+                env={**Environment(), "CHECKPOINT_DISABLE": "1"},
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                text=True,
+                errors="replace",
+                timeout=VERSION_TIMEOUT_SECONDS,
+                check=False,
+            )
     except (OSError, subprocess.TimeoutExpired) as error:
         return "", f"does not run: {error}"
     output = ran.stdout.strip() or ran.stderr.strip()

@@ -177,7 +177,7 @@ def path_code(path: Path, means: RunOptions) -> list[NamedCode]:
         current = evalsets.load(files).cases if files and all(map(evalsets.is_eval_set_available, files)) else ()
         return run_code(stored.info, [*stored.cases, *current], means)
     if path.name == DEFAULT_SETTINGS_PATH.name:
-        settings = load_settings(path, means.environment)[0]
+        settings = load_settings(path, means.variables)[0]
         given = [settings.options.get(key, "") for key in ("models", "judges")] + [settings.default_model]
         texts = [str(text) for value in given for text in (value if isinstance(value, list) else [value])]
         agents = [_agent_code(name, settings) for name in settings.agents]
@@ -311,7 +311,7 @@ def _agent_code(name: str, settings: Settings, environment: Mapping[str, str] = 
     declared = settings.agents[name]
     program = _program_code("agent", declared.command, Path(), {**declared.environment, **environment})
     return NamedCode(
-        _digest("agent", name, msgspec.to_builtins(declared), program.digest),
+        _digest("agent", name, msgspec.to_builtins(declared, enc_hook=str), program.digest),
         f"the agent {printable(name)} ({printable(declared.command)})",
         agent=name,
     )
@@ -344,7 +344,7 @@ def _plugin_code(kind: PluginKind, name: str) -> list[NamedCode]:
 
 def _digest(*parts: Any) -> str:
     """A collision-resistant hash."""
-    return hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+    return hashlib.sha256(msgspec.json.encode(parts, order="sorted", enc_hook=str)).hexdigest()
 
 
 def _settings_code(text: str, value: object) -> NamedCode:

@@ -42,7 +42,7 @@ EXIT_SECONDS = 15
 
 def address(given: str, environment: Mapping[str, str]) -> str:
     """Where the cluster is: as the user says, or the one that `ray start` started here, or one of our own."""
-    named = given or environment.get("RAY_ADDRESS", "")
+    named = str(given or environment.get("RAY_ADDRESS", ""))
     if named in ("", "auto"):
         running = _running(environment)
         return running if running and _answers(running) else LOCAL_CLUSTER

@@ -34,6 +34,7 @@ from steelyard.outcomes.parquet_counts import (
     read_counts,
 )
 from steelyard.records import Record
+from steelyard.secret_texts import Environment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +78,7 @@ def counts(sources: Sequence[ParquetSource], columns: AttemptColumns, *, address
         raise InputError("rows about one sample may be on several machines; --sample needs --backend local")
     if any(importlib.util.find_spec(name) is None for name in ("ray", "pyarrow")):
         raise InputError("--backend ray needs the package ray; get it with: pip install 'steelyard[ray]'")
-    place = cluster_address(address, os.environ)
+    place = cluster_address(address, Environment())
     with tempfile.TemporaryDirectory() as scratch:
         folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp") if place == LOCAL_CLUSTER else ""
         target, complaint = Path(scratch, "counts.parquet"), Path(scratch, "complaint.json")

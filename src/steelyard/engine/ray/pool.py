@@ -204,7 +204,7 @@ class RayPool:
     async def open(self) -> None:
         """Join the cluster, and find out what its nodes can do."""
         options = self._options
-        self._place = address(options.ray_address, options.environment)
+        self._place = address(options.ray_address, options.variables)
         self._terms = Terms(
             run=secrets.token_hex(16),
             kinds=self._kinds,
@@ -336,7 +336,7 @@ class RayPool:
         await asyncio.sleep(REJOIN_SECONDS)
         with contextlib.suppress(InputError):
             # the same cluster, and no other that may run here by now
-            place = await asyncio.to_thread(address, self._place, self._options.environment)
+            place = await asyncio.to_thread(address, self._place, self._options.variables)
             gateway, _ = await GatewayProcess.start(place, self._terms)
             # what is put in from now on is sent when it is put in
             pending = list(self._pending)

@@ -55,7 +55,7 @@ PASS_WORDS = {
 
 def default_labeller(given: str, environment: Mapping[str, str]) -> str:
     """Who labels: the given name, or that of the user; raises an InputError for one that no file can have."""
-    name = given or environment.get("USER") or environment.get("LOGNAME") or "me"
+    name = str(given or environment.get("USER") or environment.get("LOGNAME") or "me")
     if not re.fullmatch(LABELLER_PATTERN, name):
         raise InputError(
             f"--by {short_quote(name)}: a name has letters, digits and . _ @ + -, at most 64, such as --by ada"

@@ -15,6 +15,7 @@ from pathlib import Path, PurePath
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from steelyard.errors import InputError, did_you_mean
+from steelyard.secret_texts import Environment, HiddenFrames, Secret
 from steelyard.store.database import open_database
 from steelyard.text import printable, short_quote
 
@@ -56,7 +57,7 @@ def hub_name(given: str) -> HubName:
     return HubName(repository, tuple(parts))
 
 
-def hub_files(given: str, environment: Mapping[str, str] = os.environ) -> list[str]:
+def hub_files(given: str, environment: Mapping[str, str] = Environment()) -> list[str]:
     """The files on this machine that hold the rows of a dataset; fetched unless they are there already.
 
     Where the hub cannot be reached, what its library has left on disk is taken.
@@ -153,7 +154,8 @@ class Hub:
                 raise InputError(f"{self._address} leads to {short_quote(address[:200])}, which is not a web address")
             request = urllib.request.Request(address, headers=self._headers(address))  # noqa: S310  checked above
             try:
-                return self._opener.open(request, timeout=HUB_TIMEOUT_SECONDS)
+                with HiddenFrames():
+                    return self._opener.open(request, timeout=HUB_TIMEOUT_SECONDS)
             except urllib.error.HTTPError as error:
                 with error:
                     if error.code not in REDIRECTS or not error.headers.get("Location"):
@@ -168,7 +170,7 @@ class Hub:
         headers = {"User-Agent": "steelyard"}
         ours, theirs = urllib.parse.urlsplit(self._address), urllib.parse.urlsplit(address)
         if self._token and (ours.scheme, ours.netloc) == (theirs.scheme, theirs.netloc):
-            headers["Authorization"] = f"Bearer {self._token}"
+            headers["Authorization"] = Secret(f"Bearer {self._token}")
         return headers
 
     def _refusal(self, error: urllib.error.HTTPError) -> Exception:

@@ -34,6 +34,7 @@ from steelyard.providers.agent.trace import agent_turns
 from steelyard.providers.agent.usage import told_usage
 from steelyard.records import AgentSettings, Answer, Attempt, Cost, Finish, is_secret
 from steelyard.sandbox.processors import processor_count
+from steelyard.secret_texts import Environment, HiddenFrames
 
 NOT_FOUND_EXIT_CODES = (126, 127)
 """How shells and loaders end where a program cannot be started or found."""
@@ -92,7 +93,7 @@ class AgentProvider:
             workspaces.check_path(path)
         if shutil.which("git") is None:
             raise InputError(f"{self._name}: {workspaces.GIT_MISSING_MESSAGE}")
-        self._environment = dict(environment)
+        self._environment = Environment(environment)
         self._files = {
             path: base64.b64encode(content.encode() if isinstance(content, str) else content).decode()
             for path, content in files.items()
@@ -122,7 +123,7 @@ class AgentProvider:
         case = attempt.case
         home = Path(tempfile.gettempdir(), f"steelyard-agent-{secrets.token_hex(8)}")
         contained = self._containment
-        inherited = {name: value for name, value in os.environ.items() if name not in GIT_REPOSITORY_VARIABLES}
+        inherited = {name: value for name, value in Environment().items() if name not in GIT_REPOSITORY_VARIABLES}
         environment = {
             **(inherited if contained is None else contained.keys),
             "STEELYARD_CASE": case.id,
@@ -145,12 +146,15 @@ class AgentProvider:
         }
         if contained is not None:
             try:
-                return self._answer(await run_contained(order, contained))
+                with HiddenFrames():
+                    result = await run_contained(order, contained)
+                return self._answer(result)
             except VerifierError as error:
                 raise ProviderError(f"{self._name}: {error}") from None
         # files instead of pipes: nothing to drain while we wait for the keeper's end
         with tempfile.TemporaryFile() as keeper_output, tempfile.TemporaryFile() as complaints:
-            await _run_keeper(json.dumps(order).encode(), home, keeper_output, complaints)
+            with HiddenFrames():
+                await _run_keeper(json.dumps(order).encode(), home, keeper_output, complaints)
             return self._answer(self._keeper_result(_content(keeper_output), _content(complaints)))
 
     def _start_failure(self, result: dict[str, Any]) -> str:

@@ -33,6 +33,7 @@ from steelyard.providers.formats.parts import (
 from steelyard.providers.prompt_cache import PromptCacheMarks
 from steelyard.providers.wire import RequestSigner
 from steelyard.records import Answer, Attempt, ContentPart, Message, ToolCall
+from steelyard.secret_texts import Secret
 
 
 class AwsCredentials(NamedTuple):
@@ -73,7 +74,7 @@ def signed_headers(
     for piece in scope.split("/"):
         key = _hmac(key, piece)
     signature = _hmac(key, to_sign).hex()
-    authorization = (
+    authorization = Secret(
         f"AWS4-HMAC-SHA256 Credential={credentials.access_key}/{scope}, SignedHeaders={names}, Signature={signature}"
     )
     return _without_host(headers) | {"authorization": authorization}
@@ -241,8 +242,8 @@ class BedrockProvider(HttpModel):
 def _authentication(settings: ProviderSettings) -> tuple[dict[str, str], RequestSigner | None, tuple[str, ...]]:
     """The headers, the signer and the secrets of a key: `ACCESS:SECRET`, `ACCESS:SECRET:SESSION`, or a key of Bedrock's own."""
     if ":" not in settings.api_key:
-        return ({"authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}), None, ()
-    pieces = settings.api_key.split(":")
+        return ({"authorization": Secret(f"Bearer {settings.api_key}")} if settings.api_key else {}), None, ()
+    pieces = [Secret(piece) for piece in settings.api_key.split(":")]
     if len(pieces) > 3 or not all(pieces[:2]):
         raise InputError(
             "provider bedrock: api_key must be ACCESS_KEY:SECRET_KEY, with :SESSION_TOKEN where there is one"
@@ -254,7 +255,7 @@ def _authentication(settings: ProviderSettings) -> tuple[dict[str, str], Request
     def sign(method: str, url: str, body: bytes) -> Mapping[str, str]:
         return signed_headers(credentials, method, url, body, region=region, service="bedrock", at=datetime.now(UTC))
 
-    return {}, sign, tuple(filter(None, credentials[1:]))
+    return {}, sign, tuple(filter(None, credentials))
 
 
 def _content(message: Message, where: str) -> Any:

@@ -14,6 +14,7 @@ from steelyard.providers.faults import FINISH_REASON_KEYS, FaultKind, block_reas
 from steelyard.providers.formats.base import NAMED_OPTIONS
 from steelyard.providers.wire import MAX_REQUESTS_PER_ENDPOINT, HttpEndpoint
 from steelyard.records import Answer, Attempt, MessageRole
+from steelyard.secret_texts import Secret
 
 
 class HttpProvider:
@@ -33,7 +34,7 @@ class HttpProvider:
             raise InputError(f'provider "{model}": body is not JSON: {error}') from None
         headers = {**settings.headers}
         if settings.api_key and "authorization" not in {name.lower() for name in headers}:
-            headers["authorization"] = f"Bearer {settings.api_key}"
+            headers["authorization"] = Secret(f"Bearer {settings.api_key}")
         self._model = model
         self._path = settings.answer.split(".")
         self._http = HttpEndpoint(settings.base_url, headers, secrets=(settings.api_key, *settings.headers.values()))

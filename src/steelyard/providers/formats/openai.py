@@ -30,6 +30,7 @@ from steelyard.providers.formats.parts import (
 )
 from steelyard.providers.prompt_cache import PromptCacheMarks
 from steelyard.records import Answer, Attempt, ContentPart, Finish, Message, MessageRole
+from steelyard.secret_texts import Secret
 
 
 class _OpenAIModel(msgspec.Struct):
@@ -55,7 +56,7 @@ class OpenAIProvider(HttpModel):
 
     def key_headers(self, settings: ProviderSettings) -> dict[str, str]:
         """The headers that say who asks."""
-        headers = {"authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
+        headers = {"authorization": Secret(f"Bearer {settings.api_key}")} if settings.api_key else {}
         return headers | ({"openai-organization": settings.org_id} if settings.org_id else {})
 
     def path(self, *, streams: bool) -> str:  # noqa: ARG002  the body says whether it is a stream

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.errors import MissingToolError, VerifierError
 from steelyard.protocols import FailureLabel, ResourceLimits
+from steelyard.secret_texts import Environment
 from steelyard.text import printable
 from steelyard.verifiers.terraform.diagnostics import UnreadableValidateOutput, ValidateOutput, parse_validate_output
 from steelyard.verifiers.trouble import trouble_sign
@@ -169,7 +170,7 @@ class TimedValidateOutput(NamedTuple):
     seconds: float
 
 
-def find_terraform(environment: Mapping[str, str] = os.environ) -> TerraformProgram:
+def find_terraform(environment: Mapping[str, str] = Environment()) -> TerraformProgram:
     """The program of this machine; a VerifierError says how to get one when there is none."""
     plugins = next((environment[name] for name in PLUGIN_FOLDER_VARIABLES if environment.get(name)), "")
     if plugins and not Path(plugins).is_dir():
