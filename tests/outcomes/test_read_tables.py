@@ -47,7 +47,7 @@ def written(folder: Path, name: str, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
-def refusal(*paths: Path, **columns: str) -> tuple[Problem, ...]:
+def refusal(*paths: Path, **columns: Any) -> tuple[Problem, ...]:
     with pytest.raises(InputError) as raised:
         outcomes.table(paths, **columns)
     return raised.value.problems
@@ -178,7 +178,7 @@ def test_an_attempt_without_outcome_is_missing_and_warned_of(tmp_path: Path, nam
         ("cost", 0, -1, "expected a number, 0 or more"),
         ("cost", 0.0, float("inf"), "expected a number, 0 or more"),
         ("cost", 0.0, float("nan"), "expected a number, 0 or more"),
-        ("score", 1.0, 1.5, "expected a number from 0 to 1"),
+        ("score", 1.0, 1.5, "expected a number from 0 to 1, or the range of its scores, such as --score-range 1:5"),
     ],
 )
 def test_a_cell_that_cannot_be_read_is_an_error_with_its_line(
@@ -215,7 +215,10 @@ def test_rows_about_the_same_sample_are_one_or_a_contradiction(tmp_path: Path, n
     assert f'"m", "a", sample "1" is already on {unit} {line} of {first}; counted once' in problem.what
     other = written(tmp_path, f"z.{name}", [{**row, "passed": False}])
     (problem,) = refusal(first, other, sample="sample")
-    assert f"is false here but true on {unit} {line} of {first}; keep one of the two" in problem.what
+    assert (
+        f"is false, of score 0.5 here but true, of score 0.5 on {unit} {line} of {first}; keep one of the two"
+        in problem.what
+    )
     other = written(tmp_path, f"z.{name}", [{**row, "score": 0.75}])
     (problem,) = refusal(first, other, sample="sample", score="score")
     assert f"is true, of score 0.75 here but true, of score 0.5 on {unit} {line}" in problem.what
@@ -371,7 +374,10 @@ def test_nan_in_a_column_that_nobody_asked_for_does_no_harm(tmp_path: Path) -> N
     path.write_text('{"case": "a", "passed": true, "loss": NaN}\n')
     assert outcomes.table([path]).tallies[0].tried == (1,)
     (problem,) = refusal(path, score="loss")
-    assert problem.what == "loss is nan; expected a number from 0 to 1"
+    assert (
+        problem.what
+        == "loss is nan; expected a number from 0 to 1, or the range of its scores, such as --score-range 1:5"
+    )
 
 
 def test_a_name_with_another_ending_is_not_guessed_at(tmp_path: Path) -> None:

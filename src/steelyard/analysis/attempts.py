@@ -68,6 +68,8 @@ class VerdictDigest(msgspec.Struct, frozen=True, array_like=True, cache_hash=Tru
     """The verifier with the version of its rules, such as `python 3`; its toolchain is left out."""
     is_shared: bool = False
     """Whether it is the verdict on another reply with the same text."""
+    graded: bool = False
+    """Whether its score is what was measured, rather than a yes or no."""
 
 
 class AttemptRow(NamedTuple):
@@ -460,6 +462,7 @@ def _verdict_digest(case: Case, verdict: Verdict, require_trust: Trust) -> Verdi
         # what follows the comma is the toolchain
         verdict.verifier.partition(",")[0],
         bool(verdict.shared_from),
+        scoring.is_graded(finding),
     )
 
 

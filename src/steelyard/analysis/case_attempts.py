@@ -21,6 +21,7 @@ from steelyard.analysis.attempts import (
     planned_columns,
     row_index,
 )
+from steelyard.analysis.measure import ComparedMeasure, GradedCounts, deciding_measure
 from steelyard.records import Case, RunInfo
 from steelyard.records.cases import ExpectedClassification
 from steelyard.text import most_frequent
@@ -85,6 +86,8 @@ class CaseAttempts:
     """How many judged attempts are of each class."""
     scores: Counts[float] = ()
     """How many judged attempts have each score, in ascending order; those without one are left out."""
+    graded: int = 0
+    """How many judged attempts were measured by their score, rather than passed or failed by themselves."""
     cost: float | None = 0.0
     """What the judged attempts cost; None if a price is unknown."""
     first_wrong: int | None = None
@@ -115,6 +118,11 @@ class CaseAttempts:
         """One value for every judged attempt that has it, given the value of each digest."""
         known = ((value, count) for digest, count in self.digests if (value := of[digest]) is not None)
         return [each for value, count in known for each in repeat(value, count)]
+
+
+def deciding_measure_of(cases: Iterable[CaseAttempts]) -> ComparedMeasure:
+    """What decides about the attempts of a model: whether they passed, or what they scored."""
+    return deciding_measure(GradedCounts(each.graded, each.correct, each.scores) for each in cases)
 
 
 CasesByColumn = dict[Column, dict[int, CaseAttempts]]
@@ -162,6 +170,7 @@ class _CaseTotals:
         self._with_replies = with_replies
         self._tampered = {index for index, digest in enumerate(digests) if digest.tampered}
         self._disagreed = {index for index, digest in enumerate(digests) if digest.disagreed}
+        self._graded = {index for index, digest in enumerate(digests) if digest.graded}
         self._shared: dict[Counts[Any], Counts[Any]] = {}
         self._shared_scores: dict[Counts[float], Counts[float]] = {}
 
@@ -180,6 +189,7 @@ class _CaseTotals:
             classes=self._counts(_counted(chain(repeat("pass", correct), (row.failure for row in wrong)))),
             # scores are kept apart: 1 and 1.0 are equal, and yet not the same
             scores=self._shared_scores.setdefault(score_counts := tuple(sorted(scores.items())), score_counts),
+            graded=sum(row.digest in self._graded for row in judged) if self._graded else 0,
             cost=(math.fsum(prices) if prices else 0.0) if len(prices) == len(judged) else None,
             first_wrong=min((row.number for row in wrong), default=None),
             why=most_frequent(row.reason for row in wrong) if wrong else "",

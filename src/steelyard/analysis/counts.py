@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.estimates import Estimate, mean, pass_at, pass_hat, price_of_pass
+from steelyard.analysis.measure import ComparedMeasure
 from steelyard.errors import InputError
 from steelyard.records import Record
 from steelyard.stats.passk import histogram
@@ -37,6 +38,12 @@ class Tally(NamedTuple):
     """The mean score of a case, in [0, 1]; None if scores were not asked for."""
     missing_by_case: Sequence[int] | None = None
     """The attempts without an outcome of each case; None if none is missing, or only their sum is known."""
+    on: ComparedMeasure = "passed"
+    """What decides about these attempts."""
+    every_score: Sequence[Sequence[float]] | None = None
+    """The score of every attempt of each case, where they were asked for and there are some."""
+    is_graded: bool = False
+    """Whether the scores are what was measured, rather than what passed."""
 
 
 class OutcomeTallies(NamedTuple):
@@ -71,6 +78,8 @@ class Standing(Record, frozen=True, kw_only=True):
     """pass^k: how likely it is that all of k attempts succeed."""
     score: Estimate | None = None
     """None where there are no scores."""
+    on: ComparedMeasure = "passed"
+    """What decides: whether attempts passed, or what they scored."""
     cost_usd: float | None = None
     """None where a price is unknown."""
     cost_of_pass: Estimate | None = None
@@ -123,6 +132,7 @@ def standing(tally: Tally, k: Sequence[int], *, missing: str = "skip") -> Standi
         pass_at={size: pass_at(tallied, size, failed=failed) for size in k},
         pass_hat={size: pass_hat(tallied, size, failed=failed) for size in k},
         score=_score(tally, failed),
+        on=tally.on,
         cost_usd=None if tally.costs is None else math.fsum(tally.costs),
         cost_of_pass=_price(tally),
     )
@@ -150,6 +160,8 @@ SEVERAL_WITHOUT_OUTCOME = "attempts have no outcome and are not counted"
 
 def _notes(model: Standing, missing: str) -> Iterable[str]:
     name = line(model.model, MAX_STANDING_NAME_CHARACTERS)
+    if model.on == "score":
+        yield f"{name}: its attempts are graded, so the mean score decides; pass@k counts those with the best score"
     scored = model.cases - len(model.unscored)
     if model.unscored:
         fate = {"skip": "left out", "zero": "counted as failed"}[missing]

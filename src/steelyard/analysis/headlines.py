@@ -8,9 +8,10 @@ import msgspec
 
 from steelyard.analysis import scoring
 from steelyard.analysis.attempts import AttemptTable, Column, VerdictDigest
-from steelyard.analysis.case_attempts import CaseAttempts, attempts_by_case, case_group
+from steelyard.analysis.case_attempts import CaseAttempts, attempts_by_case, case_group, deciding_measure_of
 from steelyard.analysis.case_means import mean_pass, mean_value, shared_groups, total_cost
 from steelyard.analysis.estimates import Estimate, mean
+from steelyard.analysis.measure import ComparedMeasure
 from steelyard.analysis.row_blocks import IndexFooter, TableSizes, check_rows, unpacked_footer, unpacked_rows
 from steelyard.analysis.summary import CaseSummary, Summary
 from steelyard.errors import Problem
@@ -31,8 +32,15 @@ class ModelHeadline(Record, frozen=True, kw_only=True, gc=False):
     """None where nothing was judged."""
     mean_score: Estimate | None = None
     """None where nothing has a score."""
+    on: ComparedMeasure = "passed"
+    """What decides: whether attempts passed, or what they scored."""
     cost_usd: float | None = None
     """What the priced replies cost; None when no reply has a price."""
+
+    @property
+    def quality(self) -> Estimate | None:
+        """The figure that decides; None where nothing was judged."""
+        return self.mean_score if self.on == "score" else self.pass_at_1
 
 
 class RunHeadlines(Record, frozen=True, kw_only=True):
@@ -84,6 +92,7 @@ def _headline(column: Column, cases: Sequence[CaseAttempts], scores: Sequence[fl
         missing=sum(attempts.unjudged for attempts in cases),
         pass_at_1=None if pass_at_1.value is None else pass_at_1,
         mean_score=None if score.value is None else score,
+        on=deciding_measure_of(cases),
         cost_usd=total_cost(cases),
     )
 
@@ -110,13 +119,14 @@ def headlines_from_summary(cases: Sequence[Case], summary: Summary) -> tuple[Mod
                 missing=model.missing,
                 pass_at_1=mean(values, model.attempts, groups=shared) if rows else None,
                 mean_score=None if model.score.value is None else model.score,
+                on=model.on,
                 cost_usd=model.cost_usd,
             )
         )
     return tuple(found)
 
 
-ATTEMPT_TABLE_VERSION = 5
+ATTEMPT_TABLE_VERSION = 6
 """Goes up when the format of the index changes; older ones are made again."""
 MAP_16, ARRAY_32 = b"\xde", b"\xdd"
 """What begins a map of msgpack before its size in two bytes, and an array before its size in four."""

@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from steelyard.analysis.case_attempts import MAX_FLAGGED_ATTEMPTS, CaseAttempts
+from steelyard.analysis.case_attempts import MAX_FLAGGED_ATTEMPTS, CaseAttempts, deciding_measure_of
 from steelyard.analysis.case_means import groups_of, mean_pass, mean_value, total_cost
 from steelyard.analysis.estimates import AttemptMeans, Estimate, attempt_mean, price_of_pass
+from steelyard.analysis.measure import ComparedMeasure
 from steelyard.analysis.suites import SuiteScores
 from steelyard.records import Record
 from steelyard.stats.bootstrap import bootstrap
@@ -73,6 +74,8 @@ class ModelSummary(Record, frozen=True, kw_only=True):
     flaky: int = 0
     """Cases with correct attempts and others."""
     score: Estimate
+    on: ComparedMeasure = "passed"
+    """What decides: whether attempts passed, or what they scored."""
     compile_rate: Estimate
     test_pass_rate: Estimate
     lint: Estimate
@@ -112,6 +115,14 @@ class ModelSummary(Record, frozen=True, kw_only=True):
     suites: SuiteScores | None = None
     """What the suites score; None if no case belongs to one."""
 
+    @property
+    def quality(self) -> tuple[str, Estimate]:
+        """The figure that decides, by its name: pass@k at the smallest k, or the mean score."""
+        if self.on == "score":
+            return "mean score", self.score
+        k, estimate = min(self.pass_at.items())
+        return f"pass@{k}", estimate
+
 
 def model_summary(
     column: Column,
@@ -143,6 +154,7 @@ def model_summary(
         levels=_levels(cases, digests, list(judged), k),
         flaky=sum(0 < attempts.correct < attempts.judged for attempts in cases),
         score=mean_value(cases, scores),
+        on=deciding_measure_of(cases),
         compile_rate=mean_value(cases, [digest.compiled for digest in digests]),
         test_pass_rate=mean_value(cases, [digest.measured.passing for digest in digests]),
         lint=mean_value(cases, [digest.lint for digest in digests]),

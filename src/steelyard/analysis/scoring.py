@@ -130,6 +130,12 @@ def score(case: Case, finding: Finding, rule: Rule) -> float | None:
     return finding_measures(case, finding).score(rule)
 
 
+def is_graded(finding: Finding) -> bool:
+    """Whether a score is what was measured; imports that do not say so yet pass where their score is 1."""
+    is_derived = finding.trust == "recorded" and finding.score is not None and finding.passed is (finding.score >= 1)
+    return finding.graded or is_derived
+
+
 def is_without_code(finding: Finding) -> bool:
     """Whether the reply held nothing to judge: an attempt that failed."""
     return finding.code is None and finding.compiled is None and not finding.tests and not _has_own_opinion(finding)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from steelyard.engine.results.read_outcomes import CountingOptions
     from steelyard.evalsets import EvalSets
     from steelyard.outcomes.parquet_counts import AttemptColumns
+    from steelyard.outcomes.scores import ScoreReading
     from steelyard.records import Case, SuiteRule
     from steelyard.settings import Settings
 
@@ -90,6 +91,21 @@ def attempt_columns(options: argparse.Namespace) -> AttemptColumns:
     return columns._replace(
         case=options.case or DEFAULT_ATTEMPT_COLUMNS.case, model=options.model or DEFAULT_ATTEMPT_COLUMNS.model
     )
+
+
+def score_reading(options: argparse.Namespace) -> ScoreReading:
+    """How the scores of other tools are meant."""
+    from steelyard.outcomes.scores import ScoreReading, score_range
+
+    low, high = (0.0, 1.0) if options.score_range is None else score_range(options.score_range)
+    return ScoreReading(options.score, low, high, options.lower_is_better)
+
+
+def margin_share(margin: float, scores: ScoreReading) -> float:
+    """A margin as a share of the range of the scores."""
+    from steelyard.cli.options import Percentage
+
+    return float(margin) if isinstance(margin, Percentage) else margin / (scores.high - scores.low)
 
 
 def counting_options(options: argparse.Namespace) -> CountingOptions:

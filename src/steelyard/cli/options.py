@@ -35,10 +35,10 @@ def add_decision_options(sub: Any) -> None:
     """What a gate decides by."""
     sub.add_argument(
         "--margin",
-        type=fraction,
-        default=0.05,
+        type=margin,
+        default=Percentage(0.05),
         metavar="X",
-        help="a mean drop smaller than this passes (default: 0.05)",
+        help="a mean drop smaller than this passes (default: 5%%)",
     )
     sub.add_argument(
         "--alpha",
@@ -56,7 +56,9 @@ def add_decision_options(sub: Any) -> None:
         help="a smaller mean drop is not a regression, however certain it is (default: 0)",
     )
     sub.add_argument(
-        "--on", default="passed", choices=["passed", "score"], help="compare outcomes or mean scores (default: passed)"
+        "--on",
+        choices=["passed", "score"],
+        help="compare what passed, or mean scores (default: passed, and scores where outcomes are graded)",
     )
     add_inconclusive_option(sub)
 
@@ -92,6 +94,20 @@ def add_attempt_column_options(table: Any) -> None:
         help="whether it passed: true/false, 1/0, yes/no (default: passed; in Parquet attempts correct, otherwise passed)",
     )
     table.add_argument("--sample", metavar="COLUMN", help="the attempt's number; with it, repeated rows count once")
+
+
+def add_score_options(sub: Any) -> None:
+    """How the scores of other tools are meant."""
+    scores = sub.add_argument_group("scores of other tools")
+    scores.add_argument(
+        "--score", metavar="NAME", help="the score that counts, where there are several; in a table, its column"
+    )
+    scores.add_argument(
+        "--score-range",
+        metavar="LO:HI",
+        help="the worst and the best score, such as 1:5; a margin is then in the same units (default: 0:1)",
+    )
+    scores.add_argument("--lower-is-better", action="store_true", help="the lower a score, the better")
 
 
 def add_counting_options(sub: argparse.ArgumentParser) -> None:
@@ -425,6 +441,15 @@ def fraction(text: str) -> float:
     if not 0 <= share <= 1:
         raise argparse.ArgumentTypeError(f"must be between 0 and 1, or a percentage, not {text}")
     return share
+
+
+class Percentage(float):
+    """A share that was given as such: it is the same share of any range."""
+
+
+def margin(text: str) -> float:
+    """A drop in the units of what is compared, or a percentage of its range."""
+    return Percentage(fraction(text)) if text.endswith("%") else amount(text)
 
 
 def report_format(name: str) -> str:

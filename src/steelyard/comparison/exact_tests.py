@@ -9,6 +9,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from steelyard.analysis.case_means import shared_groups
+from steelyard.analysis.measure import ComparedMeasure
 from steelyard.comparison.sides import PairedCounts
 from steelyard.records import Record
 from steelyard.stats.multiplicity import holm
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Value = TypeVar("Value")
-ComparedMeasure = Literal["passed", "score"]
-"""What is compared: whether attempts passed, or what they scored."""
-
 CasesRule = Literal["fail", "warn", "off"]
 """What single cases that got worse mean: a failed gate, a warning, or nothing."""
 
@@ -213,6 +211,11 @@ class TestedModel(NamedTuple):
     def p_worst(self) -> float:
         """The adjusted p-value of the worst case; 1 where none can be named."""
         return min((p for p in self.tests.adjusted if p is not None), default=1.0)
+
+    @property
+    def is_at_floor(self) -> bool:
+        """Whether both sides are at 0 everywhere: nothing can have got worse, so nothing is known to be as good."""
+        return not any(each.baseline or each.current for each in self.known)
 
     @property
     def broken(self) -> bool:

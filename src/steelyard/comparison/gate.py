@@ -9,12 +9,12 @@ from typing import Literal, NamedTuple, get_args
 from msgspec.structs import replace
 
 from steelyard.analysis.estimates import Estimate
+from steelyard.analysis.measure import ComparedMeasure
 from steelyard.comparison.exact_tests import (
     DECISION_TOLERANCE,
     MIN_ATTEMPTS_TO_NAME_CASE,
     SCORE_PERMUTATIONS,
     CasesRule,
-    ComparedMeasure,
     CriticalCase,
     PairedCase,
     PairedModelCases,
@@ -315,7 +315,7 @@ def model_verdict(
     suite: GateVerdict = CANNOT_TELL
     if alarms.suite and not is_too_small:
         suite = REGRESSED
-    elif found and not data_missing and is_at_most(found.p, rule.cleared_level):
+    elif found and not data_missing and not model.is_at_floor and is_at_most(found.p, rule.cleared_level):
         suite = NOT_REGRESSED
     verdict: GateVerdict = REGRESSED if alarms.fails else suite
     return ModelVerdict(verdict, suite, alarms, found, confirmed, suspects, is_too_small, data_missing)
@@ -373,7 +373,7 @@ def _model_decision(
         expected_flags=expected_flags(_compared_data(model.cases), rule.threshold),
         critical=model.critical,
         smallest_break=smallest_break,
-        further=_further(model, rule, cost) if undecided and not data_missing else None,
+        further=_further(model, rule, cost) if undecided and not data_missing and not model.is_at_floor else None,
         small_but_real=suite == REGRESSED
         and not confirmed
         and not model.broken
@@ -518,6 +518,9 @@ def _notes(model: TestedModel, rule: DecisionRule) -> list[str]:
     unnamed = sum(size for size, adjusted in zip(cases.sizes, model.tests.adjusted, strict=True) if adjusted is None)
     if not cases.names:
         notes.append("no case was tried on both sides")
+    elif model.is_at_floor:
+        what = "passed" if rule.on == "passed" else "scored above 0"
+        notes.append(f"no attempt of either side {what}, so nothing could have got worse")
     elif all(kind.counts.baseline_attempts == kind.counts.current_attempts == 1 for kind in cases.kinds):
         notes.append("with one attempt per case only the suite as a whole is tested (McNemar); no case can be named")
     elif unnamed:

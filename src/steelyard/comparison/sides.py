@@ -38,6 +38,8 @@ class Trials(Record, frozen=True, kw_only=True, gc=False):
     """Attempts that were planned and have no verdict."""
     scores: tuple[tuple[SignedNumber, AttemptIndex], ...] = ()
     """Each score with how many attempts have it, in ascending order; attempts without a score are left out."""
+    graded: AttemptIndex = 0
+    """Attempts whose score is what was measured; the others pass or fail by themselves."""
     suite: str = ""
     """The suite that the case belongs to; empty if it belongs to no suite, or that is not known."""
     classes: tuple[tuple[str, AttemptIndex], ...] = ()
@@ -91,6 +93,8 @@ class Side(Record, frozen=True, kw_only=True):
     """The ids of the runs it was made of, as far as they are known."""
     cases: Literal["", "fail", "warn", "off"] = ""
     """What single cases that got worse mean for a gate on this baseline; empty if that was left open."""
+    is_scored: bool = True
+    """Whether its attempts have scores, rather than only passes."""
     warnings: tuple[str, ...] = ()
     """What a user should know about the file it was read from."""
 
@@ -154,6 +158,7 @@ def _trials(
         passes=attempts.correct,
         missing=attempts.unjudged,
         scores=attempts.scores,
+        graded=attempts.graded,
         # hundreds of thousands of cases have few suites
         suite=attempts.case.suite,
         classes=alike.setdefault(classes, classes),

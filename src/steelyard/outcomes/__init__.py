@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 from steelyard.errors import InputError
@@ -39,7 +40,7 @@ def kind(path: str | Path) -> str:
     try:
         if name.endswith(".parquet"):
             columns = OutcomeParquetReader(OutcomeFile(0, path), OutcomeProblemCollector()).columns
-            return "table" if {"case", "passed"} <= set(columns) else ""
+            return "table" if _is_table(columns) else ""
         with open_unpacked(path) as file:
             beginning = file.read(SNIFFED_BYTES).removeprefix(BYTE_ORDER_MARK).lstrip()
         if not beginning or b"\0" in beginning:
@@ -62,12 +63,14 @@ def _kind_of_object(beginning: bytes) -> str:
         keys = set(json.loads(line))
     except (ValueError, RecursionError):
         # a file of one long or many short lines
-        keys = {key for key in ("task_id", "passed", "base_status", "case") if b'"%b"' % key.encode() in beginning}
+        keys = {
+            key for key in ("task_id", "passed", "score", "base_status", "case") if b'"%b"' % key.encode() in beginning
+        }
         if b'"eval"' in beginning and "base_status" in keys:
             return "results"
     if ("task_id" in keys and keys & {"passed", "base_status"}) or keys >= {"eval", "hash"}:
         return "results"
-    return "table" if keys >= {"case", "passed"} else ""
+    return "table" if _is_table(keys) else ""
 
 
 def _kind_of_header(header: str, delimiter: str) -> str:
@@ -77,4 +80,9 @@ def _kind_of_header(header: str, delimiter: str) -> str:
         return ""
     if "oid" in columns and columns & {"plausible_fix", "iteration_id"}:
         return "fixes"
-    return "table" if columns >= {"case", "passed"} else ""
+    return "table" if _is_table(columns) else ""
+
+
+def _is_table(columns: Collection[str]) -> bool:
+    """Whether these are the columns of a table that needs no names: cases with outcomes or scores."""
+    return "case" in columns and ("passed" in columns or "score" in columns)

@@ -145,8 +145,8 @@ def boolean_codes(texts: Collection[str]) -> npt.NDArray[Any]:
     return np.fromiter(map(_BooleanCodes(BOOLEAN_CODES).__getitem__, texts), np.int8, len(texts))
 
 
-INVALID_NUMBER = -1.0
-"""The sentinel for what is not a number; neither costs nor scores are negative."""
+INVALID_NUMBER = -1e300
+"""The sentinel for what is not a number: it is below every cost and every score."""
 
 
 def name_texts(values: Sequence[Any]) -> Sequence[str]:

@@ -33,18 +33,21 @@ class OutcomeRows(NamedTuple):
     """NaN where there is no price."""
     scores: npt.NDArray[Any] | None = None
     """NaN where there is no score."""
+    is_graded: bool = False
+    """Whether the scores are what was measured."""
 
     def chosen(self, keep: npt.NDArray[Any]) -> OutcomeRows:
         """The attempts to keep."""
         import numpy as np
 
-        return OutcomeRows(self.file, *(None if column is None else np.asarray(column)[keep] for column in self[1:]))  # type: ignore[arg-type]  # the same columns in the same order
+        columns = (None if column is None else np.asarray(column)[keep] for column in self[1:-1])
+        return OutcomeRows(self.file, *columns)._replace(is_graded=self.is_graded)  # type: ignore[arg-type]  # the same columns in the same order
 
 
 class OutcomeCounter:
     """Counts that grow with the models and cases that turn up."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_scores: bool = False) -> None:
         import numpy as np
 
         # by model, case and outcome: missing, failed, passed
@@ -53,6 +56,11 @@ class OutcomeCounter:
         self._unpriced: set[int] = set()
         self._scores: npt.NDArray[Any] | None = None
         """Their sum and their number, by model and case."""
+        self._each_score: list[OutcomeRows] | None = [] if keeps_scores else None
+        self._graded: set[int] = set()
+        """The models whose scores are what was measured."""
+        self._fractions: set[int] = set()
+        """Those of them with a score between 0 and 1."""
         self._rows = 0
 
     def add(self, rows: OutcomeRows) -> None:
@@ -83,6 +91,11 @@ class OutcomeCounter:
             scored = cells[is_scored] * 2
             np.add.at(self._scores.reshape(-1), scored, rows.scores[is_scored])
             np.add.at(self._scores.reshape(-1), scored + 1, 1.0)
+            if self._each_score is not None:
+                self._each_score.append(rows.chosen(is_scored))
+            if rows.is_graded:
+                self._graded |= set(np.unique(rows.models).tolist())
+                self._fractions |= set(np.unique(rows.models[(rows.scores > 0) & (rows.scores < 1)]).tolist())
         cells *= 3
         cells += rows.outcomes
         cells -= MISSING_CODE
@@ -132,9 +145,33 @@ class OutcomeCounter:
             scores = tuple(total / count if count else None for total, count in zip(sums, counts, strict=True))
         tried = tuple((failed + passed).tolist())
         lacking = tuple(missing.tolist())
+        is_scored = at in self._fractions or (at in self._graded and not passed.any())
         return Tally(
-            model, cases, tried, tuple(passed.tolist()), sum(lacking), costs, scores, lacking if any(lacking) else None
+            model,
+            cases,
+            tried,
+            tuple(passed.tolist()),
+            sum(lacking),
+            costs,
+            scores,
+            on="score" if is_scored else "passed",
+            missing_by_case=lacking if any(lacking) else None,
+            every_score=self._every_score(at, order),
+            is_graded=at in self._graded,
         )
+
+    def _every_score(self, model: int, order: npt.NDArray[Any]) -> Sequence[Sequence[float]] | None:
+        """The scores of all attempts of a model, by case in this order."""
+        import numpy as np
+
+        if not self._each_score:
+            return None
+        cases = np.concatenate([rows.cases[rows.models == model] for rows in self._each_score])
+        scores = np.concatenate([np.asarray(rows.scores)[rows.models == model] for rows in self._each_score])
+        by_case = np.argsort(cases, kind="stable")
+        ends = np.searchsorted(cases[by_case], [order, order + 1]).T.tolist()
+        ordered = scores[by_case].tolist()
+        return [ordered[begin:end] for begin, end in ends]
 
     def used(self, models: Mapping[str, int], cases: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
         """Those models and cases that have a row, sorted by name."""

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.counts import OutcomeTallies
 from steelyard.outcomes import cells
-from steelyard.outcomes.cells import EXPECTED_BOOLEAN_TEXT, MISSING_CODE, UNCLEAR_CODE, NameCodes
+from steelyard.outcomes.cells import (
+    EXPECTED_BOOLEAN_TEXT,
+    FALSE_CODE,
+    MISSING_CODE,
+    TRUE_CODE,
+    UNCLEAR_CODE,
+    NameCodes,
+)
 from steelyard.outcomes.columns import (
     OutcomeCsvReader,
     OutcomeParquetReader,
@@ -27,16 +34,17 @@ from steelyard.outcomes.files import (
     model_names,
 )
 from steelyard.outcomes.json_lines import ABSENT_KEY, JsonLinesBatch, line_batches, line_keys
+from steelyard.outcomes.scores import PLAIN_SCORES, ScoreReading
 from steelyard.text import short_quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
     import numpy.typing as npt
 
-DEFAULT_MODEL_COLUMN = "model"
+DEFAULT_MODEL_COLUMN, DEFAULT_PASSED_COLUMN, DEFAULT_SCORE_COLUMN = "model", "passed", "score"
 CSV_SUFFIXES, JSON_LINES_SUFFIXES, PARQUET_SUFFIXES = (".csv", ".tsv"), (".jsonl", ".ndjson"), (".parquet",)
 
 
@@ -45,10 +53,24 @@ class OutcomeTableColumns(NamedTuple):
 
     case: str
     model: str
-    passed: str
+    passed: str | None
     sample: str | None
     cost: str | None
     score: str | None
+    is_score_asked: bool = True
+    """Whether the scores must be right: where they were only found beside the outcomes, they are left out if they are not."""
+
+    def among(self, there: Collection[str]) -> OutcomeTableColumns:
+        """The same for a table with these columns: without a column of outcomes its scores are what was measured."""
+        score = self.score or (DEFAULT_SCORE_COLUMN if DEFAULT_SCORE_COLUMN in there else None)
+        has_passed = self.passed is not None or DEFAULT_PASSED_COLUMN in there or score is None
+        passed = (self.passed or DEFAULT_PASSED_COLUMN) if has_passed else None
+        return self._replace(passed=passed, score=score, is_score_asked=self.score is not None or passed is None)
+
+    @property
+    def possible(self) -> list[str]:
+        """The columns that may be there or not."""
+        return [DEFAULT_PASSED_COLUMN] * (self.passed is None) + [DEFAULT_SCORE_COLUMN] * (self.score is None)
 
     def names(self, *, has_model: bool) -> list[str]:
         """The columns that hold names."""
@@ -57,6 +79,11 @@ class OutcomeTableColumns(NamedTuple):
     def numbers(self) -> list[str]:
         """The columns that hold numbers."""
         return [name for name in (self.cost, self.score) if name is not None]
+
+    def needed(self, *, has_model: bool) -> list[str]:
+        """All columns that are read."""
+        outcomes = [] if self.passed is None else [self.passed]
+        return [*self.names(has_model=has_model), *outcomes, *self.numbers()]
 
 
 class OutcomeTableBlock(NamedTuple):
@@ -71,6 +98,8 @@ class OutcomeTableBlock(NamedTuple):
     scores: npt.NDArray[Any] | None
     cell: Callable[[str, int], Any]
     """What is in a column of a row."""
+    columns: OutcomeTableColumns
+    """What they were read from."""
 
 
 def table(
@@ -78,18 +107,23 @@ def table(
     *,
     case: str = "case",
     model: str = DEFAULT_MODEL_COLUMN,
-    passed: str = "passed",
+    passed: str | None = None,
     sample: str | None = None,
     cost: str | None = None,
     score: str | None = None,
+    scores: ScoreReading = PLAIN_SCORES,
+    keeps_scores: bool = False,
 ) -> OutcomeTallies:
     """The outcomes of attempts, one tally per model: all files together, models and cases sorted by name.
 
     Every row is an attempt; with a `sample` column, rows about the same sample are one. Where no column was asked for
-    as `model` and there is none, the file's name is the model's. Raises an InputError with all problems.
+    as `model` and there is none, the file's name is the model's. A column `score` is read where there is one; a table
+    without outcomes is one of scores. Raises an InputError with all problems.
     """
     complaints = OutcomeProblemCollector()
-    reading = OutcomeTableReader(OutcomeTableColumns(case, model, passed, sample, cost, score), complaints)
+    reading = OutcomeTableReader(
+        OutcomeTableColumns(case, model, passed, sample, cost, score), complaints, scores, keeps_scores=keeps_scores
+    )
     given = files(paths, complaints)
     for file, stem in zip(given, model_names(given), strict=True):
         with collect_file_errors(file, complaints):
@@ -100,11 +134,19 @@ def table(
 class OutcomeTableReader:
     """A table being read, file by file."""
 
-    def __init__(self, columns: OutcomeTableColumns, complaints: OutcomeProblemCollector) -> None:
+    def __init__(
+        self,
+        columns: OutcomeTableColumns,
+        complaints: OutcomeProblemCollector,
+        scores: ScoreReading = PLAIN_SCORES,
+        *,
+        keeps_scores: bool = False,
+    ) -> None:
         self._columns = columns
+        self._scores = scores
         self._complaints = complaints
         self._models, self._cases, self._samples = NameCodes(), NameCodes(), NameCodes()
-        self._counting = OutcomeCounter()
+        self._counting = OutcomeCounter(keeps_scores=keeps_scores)
         self._kept: list[OutcomeRows] = []
 
     def read(self, file: OutcomeFile, stem: str) -> None:
@@ -145,28 +187,29 @@ class OutcomeTableReader:
 
     def _sheet(self, file: OutcomeFile, stem: str, delimiter: str) -> Iterator[OutcomeTableBlock]:
         sheet = OutcomeCsvReader(file, self._complaints, delimiter=delimiter)
-        has_model = self._has_model(sheet.columns)
-        columns = self._columns
-        chosen = [*columns.names(has_model=has_model), columns.passed, *columns.numbers()]
+        columns = self._columns.among(sheet.columns)
+        chosen = columns.needed(has_model=self._has_model(sheet.columns))
         sheet.require(chosen)
         for part in sheet.parts(chosen):
             values = dict(zip(chosen, part.columns, strict=True))
-            yield self._block(part.lines, values, stem)
+            yield self._block(columns, part.lines, values, stem)
 
     def _json_lines(self, file: OutcomeFile, stem: str) -> Iterator[OutcomeTableBlock]:
         import numpy as np
 
         columns = self._columns
-        chosen = [*columns.names(has_model=True), columns.passed, *columns.numbers()]
+        read = list(dict.fromkeys([*columns.needed(has_model=True), *columns.possible]))
         has_model: bool | None = None
-        for part in line_batches(file, chosen, self._complaints):
+        for part in line_batches(file, read, self._complaints):
             if not part.lines:
                 continue
             values = dict(part.values)
             if has_model is None:
-                # whether lines name the model is settled by the first of them
+                # what the lines have is settled by the first of them
+                columns = columns.among([name for name in read if values[name][0] is not ABSENT_KEY])
                 has_model = self._has_model([] if values[columns.model][0] is ABSENT_KEY else [columns.model])
-                self._require(file, part, [name for name in chosen if has_model or name != columns.model])
+                self._require(file, part, columns.needed(has_model=has_model))
+            values = {name: values[name] for name in columns.needed(has_model=True)}
             if not has_model:
                 named = [
                     line
@@ -181,7 +224,7 @@ class OutcomeTableReader:
                 if type(ABSENT_KEY) in cells.cell_types(column):
                     values[name] = [None if value is ABSENT_KEY else value for value in column]
             lines = part.lines
-            yield self._block(lines if isinstance(lines, range) else np.array(lines, np.int64), values, stem)
+            yield self._block(columns, lines if isinstance(lines, range) else np.array(lines, np.int64), values, stem)
 
     def _require(self, file: OutcomeFile, part: JsonLinesBatch, chosen: Sequence[str]) -> None:
         """Complain about keys that no line of the first part has."""
@@ -193,12 +236,16 @@ class OutcomeTableReader:
             raise IncompleteOutcomesError
 
     def _block(
-        self, lines: npt.NDArray[Any] | range, values: Mapping[str, Sequence[Any]], stem: str
+        self,
+        columns: OutcomeTableColumns,
+        lines: npt.NDArray[Any] | range,
+        values: Mapping[str, Sequence[Any]],
+        stem: str,
     ) -> OutcomeTableBlock:
         """Rows whose cells are Python's values."""
         import numpy as np
 
-        columns = self._columns
+        scores = None if columns.score is None else self._shares(cells.numbers(values[columns.score]))
         if columns.model in values:
             models = self._models.array(cells.name_texts(values[columns.model]))
         else:
@@ -207,37 +254,52 @@ class OutcomeTableReader:
             lines,
             models,
             self._cases.array(cells.name_texts(values[columns.case])),
-            cells.outcome_codes(values[columns.passed]),
+            _outcomes_of(scores) if columns.passed is None else cells.outcome_codes(values[columns.passed]),
             None if columns.sample is None else self._samples.array(cells.name_texts(values[columns.sample])),
             None if columns.cost is None else cells.numbers(values[columns.cost]),
-            None if columns.score is None else cells.numbers(values[columns.score]),
+            scores,
             lambda column, row: values[column][row],
+            columns,
         )
+
+    def _shares(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Scores from 0 to 1, the best at 1; what is outside of their range stays outside."""
+        import numpy as np
+
+        reading = self._scores
+        shares = (scores - reading.low) / (reading.high - reading.low)
+        if reading.lower_is_better:
+            shares = 1 - shares
+        # what is no number must not come out on top
+        return np.where(scores == cells.INVALID_NUMBER, scores, shares)
 
     def _parquet(self, file: OutcomeFile, stem: str) -> Iterator[OutcomeTableBlock]:
         import numpy as np
 
-        columns = self._columns
         read = OutcomeParquetReader(file, self._complaints)
+        columns = self._columns.among(read.columns)
         has_model = self._has_model(read.columns)
         names, numbers = columns.names(has_model=has_model), columns.numbers()
-        read.require(names, numbers, [columns.passed])
+        outcomes = [] if columns.passed is None else [columns.passed]
+        read.require(names, numbers, outcomes)
         row = 1
-        for batch in read.batches([*names, columns.passed, *numbers], [*names, columns.passed]):
+        for batch in read.batches([*names, *outcomes, *numbers], [*names, *outcomes]):
             count = len(batch[columns.case])
             if has_model:
                 models = name_column_codes(batch[columns.model], self._models)
             else:
                 models = np.full(count, self._models[stem], np.int32)
+            scores = None if columns.score is None else self._shares(number_column_values(batch[columns.score]))
             yield OutcomeTableBlock(
                 range(row, row + count),
                 models,
                 name_column_codes(batch[columns.case], self._cases),
-                outcome_column_codes(batch[columns.passed]),
+                _outcomes_of(scores) if columns.passed is None else outcome_column_codes(batch[columns.passed]),
                 None if columns.sample is None else name_column_codes(batch[columns.sample], self._samples),
                 None if columns.cost is None else number_column_values(batch[columns.cost]),
-                None if columns.score is None else number_column_values(batch[columns.score]),
+                scores,
                 partial(_cell, batch),
+                columns,
             )
             row += count
 
@@ -245,7 +307,7 @@ class OutcomeTableReader:
         """Count the rows of a block, or keep them until all are there; complain about those that cannot be used."""
         import numpy as np
 
-        columns = self._columns
+        columns = block.columns
         is_good = np.ones(len(block.cases), bool)
 
         def check(column: str | None, is_bad: npt.NDArray[Any], what: str, *, fatal: bool = True) -> None:
@@ -274,15 +336,32 @@ class OutcomeTableReader:
             check(columns.cost, block.costs < 0, "; expected a number, 0 or more")
             check(columns.cost, np.isnan(block.costs), ": what this model costs is not known", fatal=False)
         if block.scores is not None:
-            check(columns.score, (block.scores < 0) | (block.scores > 1), "; expected a number from 0 to 1")
-            check(columns.score, np.isnan(block.scores), ": in no mean score", fatal=False)
-        rows = OutcomeRows(file, *block[:-1])
+            is_odd, is_empty = (block.scores < 0) | (block.scores > 1), np.isnan(block.scores)
+            if columns.is_score_asked:
+                check(columns.score, is_odd, f"; expected {self._scores.expected}")
+            else:
+                check(columns.score, is_odd, f": in no mean score; expected {self._scores.expected}", fatal=False)
+                block = block._replace(scores=np.where(is_odd, np.nan, block.scores))
+            check(columns.score, is_empty, ": in no mean score", fatal=False)
+        rows = OutcomeRows(file, *block[:-2], is_graded=columns.passed is None)
         if not is_good.all():
             rows = rows.chosen(is_good)
         if rows.samples is None:
             self._counting.add(rows)
         else:
             self._kept.append(rows)
+
+
+def _outcomes_of(scores: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
+    """How attempts came out that only have scores: the best one passes."""
+    import numpy as np
+
+    if scores is None:
+        raise TypeError("a table without outcomes has scores")
+    is_odd = ~np.isnan(scores) & ((scores < 0) | (scores > 1))
+    known = np.where(scores >= 1, TRUE_CODE, FALSE_CODE)
+    # an odd score has its own complaint
+    return np.where(np.isnan(scores), MISSING_CODE, np.where(is_odd, FALSE_CODE, known)).astype(np.int8)
 
 
 def _cell(batch: Mapping[str, Any], column: str, row: int) -> Any:

@@ -21,8 +21,15 @@ class RecordedAttempt(Record, frozen=True, kw_only=True):
     """Which attempt of the model at the case it is, from 1; None if the order in the file says it."""
     tier: str = ""
     passed: bool | None = None
+    """The tool's own yes or no; where it only scored, whether it is the best score there is."""
     score: float | None = None
-    """From 0 to 1; with neither this nor `passed` the attempt has no outcome."""
+    """The score that decides, as the tool gives it; with neither this nor `passed` the attempt has no outcome."""
+    scores: dict[str, float] = {}
+    """All scores by name, the one that decides first; empty where there is only one, without a name."""
+    lower_is_better: tuple[str, ...] = ()
+    """The names of scores of which less is better."""
+    graded: bool = False
+    """Whether `passed` only says that the score, which is what was measured, reached a threshold."""
     answer: Answer | None = None
     """None where the file does not have the text."""
     prompt: str | tuple[Message, ...] = ""

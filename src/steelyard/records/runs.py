@@ -112,8 +112,8 @@ class StoppingRule(Record, frozen=True, kw_only=True):
     margin: Share = 0.05
     cases: Literal["", "fail", "warn", "off"] = ""
     min_effect: Share = 0.0
-    on: Literal["passed", "score"] = "passed"
-    """What is compared: whether attempts passed, or what they scored."""
+    on: Literal["", "passed", "score"] = "passed"
+    """What is compared: whether attempts passed, or what they scored; empty until the baseline is known, which then decides."""
 
 
 class Shard(Record, frozen=True, kw_only=True):

@@ -334,7 +334,8 @@ def _judged_reasons(model: JudgedModelDecision, decision: JudgedDecision) -> Ite
 def reasons(model: ModelDecision, decision: Decision) -> Iterator[str]:
     """The reasons for the verdict, the most important first."""
     margin = decision.rule.margin
-    yield f"suite: {model.suite}, {effect_points(model.effect)} over {counted(model.cases, 'case')}"
+    what = {"passed": "pass rate", "score": "mean score"}[decision.rule.on]
+    yield f"suite: {model.suite} by {what}, {effect_points(model.effect)} over {counted(model.cases, 'case')}"
     yield f"cases: {_cases_sentence(model, decision)}"
     sure = (
         f"p {_p(model.p_overall)} that the suite looks as bad when nothing changed (alarm at {model.overall_level:.3g})"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.hard_cases import HardCase
+from steelyard.analysis.measure import ComparedMeasure
 from steelyard.analysis.suites import classify_response
 from steelyard.analysis.summary import AttemptText, CaseSummary, Flag, ModelSummary, Summary
 from steelyard.records import Cost, Evidence, Spending
@@ -70,6 +71,11 @@ def dollars(estimate: Estimate) -> str:
     return f"{money(estimate.value)} [{low}, {high or '∞'}]" if low else money(estimate.value)
 
 
+def quality(on: ComparedMeasure, estimate: Estimate) -> str:
+    """The figure that decides, with its interval: a share of passes, or a mean score."""
+    return points(estimate) if on == "score" else rate(estimate)
+
+
 def price(cost: Cost | None) -> str:
     """What one reply cost: unknown is not free."""
     return "unknown" if cost is None else money(cost.usd)
@@ -115,9 +121,14 @@ class MetricRow(NamedTuple):
 
 def metric_rows(models: Sequence[ModelSummary]) -> list[MetricRow]:
     """All that is known of some models, a row per figure; rows that only matter when something happened come last."""
+    scores = [model.score for model in models]
+    decides = any(model.on == "score" for model in models)
+    name = "mean score, which decides" if decides else "mean score"
+    score_row = _estimate_row(name, models, scores, tuple(map(points, scores)), _thin_flags(models, scores))
     rows = [
         MetricRow("cases", tuple(f"{model.cases:,}" for model in models)),
         MetricRow("attempts", tuple(f"{model.attempts:,}" for model in models)),
+        *([score_row] if decides else []),
         MetricRow("correct", tuple(f"{model.correct:,}/{model.attempts:,}" for model in models)),
         MetricRow("solved cases", tuple(f"{model.solved:,}/{model.cases:,}" for model in models)),
     ]
@@ -127,8 +138,7 @@ def metric_rows(models: Sequence[ModelSummary]) -> list[MetricRow]:
         thin = [estimate.cases < model.cases for model, estimate in zip(models, estimates, strict=True)]
         rows.append(_estimate_row(f"pass@{k}", models, estimates, tuple(map(rate, estimates)), thin))
     rows += _levels(models)
-    scores = [model.score for model in models]
-    rows.append(_estimate_row("mean score", models, scores, tuple(map(points, scores)), _thin_flags(models, scores)))
+    rows += [] if decides else [score_row]
     for name, shares in (
         ("compiled", [model.compile_rate for model in models]),
         ("tests passed", [model.test_pass_rate for model in models]),

@@ -185,6 +185,7 @@ def page_pieces(material: HtmlReportData) -> Iterator[str]:
         "headline_verdict": _headline_verdict(material),
         "kept": _shown_texts_note(material, hidden),
         "left_out": cases.left_out,
+        "score_decides": any(model.on == "score" for model in models),
         "ks": sorted({k for model in models for k in model.pass_at}),
         "thin": _thin(models),
         "figures": all_figures,
@@ -279,6 +280,12 @@ def _headline_verdict(material: HtmlReportData) -> HeadlineVerdict:
         )
     if not summary.conclusive:
         return HeadlineVerdict("unsure", "Cannot tell", "More than 5% of the cases of some model are unscored.")
+    if len(judged) == 1 and judged[0].on == "score":
+        (model,) = judged
+        scored = (
+            f"The mean over {counted(model.cases, 'case')} and {counted(model.attempts, 'attempt')}, which are graded."
+        )
+        return HeadlineVerdict("plain", f"Mean score {figures.points(model.score)}", scored)
     if len(judged) == 1:
         (model,) = judged
         share = f"{model.correct:,} of {counted(model.attempts, 'attempt')} are correct"
@@ -311,9 +318,11 @@ def _model_change_sentence(model: ModelDecision, whole: Decision) -> str:
 def _leader_verdict(summary: Summary, judged: Sequence[ModelSummary]) -> HeadlineVerdict:
     """Who is ahead of the next, on the cases that both were asked, and how sure that is."""
     rates: dict[tuple[str, str], dict[str, tuple[float, int]]] = {}
+    is_scored = any(model.on == "score" for model in judged)
     for case in summary.cases:
-        if case.attempts:
-            rates.setdefault((case.model, case.tier), {})[case.case] = case.correct / case.attempts, case.attempts
+        if case.attempts and (case.score is not None or not is_scored):
+            value = case.score if is_scored and case.score is not None else case.correct / case.attempts
+            rates.setdefault((case.model, case.tier), {})[case.case] = value, case.attempts
     ranked = sorted(judged, key=lambda model: -_mean_rate(rates.get((model.model, model.tier), {})))
     best, next_best = ranked[:2]
     first, second = (rates.get((model.model, model.tier), {}) for model in (best, next_best))
@@ -321,7 +330,9 @@ def _leader_verdict(summary: Summary, judged: Sequence[ModelSummary]) -> Headlin
     names = [line(run.short_name(model, judged), MAX_PAGE_NAME_CHARACTERS) for model in (best, next_best)]
     if len(shared) < 2:
         return HeadlineVerdict(
-            "plain", f"{names[0]} has the most correct attempts", "Too few cases are shared to say by how much."
+            "plain",
+            f"{names[0]} has the {'highest mean score' if is_scored else 'most correct attempts'}",
+            "Too few cases are shared to say by how much.",
         )
     counts = [1 / each[case][1] for case in shared for each in (first, second)]
     interval = difference_interval(
@@ -329,7 +340,8 @@ def _leader_verdict(summary: Summary, judged: Sequence[ModelSummary]) -> Headlin
     )
     gap = sum(first[case][0] - second[case][0] for case in shared) / len(shared)
     ends = "" if interval is None else f" [{interval.low * 100:.1f}, {interval.high * 100:.1f}]"
-    lead = f"{gap * 100:.1f} points of pass@1{ends} ahead of {names[1]}, over {counted(len(shared), 'case')} that both tried"
+    what = "mean score" if is_scored else "pass@1"
+    lead = f"{gap * 100:.1f} points of {what}{ends} ahead of {names[1]}, over {counted(len(shared), 'case')} that both tried"
     if interval is None or interval.low <= 0:
         who = "model" if len({model.model for model in judged}) > 1 else "tier"
         return HeadlineVerdict(

@@ -104,6 +104,7 @@ def _result(run: str, tried: AttemptText, verdict: Verdict) -> dict[str, Any]:
         "run_id": run,
         "score": tried.score,
         "correct": tried.correct,
+        **({"graded": True} if found.graded else {}),
         "failure": found.label,
         "reason": found.reason,
         "finish_reason": answer.finish if answer else None,
@@ -166,6 +167,7 @@ def _per_model(model: ModelSummary) -> dict[str, Any]:
     return {
         "model": model_label(model.model, model.tier),
         "pass_at_k": {str(k): estimate.value for k, estimate in sorted(model.pass_at.items())},
+        **({"mean_score": model.score.value, "decides": "mean score"} if model.on == "score" else {}),
         **({"levels": _levels(model)} if model.levels else {}),
         "avg_compilation_rate": model.per_attempt.compile_rate,
         "avg_test_pass_rate": model.per_attempt.test_pass_rate,

@@ -141,13 +141,15 @@ def standings_rows(standings: Standings) -> tuple[list[str], list[list[str]]]:
     """The head and the rows that a person reads; a star marks a pass@k that rests on fewer cases than there are."""
     models = standings.models
     starred = {k for k in standings.k if any(_is_thin(model, model.pass_at[k], standings) for model in models)}
-    head = ["LLM", *(f"pass@{k}{'*' if k in starred else ''}" for k in standings.k)]
-    with_score = any(model.score for model in models)
+    decides = any(model.on == "score" for model in models)
+    with_score = any(model.score for model in models) and not decides
+    head = ["LLM", *["mean score"] * decides, *(f"pass@{k}{'*' if k in starred else ''}" for k in standings.k)]
     with_cost = any(model.cost_of_pass for model in models)
     head += ["score"] * with_score + ["cost of pass"] * with_cost + ["problems", "attempts"]
     rows = []
     for model in models:
-        row = [line(model.model), *(points(model.pass_at[k]) for k in standings.k)]
+        first = [points(model.score) if model.score else "-"] * decides
+        row = [line(model.model), *first, *(points(model.pass_at[k]) for k in standings.k)]
         row += [points(model.score) if model.score else "-"] * with_score
         row += [dollars(model.cost_of_pass) if model.cost_of_pass else "unknown"] * with_cost
         row += [f"{model.cases:,}", f"{model.attempts:,}"]

@@ -24,7 +24,7 @@ from steelyard.reports.figures import (
     metric_rows,
     model_label,
     outcome,
-    rate,
+    quality,
     seconds,
     spending_text,
     tests_passed,
@@ -90,10 +90,11 @@ def summary_line(summary: Summary, *, title: str) -> str:
     """A run in one line: each model with its correct attempts and its first pass@k."""
     parts = []
     for model in summary.models:
-        k, estimate = min(model.pass_at.items())
+        name, estimate = model.quality
+        correct = "" if model.on == "score" else f"{model.correct}/{model.attempts} correct, "
         missing = f", {model.missing} missing" if model.missing else ""
         label = line(model_label(model.model, model.tier))
-        parts.append(f"{label} {model.correct}/{model.attempts} correct, pass@{k} {rate(estimate)}{missing}")
+        parts.append(f"{label} {correct}{name} {quality(model.on, estimate)}{missing}")
     return f"{line(title)}: {'' if summary.conclusive else 'cannot tell: '}{'; '.join(parts)}"
 
 

@@ -62,6 +62,7 @@ async def verify_with_function(path: str, case: Case, text: str) -> Finding:
         raise VerifierError(f"{path} returned {returned!r:.200}; expected a bool, a number or {{pass, score, reason}}")
     if score is not None and not 0 <= score <= 1:
         raise VerifierError(f"{path} returned the score {score}, which is not between 0 and 1")
+    is_graded = passed is None and score is not None
     if passed is None:
         if score is None:
             raise VerifierError(
@@ -70,7 +71,11 @@ async def verify_with_function(path: str, case: Case, text: str) -> Finding:
         passed = score >= 1 - 1e-9
     label = "" if passed else "refused by the check"
     return Finding(
-        passed=bool(passed), score=None if score is None else float(score), label=label, reason=reason or label
+        passed=bool(passed),
+        score=None if score is None else float(score),
+        graded=is_graded,
+        label=label,
+        reason=reason or label,
     )
 
 

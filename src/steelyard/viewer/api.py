@@ -131,6 +131,7 @@ def _figures(one: ModelHeadline) -> api_records.ModelFigures:
         missing=one.missing,
         pass_at_1=one.pass_at_1,
         mean_score=one.mean_score,
+        decides="mean score" if one.on == "score" else "pass@1",
         cost_usd=one.cost_usd,
     )
 

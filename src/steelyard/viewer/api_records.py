@@ -65,6 +65,8 @@ class ModelFigures(ApiRecord, frozen=True, kw_only=True):
     missing: int
     pass_at_1: Estimate | None
     mean_score: Estimate | None
+    decides: str
+    """The figure that decides: `pass@1` or `mean score`."""
     cost_usd: float | None
 
 

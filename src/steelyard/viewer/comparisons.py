@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from steelyard.analysis.measure import ComparedMeasure
 from steelyard.comparison.sides import Side, Trials, run_side
 from steelyard.engine.gate.gate import GateResult, gate_sides
 from steelyard.errors import InputError
@@ -36,11 +37,20 @@ class ComparedCase(NamedTuple):
     state: CaseChangeState
     p: float | None
     """How likely this case alone looks as bad when it did not change; None if it does not look worse."""
+    on: ComparedMeasure = "passed"
+    """What decides about it."""
 
     @property
     def delta(self) -> float:
-        """The change of the share of passes."""
-        return self.after.passes / self.after.attempts - self.before.passes / self.before.attempts
+        """The change of the share of passes, or of the mean score."""
+        return trials_figure(self.after, self.on) - trials_figure(self.before, self.on)
+
+
+def trials_figure(trials: Trials, on: ComparedMeasure) -> float:
+    """The share of attempts that passed, or their mean score."""
+    if on == "score":
+        return trials.score or 0.0
+    return trials.passes / trials.attempts
 
 
 class SideComparison(NamedTuple):
@@ -74,7 +84,8 @@ def side_comparison(baseline: Side, current: Side, *, alpha: float = 0.05, margi
     for one in found.pairing.models:
         for before, after in one.cases:
             if before.attempts and after.attempts:
-                changed = ComparedCase(after.case, one.name, before, after, CaseChangeState.SAME, None)
+                on = found.decision.rule.on
+                changed = ComparedCase(after.case, one.name, before, after, CaseChangeState.SAME, None, on)
                 state, p = blamed.get((one.name, after.case), (_state(changed.delta), None))
                 changes.append(changed._replace(state=state, p=p))
     changes.sort(key=_culprits_first)

@@ -249,7 +249,7 @@ def runs_overview(runs: Sequence[ListedRun]) -> RunsOverview:
         for headline in run.models:
             name = model_label(headline.model, headline.tier)
             models.add(name)
-            if is_comparable and headline.pass_at_1 is not None:
+            if is_comparable and headline.quality is not None:
                 history = histories.setdefault((run.eval_sets, name), [])
                 if history and history[-1].run is not run:
                     earlier.setdefault((run.name, name), history[-1])

@@ -13,6 +13,7 @@ from steelyard.cli.options import (
     add_cases_option,
     add_counting_options,
     add_decision_options,
+    add_score_options,
     add_settings_option,
     fraction,
 )
@@ -33,7 +34,8 @@ def compare(options: argparse.Namespace) -> int:
         return _compare_corrected(options, root)
     refuse_changed_judges(*_sides(options), root=root)
     columns = arguments.attempt_columns(options)
-    sides = [side(name, rule=options.rule, root=root, columns=columns) for name in _sides(options)]
+    scores = arguments.score_reading(options)
+    sides = [side(name, rule=options.rule, root=root, columns=columns, scores=scores) for name in _sides(options)]
     warn_of([warning for each in sides for warning in each.warnings])
     comparison = compared(*sides, threshold=options.threshold)
     print_report(COMPARISON_FORMATS[options.format](comparison), options.format)
@@ -90,6 +92,7 @@ def _compare_options(sub: argparse.ArgumentParser) -> None:
         "--format", default="text", choices=["text", "json", "markdown"], help="what to print (default: text)"
     )
     add_attempt_column_options(sub.add_argument_group("columns of a table with a row per attempt"))
+    add_score_options(sub)
     add_settings_option(sub)
 
 
@@ -118,16 +121,18 @@ def gate(options: argparse.Namespace) -> int:
     if options.corrected:
         return _gate_corrected(options, Path(settings.output_dir))
     refuse_changed_judges(*_sides(options), root=Path(settings.output_dir))
+    scores = arguments.score_reading(options)
     found = gating.gate(
         *_sides(options),
         alpha=options.alpha,
-        margin=options.margin,
+        margin=arguments.margin_share(options.margin, scores),
         on=options.on,
         cases=options.cases,
         min_effect=options.min_effect,
         rule=options.rule,
         root=Path(settings.output_dir),
         counting=arguments.counting_options(options),
+        scores=scores,
     )
     texts = decision_texts(found, fail_on_removed=options.fail_on_removed)
     print_report(texts[options.format], options.format)
@@ -143,7 +148,7 @@ def _gate_history(options: argparse.Namespace) -> int:
     from steelyard.engine.results.conclusion import history_exit_code
     from steelyard.errors import InputError
 
-    if options.sides or options.current or options.corrected or options.on != "passed":
+    if options.sides or options.current or options.corrected or options.on:
         raise InputError("--history NAME watches the blessed runs of a baseline: leave sides, --on and --corrected out")
     check_history_paths(options.report or ())
     found = watch(options.history, BASELINES_FOLDER, alpha=options.alpha)
@@ -159,11 +164,11 @@ def _gate_corrected(options: argparse.Namespace, root: Path) -> int:
     from steelyard.engine.gate.judged import gate_corrected
     from steelyard.errors import InputError
 
-    if options.on != "passed" or options.rule or options.cases or options.min_effect:
+    if options.on or options.rule or options.cases or options.min_effect:
         raise InputError(
             "--corrected compares what judges and people pass: leave --on, --rule, --cases and --min-effect out"
         )
-    found = gate_corrected(*_sides(options), alpha=options.alpha, margin=options.margin, root=root)
+    found = gate_corrected(*_sides(options), alpha=options.alpha, margin=float(options.margin), root=root)
     texts = judged_decision_texts(found)
     print_report(texts[options.format], options.format)
     print_written(write_decision(options.report or (), texts))
@@ -198,6 +203,7 @@ def _gate_options(sub: argparse.ArgumentParser) -> None:
         help="exit with 1 when cases of the baseline are gone or have different tests",
     )
     add_attempt_column_options(sub.add_argument_group("columns of a table with a row per attempt"))
+    add_score_options(sub)
     add_counting_options(sub)
     add_settings_option(sub)
 

@@ -22,6 +22,7 @@ from steelyard.cli.options import (
     add_backend_options,
     add_counting_options,
     add_isolation_options,
+    add_score_options,
     add_settings_option,
     attempt_count,
     named_rates,
@@ -50,6 +51,7 @@ def passk(options: argparse.Namespace) -> int:
         problems=options.problems_csv,
         fixes=options.fixes_csv,
         columns=columns,
+        scores=arguments.score_reading(options),
         root=Path(settings.output_dir),
     )
     warn(found.problems)
@@ -99,7 +101,7 @@ def _passk_options(sub: argparse.ArgumentParser) -> None:
     table = sub.add_argument_group("columns of a table of outcomes")
     add_attempt_column_options(table)
     table.add_argument("--cost", metavar="COLUMN", help="what the attempt cost in US dollars, for the cost of a pass")
-    table.add_argument("--score", metavar="COLUMN", help="a score in [0, 1], for its mean")
+    add_score_options(sub)
     add_counting_options(sub)
     add_settings_option(sub)
 
@@ -258,7 +260,11 @@ def import_(options: argparse.Namespace) -> int:
 
     settings, _ = settings_and_run_options(options)
     done = import_recordings(
-        options.file, output=options.output, reader=options.reader or "", root=Path(settings.output_dir)
+        options.file,
+        output=options.output,
+        reader=options.reader or "",
+        scores=arguments.score_reading(options),
+        root=Path(settings.output_dir),
     )
     text = terminal.summary_text(
         done.summary,
@@ -281,6 +287,7 @@ def _import_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--from", dest="reader", metavar="NAME", help="the format, if it cannot be recognised from the file"
     )
+    add_score_options(sub)
     add_settings_option(sub)
 
 

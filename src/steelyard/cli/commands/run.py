@@ -137,7 +137,7 @@ def _stopping_rule(options: argparse.Namespace) -> StoppingRule | None:
         samples=options.samples,
         shard=options.shard,
         alpha=options.alpha,
-        margin=options.margin,
+        margin=float(options.margin),
         cases=options.cases,
         min_effect=options.min_effect,
         on=options.on,

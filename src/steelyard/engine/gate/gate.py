@@ -12,7 +12,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from steelyard.analysis.counts import Tally
-from steelyard.comparison.exact_tests import CasesRule, ComparedMeasure, PairedCase
+from steelyard.analysis.measure import ComparedMeasure, GradedCounts, deciding_measure
+from steelyard.comparison.exact_tests import CasesRule, PairedCase
 from steelyard.comparison.gate import (
     CASES_RULES,
     COMPARED_MEASURES,
@@ -38,6 +39,7 @@ from steelyard.engine.gate.sides import run_folder, side, split_run_and_model
 from steelyard.engine.results.conclusion import Conclusion, OnInconclusive, gate_conclusion
 from steelyard.engine.results.read_outcomes import LOCAL_COUNTING, CountingOptions, is_attempts_path, parquet_outcomes
 from steelyard.errors import ExitCode, InputError, NotComparableError, Problem, did_you_mean
+from steelyard.outcomes.scores import PLAIN_SCORES, ScoreReading
 from steelyard.records import GateLook
 from steelyard.records.base import streamed_digest
 from steelyard.stats.multiplicity import FINAL_TEST_SHARE, PlannedLook
@@ -108,6 +110,7 @@ class GateRule(NamedTuple):
     alpha: float = 0.05
     margin: float = 0.05
     on: ComparedMeasure = "passed"
+    """What is compared."""
     cases: CasesRule | None = None
     """What single cases that got worse mean; None for the baseline's rule, otherwise for one that depends on the models."""
     min_effect: float = 0.0
@@ -152,7 +155,7 @@ def gate_sides(
     *,
     alpha: float = 0.05,
     margin: float = 0.05,
-    on: ComparedMeasure = "passed",
+    on: ComparedMeasure | None = None,
     cases: CasesRule | None = None,
     min_effect: float = 0.0,
     folder: Path | None = None,
@@ -160,12 +163,14 @@ def gate_sides(
 ) -> GateResult:
     """The decision; with the folder of the current run earlier looks at it are counted, and this one is written down.
 
+    Where `on` does not say what is compared, the outcomes of both sides together do.
     Where several models are asked in rounds, `at` says of each where it is, and each is decided by itself.
     """
-    rule = GateRule(alpha, margin, on, cases, min_effect)
-    if on == "score" and baseline.rule != current.rule:
-        raise InputError(f'scored by different rules, "{baseline.rule}" and "{current.rule}"; name one with --rule')
     pairing = pair_sides(baseline, current)
+    on = on or pairing_measure(pairing)
+    if on == "score":
+        check_scored(baseline, current)
+    rule = GateRule(alpha, margin, on, cases, min_effect)
     compared = _GateInputs(
         pairing=pairing,
         cases={
@@ -190,6 +195,27 @@ def gate_sides(
     )
     names = baseline.name, current.name
     return _decide_and_record(compared, names, sorted(current.models), rule, folder=folder, at=at)
+
+
+def pairing_measure(pairing: Pairing) -> ComparedMeasure:
+    """What the outcomes of both sides together say that their difference is about."""
+    return deciding_measure(
+        GradedCounts(old.graded + new.graded, old.passes + new.passes, (*old.scores, *new.scores))
+        for model in pairing.models
+        for old, new in model.cases
+    )
+
+
+def check_scored(baseline: Side, current: Side) -> None:
+    """Refuse to compare scores where a side has none, or has those of another rule."""
+    unscored = next((each for each in (baseline, current) if not each.is_scored), None)
+    if unscored is not None:
+        raise InputError(
+            f"{unscored.name} says what passed and has no scores; compare what passed with --on passed, "
+            "or name the column of its scores with --score"
+        )
+    if baseline.rule != current.rule:
+        raise InputError(f'scored by different rules, "{baseline.rule}" and "{current.rule}"; name one with --rule')
 
 
 def gate_tallies(
@@ -426,29 +452,39 @@ def gate(
     *,
     alpha: float = 0.05,
     margin: float = 0.05,
-    on: str = "passed",
+    on: str | None = None,
     cases: CasesRule | None = None,
     min_effect: float = 0.0,
     rule: str | None = None,
     root: Path = DEFAULT_RUNS_FOLDER,
     counting: CountingOptions = LOCAL_COUNTING,
+    scores: ScoreReading = PLAIN_SCORES,
 ) -> GateResult:
     """The decision about two sides, named as for the command line; looks at a run are counted in its folder.
 
     Runs are found by name below `root`. A `Path` is a folder or a file, never a name. A side may also be Parquet files
     with a row per attempt, or a folder of runs: then only outcomes are compared, and `counting` says how they are read.
+    `scores` says how the scores of other tools are meant; where `on` does not say what is compared, the outcomes do.
     """
     measure = next((known for known in COMPARED_MEASURES if known == on), None)
-    if measure is None:
+    if on is not None and measure is None:
         raise InputError(f'sides are compared on {" or ".join(COMPARED_MEASURES)}, not on "{on}"')
-    decided_by = GateRule(alpha, margin, measure, cases, min_effect)
     names = [str(name.absolute()) if isinstance(name, Path) else name for name in (baseline, current)]
     meant = [is_attempts_path(split_run_and_model(name)[0]) for name in names]
     if not any(meant):
-        old, new = (side(name, rule=rule, root=root, columns=counting.columns) for name in names)
-        found = gate_sides(old, new, **decided_by._asdict(), folder=run_folder(names[1], root=root))
+        old, new = (side(name, rule=rule, root=root, columns=counting.columns, scores=scores) for name in names)
+        found = gate_sides(
+            old,
+            new,
+            alpha=alpha,
+            margin=margin,
+            on=measure,
+            cases=cases,
+            min_effect=min_effect,
+            folder=run_folder(names[1], root=root),
+        )
         return found._replace(warnings=(*old.warnings, *new.warnings, *found.warnings))
-    if measure != "passed" or rule is not None:
+    if measure == "score" or rule is not None:
         raise InputError(
             "attempts in Parquet have passes and no scores: they are compared without --on score and --rule"
         )
@@ -460,9 +496,10 @@ def gate(
             sides.append(tallied)
             warnings += map(str, problems)
         else:
-            sides.append(_as_tallies(whole := side(name, root=root, columns=counting.columns)))
+            sides.append(_as_tallies(whole := side(name, root=root, columns=counting.columns, scores=scores)))
             warnings += [*whole.warnings, *_left_out_of_tallies(whole)]
     folder = None if meant[1] else run_folder(names[1], root=root)
+    decided_by = GateRule(alpha, margin, "passed", cases, min_effect)
     found = gate_tallies(*sides, rule=decided_by, folder=folder)
     return found._replace(warnings=(*warnings, *found.warnings))
 

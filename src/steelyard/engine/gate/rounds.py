@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from steelyard.comparison.exact_tests import CasesRule, ComparedMeasure
+from steelyard.analysis.measure import ComparedMeasure, GradedCounts, deciding_measure
+from steelyard.comparison.exact_tests import CasesRule
 from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, Decision, ModelDecision
 from steelyard.comparison.sides import PairedModel, Side, Trials, pair_sides, rules_changed_sentence
 from steelyard.engine.gate.allocation import CaseAllocation, case_allocations
@@ -103,7 +104,7 @@ def stopping_rule(
     margin: float = 0.05,
     cases: CasesRule | None = None,
     min_effect: float = 0.0,
-    on: ComparedMeasure = "passed",
+    on: ComparedMeasure | None = None,
 ) -> StoppingRule | None:
     """When to stop asking; None if no gate decides that. A baseline without a number of attempts means: until decided."""
     is_unasked = not until_decided and baseline is not None and samples is None and shard is None
@@ -128,7 +129,7 @@ def stopping_rule(
         margin=margin,
         cases=cases or "",
         min_effect=min_effect,
-        on=on,
+        on=on or "",
     )
 
 
@@ -153,6 +154,7 @@ def run_until_decided(
         raise InputError(f"--max-samples must be 1 or more, not {until.most}")
     root = Path(means.settings.output_dir)
     baseline = side(until.baseline, root=root)
+    until = replace(until, on=until.on or baseline_measure(baseline))
     if until.on == "score" and baseline.rule != (rule := asked.get("rule") or "code"):
         raise InputError(
             f'{baseline.name} is scored by rule "{baseline.rule}", this run by "{rule}"; name one with --rule'
@@ -175,6 +177,15 @@ def run_until_decided(
         cases, models=models, samples=min(until.least, until.most), until=until, means=means, base_url=base_url, **asked
     )
     return continue_until_decided(done, means=means, tell=tell)
+
+
+def baseline_measure(baseline: Side) -> ComparedMeasure:
+    """What a difference from a baseline will be about, as far as its own outcomes tell."""
+    return deciding_measure(
+        GradedCounts(trials.graded, trials.passes, trials.scores)
+        for cases in baseline.models.values()
+        for trials in cases
+    )
 
 
 def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallback) -> SequentialRunResult:
@@ -203,7 +214,7 @@ def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallbac
             current,
             alpha=until.alpha,
             margin=until.margin,
-            on=until.on,
+            on=until.on or None,
             cases=until.cases or None,
             min_effect=until.min_effect,
             folder=done.folder,

@@ -26,6 +26,7 @@ from steelyard.engine.results.read_outcomes import counted_side, is_counted_file
 from steelyard.engine.results.recordings import is_recorded, recorded_side
 from steelyard.errors import InputError, Problem, check_format, did_you_mean
 from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS, AttemptColumns
+from steelyard.outcomes.scores import PLAIN_SCORES, ScoreReading
 from steelyard.records import Case, Expectations, Finding, Test
 from steelyard.records.base import Count, ReportedTestCount, SignedNumber
 from steelyard.store.files import AtomicFiles, TolerantDecoder, explain_write_errors, format_number, now
@@ -59,6 +60,7 @@ class _ReportedResult(msgspec.Struct):
     clippy: _ReportedLint | None = None
     correct: bool | None = None
     score: SignedNumber | None = None
+    graded: bool = False
     run_id: str = ""
     cached_from: tuple[str, ...] = ()
 
@@ -82,6 +84,7 @@ class ReportedAttempt(NamedTuple):
     correct: bool | None
     """What the report itself says, if it does."""
     score: float | None
+    graded: bool = False
     run: str = ""
     cached_from: tuple[str, ...] = ()
 
@@ -143,7 +146,14 @@ def _attempt(result: _ReportedResult) -> ReportedAttempt:
         warnings=result.clippy.warning_count if result.clippy else None,
     )
     return ReportedAttempt(
-        result.case_id, result.model, found, result.correct, result.score, result.run_id, result.cached_from
+        result.case_id,
+        result.model,
+        found,
+        result.correct,
+        result.score,
+        result.graded,
+        result.run_id,
+        result.cached_from,
     )
 
 
@@ -168,10 +178,11 @@ def side(
     rule: str | None = None,
     root: Path = DEFAULT_RUNS_FOLDER,
     columns: AttemptColumns = DEFAULT_ATTEMPT_COLUMNS,
+    scores: ScoreReading = PLAIN_SCORES,
 ) -> Side:
     """A run folder, its name, `latest`, a baseline's name or file, a report in JSON, a file of another tool, or one model of these, `@MODEL`.
 
-    `columns` are those of a table with a row per attempt.
+    `columns` are those of a table with a row per attempt, `scores` says how the scores of other tools are meant.
     """
     run, at, model = split_run_and_model(name)
     if _baseline_path(run).is_file():
@@ -179,11 +190,11 @@ def side(
     elif run.endswith(".json") and Path(run).absolute().parent.name == BASELINES_FOLDER.name:
         whole = _side_of_baseline(Path(run), rule)
     elif is_recorded(run):
-        whole = recorded_side(run)
+        whole = recorded_side(run, scores)
     elif run.endswith(".json"):
         whole = _side_of_report(Path(run), rule)
-    elif is_counted_file(run, columns):
-        whole = counted_side(run, columns)
+    elif is_counted_file(run, columns, scores):
+        whole = counted_side(run, columns, scores)
     else:
         whole = _side_of_run(_find_run(run, root), rule)
     if not at:
@@ -353,6 +364,7 @@ def _pooled_trials(trials: Sequence[Trials]) -> Trials:
         passes=sum(each.passes for each in trials),
         missing=sum(each.missing for each in trials),
         scores=tuple(sorted(scores.items())),
+        graded=sum(each.graded for each in trials),
         # where one run lacks the classes of its attempts, those of all are unknown
         classes=tuple(ordered_class_counts(classes).items())
         if all(each.classes for each in trials if each.attempts)
@@ -411,9 +423,12 @@ def _side_of_report(path: Path, rule: str | None) -> Side:
     alike: dict[tuple[tuple[bool, float | None]], tuple[tuple[bool, float | None]]] = {}
     same_scores: dict[tuple[tuple[float, int], ...], tuple[tuple[float, int], ...]] = {}
     cached: dict[tuple[str, str], set[str]] = {}
+    graded: Counter[tuple[str, str]] = Counter()
     runs: set[str] = set()
     for one in report.attempts:
         runs.add(one.run)
+        if one.graded:
+            graded[one.model, one.case] += 1
         if one.cached_from:
             cached.setdefault((one.model, one.case), set()).update(one.cached_from)
         correct = scoring.is_correct(REPORTED_CASE_STUB, one.found) if one.correct is None else one.correct
@@ -438,6 +453,7 @@ def _side_of_report(path: Path, rule: str | None) -> Side:
             attempts=len(attempts),
             passes=sum(correct for correct, _ in attempts),
             scores=same_scores.setdefault(scores, scores),
+            graded=graded[model, case],
             suite=suite.name,
             classes=suite.classes,
             cached_from=tuple(sorted(cached.get((model, case), ()))),

@@ -50,11 +50,11 @@ def run_conclusion(
         return Conclusion(ExitCode.CANNOT_TELL, tuple(messages))
     if fail_under is not None and summary.cases:
         for model in summary.models:
-            k, estimate = min(model.pass_at.items())
+            name, estimate = model.quality
             if estimate.value is None:
                 return Conclusion(ExitCode.CANNOT_TELL, tuple(messages))
             if estimate.value < fail_under - ROUNDING_TOLERANCE:
-                messages.append(f"steelyard: {model.model}: pass@{k} is {estimate.value:.1%}, under {fail_under:.1%}")
+                messages.append(f"steelyard: {model.model}: {name} is {estimate.value:.1%}, under {fail_under:.1%}")
                 return Conclusion(ExitCode.GATE_FAILED, tuple(messages))
     return Conclusion(ExitCode.OK, tuple(messages))
 

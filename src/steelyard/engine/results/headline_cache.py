@@ -21,7 +21,7 @@ from steelyard.analysis.summary import Summary, summarise_attempts
 from steelyard.engine.results.attempt_tables import index_pieces, joined_attempt_table
 from steelyard.errors import SteelyardError, StoreError
 from steelyard.records import Case, RunInfo
-from steelyard.reports.figures import model_label, money, rate
+from steelyard.reports.figures import model_label, money, quality
 from steelyard.store.database import release_free_memory
 from steelyard.store.journal import DECODE_ERRORS, Journal, StoredRun, write_pieces_atomically
 from steelyard.store.run_folders import (
@@ -128,13 +128,13 @@ def run_lines(
 
 def _model_columns(model: ModelHeadline) -> tuple[str, str, str, str, str, str]:
     name = line(model_label(model.model, model.tier))
-    share, _, interval = (rate(model.pass_at_1) if model.pass_at_1 else "-").partition(" ")
+    share, _, interval = (quality(model.on, model.quality) if model.quality else "-").partition(" ")
     cost = "" if model.cost_usd is None else money(model.cost_usd)
     return (
         name,
         share,
         interval,
-        f"{model.correct}/{model.attempts}",
+        "mean score" if model.on == "score" else f"{model.correct}/{model.attempts}",
         cost,
         f"{model.missing} missing" * (model.missing > 0),
     )

@@ -25,6 +25,7 @@ from steelyard.engine.results.report_files import (
 )
 from steelyard.engine.run import Run, run_id, tool_versions
 from steelyard.errors import InputError, Problem
+from steelyard.outcomes.scores import PLAIN_SCORES, ScoreReading
 from steelyard.records import (
     RECORDED_KIND,
     Answer,
@@ -39,7 +40,6 @@ from steelyard.records import (
     Verdict,
     digest,
 )
-from steelyard.records.base import MAX_NUMBER, is_bounded
 from steelyard.store.assembled_runs import create_run_atomically
 from steelyard.store.files import now
 from steelyard.store.journal import StoredRun
@@ -66,10 +66,15 @@ class RecordedSource(Protocol):
 
 
 def import_recordings(
-    paths: Sequence[str | Path], *, output: str | Path | None = None, reader: str = "", root: Path
+    paths: Sequence[str | Path],
+    *,
+    output: str | Path | None = None,
+    reader: str = "",
+    scores: ScoreReading = PLAIN_SCORES,
+    root: Path,
 ) -> Run:
     """Make a run of the attempts in other tools' files; its verdicts are marked as recorded."""
-    return write_recorded_run(RecordedFiles(paths, reader=reader), output=output, root=root)
+    return write_recorded_run(RecordedFiles(paths, reader=reader, scores=scores), output=output, root=root)
 
 
 def published_claims(paths: Sequence[str | Path], *, reader: str = "") -> list[RecordedClaim]:
@@ -144,7 +149,7 @@ def _facts(attempt: RecordedAttempt, case: RecordedCase, number: int, at: str) -
         "number": number,
         "tier": tier,
     }
-    has_outcome = attempt.passed is not None or attempt.score is not None
+    has_outcome = attempt.passed is not None
     answer = attempt.answer
     if answer is None and has_outcome:
         answer = Answer(text="", finish=Finish.UNRECORDED)
@@ -166,11 +171,10 @@ def _facts(attempt: RecordedAttempt, case: RecordedCase, number: int, at: str) -
 
 
 def _finding(attempt: RecordedAttempt) -> Finding:
-    score = attempt.score if is_bounded(attempt.score, least=-MAX_NUMBER) else None
-    passed = attempt.passed if attempt.passed is not None else bool(score is not None and score >= 1)
     return Finding(
-        passed=passed,
-        score=score,
+        passed=bool(attempt.passed),
+        score=attempt.score,
+        graded=attempt.graded,
         levels=attempt.levels,
         label=attempt.label[:MAX_LABEL_CHARACTERS],
         reason=attempt.reason[:MAX_REASON_CHARACTERS],

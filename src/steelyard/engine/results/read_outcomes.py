@@ -8,13 +8,14 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from steelyard import outcomes
 from steelyard.analysis.counts import OutcomeTallies, Tally
 from steelyard.analysis.summary import Summary, summarise_attempts
-from steelyard.comparison.sides import Side, Trials
+from steelyard.comparison.sides import Side, Trials, score_counts
 from steelyard.engine.results.attempt_tables import stored_attempt_table
 from steelyard.engine.results.query import fact_scores
 from steelyard.engine.results.recordings import (
@@ -28,6 +29,7 @@ from steelyard.errors import InputError, Problem, StoreError
 from steelyard.outcomes import parquet_counts
 from steelyard.outcomes.files import OUTCOME_FILE_SUFFIXES
 from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS, AttemptColumns, ModelCaseCounts, ParquetSource
+from steelyard.outcomes.scores import PLAIN_SCORES, ScoreReading
 from steelyard.plugins import explain_plugin_errors, load_plugin, plugin_for_suffix
 from steelyard.records import RECORDED_KIND
 from steelyard.store.journal import StoredRun
@@ -206,6 +208,8 @@ def gather(
     problems: str | None = None,
     fixes: Sequence[str] = (),
     columns: ColumnOverrides = ColumnOverrides(),
+    scores: ScoreReading = PLAIN_SCORES,
+    keeps_scores: bool = False,
     root: Path = DEFAULT_RUNS_FOLDER,
 ) -> OutcomeTallies:
     """The outcomes of files and of runs, which are folders, names below the runs' folder, or `latest`.
@@ -218,7 +222,8 @@ def gather(
     wrong: list[Problem] = []
     for source in sources:
         with _collect_problems(wrong):
-            readers = [] if columns.named() else recorded_by(source)
+            # a score may be one of those that another tool gave
+            readers = [] if columns._replace(score=None).named() else recorded_by(source)
             if readers and COUNTED_READERS.isdisjoint(readers):
                 kinds[RECORDED_KIND].append(source)
                 continue
@@ -243,10 +248,11 @@ def gather(
                 found.append(outcomes.fixes(kinds["fixes"], problems))
     if kinds[RECORDED_KIND]:
         with _collect_problems(wrong):
-            found.append(recorded_tallies(kinds[RECORDED_KIND]))
+            found.append(recorded_tallies(kinds[RECORDED_KIND], scores._replace(name=columns.score)))
     for kind in sorted(kinds.keys() - {"fixes", RECORDED_KIND}):
         with _collect_problems(wrong):
-            found.append(_read_with_plugin(kind, kinds[kind], columns.named() if kind == "table" else {}))
+            how = {**columns.named(), "scores": scores, "keeps_scores": keeps_scores} if kind == "table" else {}
+            found.append(_read_with_plugin(kind, kinds[kind], how))
     if wrong:
         raise InputError(wrong)
     tallies = [tally for each in found for tally in each.tallies]
@@ -258,7 +264,7 @@ def gather(
     return OutcomeTallies(tuple(tallies), tuple(problem for each in found for problem in each.problems))
 
 
-def _read_with_plugin(kind: str, paths: Sequence[str], columns: Mapping[str, str]) -> OutcomeTallies:
+def _read_with_plugin(kind: str, paths: Sequence[str], columns: Mapping[str, Any]) -> OutcomeTallies:
     """What the reader of this name finds in the files."""
     read = load_plugin("outcomes", kind)
     with explain_plugin_errors("outcomes", kind, ", ".join(map(printable, paths))):
@@ -325,10 +331,13 @@ def _tallies(summary: Summary) -> Iterator[Tally]:
             missing=model.missing,
             costs=None if any(row.cost_usd is None for row in rows) else [row.cost_usd or 0.0 for row in rows],
             scores=[row.score for row in rows],
+            on=model.on,
         )
 
 
-def is_counted_file(name: str, columns: AttemptColumns = DEFAULT_ATTEMPT_COLUMNS) -> bool:
+def is_counted_file(
+    name: str, columns: AttemptColumns = DEFAULT_ATTEMPT_COLUMNS, scores: ScoreReading = PLAIN_SCORES
+) -> bool:
     """Whether a name is a file with a row per attempt, in a known format or with columns that the user names."""
     path = Path(name)
     try:
@@ -337,11 +346,15 @@ def is_counted_file(name: str, columns: AttemptColumns = DEFAULT_ATTEMPT_COLUMNS
     except ValueError:
         # a path with a NUL in it
         return False
-    is_named = columns != DEFAULT_ATTEMPT_COLUMNS and path.suffix.lower() in OUTCOME_FILE_SUFFIXES
+    is_named = (columns != DEFAULT_ATTEMPT_COLUMNS or scores.name is not None) and (
+        path.suffix.lower() in OUTCOME_FILE_SUFFIXES
+    )
     return is_named or bool(outcomes.kind(path) or plugin_for_suffix("outcomes", path.suffix.lower()))
 
 
-def counted_side(name: str, columns: AttemptColumns = DEFAULT_ATTEMPT_COLUMNS) -> Side:
+def counted_side(
+    name: str, columns: AttemptColumns = DEFAULT_ATTEMPT_COLUMNS, scores: ScoreReading = PLAIN_SCORES
+) -> Side:
     """The attempts that a file counts; who judged them is not known, so a run of ours is not compared with them."""
     asked = ColumnOverrides(
         **{
@@ -351,13 +364,20 @@ def counted_side(name: str, columns: AttemptColumns = DEFAULT_ATTEMPT_COLUMNS) -
         }
     )
     is_fixes = outcomes.kind(name) == "fixes" and not asked._replace(passed=None).named()
-    tallies, problems = gather([] if is_fixes else [name], fixes=[name] if is_fixes else (), columns=asked)
+    tallies, problems = gather(
+        [] if is_fixes else [name],
+        fixes=[name] if is_fixes else (),
+        columns=asked._replace(score=scores.name),
+        scores=scores,
+        keeps_scores=True,
+    )
     if not any(sum(tally.tried) or tally.missing for tally in tallies):
         raise InputError(f"{printable(name)}: no attempts in it")
     return Side(
         name=name,
         rule="code",
         models={tally.model: _trials(tally) for tally in tallies},
+        is_scored=any(tally.every_score is not None for tally in tallies),
         warnings=tuple(map(str, problems)),
     )
 
@@ -370,7 +390,11 @@ def _trials(tally: Tally) -> tuple[Trials, ...]:
         # only their sum is known, and only the sum over the cases is used
         missing = [tally.missing, *[0] * (len(tally.cases) - 1)]
     costs: Sequence[float | None] = tally.costs or [None] * len(tally.cases)
-    every = sorted(zip(tally.cases, tally.tried, tally.passed, missing, costs, strict=True))
+    scores = [score_counts(of_case) for of_case in tally.every_score or ()] or [
+        tuple((score, times) for score, times in ((0.0, int(tried - passed)), (1.0, int(passed))) if times)
+        for tried, passed in zip(tally.tried, tally.passed, strict=True)
+    ]
+    every = sorted(zip(tally.cases, tally.tried, tally.passed, missing, costs, scores, strict=True), key=itemgetter(0))
     return tuple(
         Trials(
             case=case,
@@ -379,9 +403,10 @@ def _trials(tally: Tally) -> tuple[Trials, ...]:
             attempts=int(tried),
             passes=int(passed),
             missing=lacking,
-            scores=tuple((score, times) for score, times in ((0.0, int(tried - passed)), (1.0, int(passed))) if times),
+            scores=of_case,
+            graded=int(tried) if tally.is_graded else 0,
             cost_usd=cost,
         )
-        for case, tried, passed, lacking, cost in every
+        for case, tried, passed, lacking, cost, of_case in every
         if tried or lacking
     )

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from steelyard.analysis.attempts import Column
 from steelyard.analysis.counts import OutcomeTallies, Tally
+from steelyard.analysis.measure import GradedCounts, deciding_measure
 from steelyard.analysis.scoring import is_correct
 from steelyard.comparison.sides import Side, Trials
 from steelyard.errors import InputError, Problem
 from steelyard.outcomes.files import UNPACKING_ERRORS, UnreadableOutcomesError
 from steelyard.outcomes.readers.sources import beginning
+from steelyard.outcomes.scores import PLAIN_SCORES, ScoreReading, several_scores_sentence, with_chosen_score
 from steelyard.plugins import explain_plugin_errors, foreign_plugins, load_plugin, plugin_name
 from steelyard.plugins.built_in import BUILT_IN_PLUGINS
 from steelyard.protocols import AttemptReader, ForeignFile
@@ -109,8 +111,9 @@ def _all_reader_names() -> list[str]:
 class RecordedFiles:
     """Files of other tools, and what was odd about them once their attempts are read."""
 
-    def __init__(self, paths: Iterable[str | Path], *, reader: str = "") -> None:
+    def __init__(self, paths: Iterable[str | Path], *, reader: str = "", scores: ScoreReading = PLAIN_SCORES) -> None:
         self._paths = [Path(path) for path in paths]
+        self._scores = scores
         self._names: list[str] = []
         self.problems: list[Problem] = []
         """What a user should know, as warnings."""
@@ -138,13 +141,17 @@ class RecordedFiles:
         for path, name in zip(self._paths, self._names, strict=True):
             reader = _reader(name)
             count = 0
+            several: Mapping[str, float] = {}
             with explain_plugin_errors("outcomes", name, printable(str(path))), explain_file_errors(path):
                 for found in _read(reader, path, texts=texts) if reader else ():
                     if isinstance(found, Problem):
                         self.problems.append(found._replace(where=printable(found.where)))
                     else:
                         count += 1
-                        yield found
+                        several = several or found.scores
+                        yield with_chosen_score(found, self._scores)
+            if len(several) > 1 and self._scores.name is None:
+                self.problems.append(Problem(printable(str(path)), 0, several_scores_sentence(several), fatal=False))
             if not count:
                 self.problems.append(Problem(printable(str(path)), 0, "no attempts in it", fatal=False))
 
@@ -288,10 +295,12 @@ class RecordedCases:
 class _RecordedCount:
     """The attempts of one model at one case."""
 
-    __slots__ = ("costs", "missing", "passed", "scores", "tried")
+    __slots__ = ("costs", "graded", "missing", "passed", "scored", "scores", "tried")
 
     def __init__(self) -> None:
         self.tried = 0
+        self.graded = 0
+        self.scored = 0
         self.passed = 0
         self.missing = 0
         self.scores: dict[float, int] = {}
@@ -299,17 +308,24 @@ class _RecordedCount:
         """What its attempts cost; None as soon as one price is unknown."""
 
     def add(self, attempt: RecordedAttempt) -> None:
-        if attempt.passed is None and attempt.score is None:
+        if attempt.passed is None:
             self.missing += attempt.times
             return
-        score = float(bool(attempt.passed)) if attempt.score is None else min(1.0, max(0.0, attempt.score))
+        score = float(attempt.passed) if attempt.score is None else attempt.score
         self.tried += attempt.times
-        self.passed += attempt.times * (score >= 1 if attempt.passed is None else attempt.passed)
+        self.graded += attempt.times * attempt.graded
+        self.scored += attempt.times * (attempt.score is not None)
+        self.passed += attempt.times * attempt.passed
         self.scores[score] = self.scores.get(score, 0) + attempt.times
         if attempt.answer is None or attempt.answer.cost is None:
             self.costs = None
         elif self.costs is not None:
             self.costs.append(attempt.answer.cost.usd)
+
+    @property
+    def mean_score(self) -> float | None:
+        """None without attempts."""
+        return math.fsum(score * times for score, times in self.scores.items()) / self.tried if self.tried else None
 
     @property
     def cost(self) -> float | None:
@@ -345,15 +361,15 @@ class _Counted:
             count.add(attempt)
 
 
-def recorded_side(path: str) -> Side:
+def recorded_side(path: str, scores: ScoreReading = PLAIN_SCORES) -> Side:
     """A file of another tool as a side of a comparison; its texts are not kept."""
-    recorded = RecordedFiles([path])
+    recorded = RecordedFiles([path], scores=scores)
     counted_file = _Counted(recorded)
     if not counted_file.models:
         raise InputError(f"{printable(path)}: no attempts in it")
     known: dict[tuple[tuple[float, int], ...], tuple[tuple[float, int], ...]] = {}
 
-    def scores(count: _RecordedCount) -> tuple[tuple[float, int], ...]:
+    def score_counts(count: _RecordedCount) -> tuple[tuple[float, int], ...]:
         """Most cases of a long table have the scores of another case: one tuple stands for all of them."""
         found = tuple(sorted(count.scores.items()))
         return known.setdefault(found, found)
@@ -361,6 +377,7 @@ def recorded_side(path: str) -> Side:
     return Side(
         name=path,
         rule="code",
+        is_scored=any(count.scored for of_model in counted_file.models.values() for count in of_model.values()),
         warnings=tuple(map(str, recorded.problems)),
         models={
             model: tuple(
@@ -371,7 +388,8 @@ def recorded_side(path: str) -> Side:
                     attempts=count.tried,
                     passes=count.passed,
                     missing=count.missing,
-                    scores=scores(count),
+                    scores=score_counts(count),
+                    graded=count.graded,
                     cost_usd=count.cost,
                 )
                 for case, count in sorted(of_model.items())
@@ -381,9 +399,9 @@ def recorded_side(path: str) -> Side:
     )
 
 
-def recorded_tallies(paths: Iterable[str]) -> OutcomeTallies:
+def recorded_tallies(paths: Iterable[str], scores: ScoreReading = PLAIN_SCORES) -> OutcomeTallies:
     """The attempts in files of other tools, one tally per model, all with the same cases."""
-    recorded = RecordedFiles(paths)
+    recorded = RecordedFiles(paths, scores=scores)
     counted_files = _Counted(recorded)
     nothing = _RecordedCount()
     tallies = []
@@ -398,6 +416,10 @@ def recorded_tallies(paths: Iterable[str]) -> OutcomeTallies:
                 passed=[count.passed for count in every],
                 missing=sum(count.missing for count in every),
                 costs=None if None in costs else [cost or 0.0 for cost in costs],
+                scores=[count.mean_score for count in every] if any(count.scored for count in every) else None,
+                on=deciding_measure(
+                    GradedCounts(count.graded, count.passed, tuple(count.scores.items())) for count in every
+                ),
             )
         )
     return OutcomeTallies(tuple(tallies), tuple(recorded.problems))

@@ -222,8 +222,8 @@ def _trial_attempt(trial: _HarborTrial) -> RecordedAttempt:
         model="/".join(filter(None, (agent.name, model.provider if model else "", model.name if model else ""))),
         judged_by=f"harbor {name or 'reward'}",
         tool="harbor",
-        passed=None if score is None else score >= 1,
         score=score,
+        scores=values if len(values) > 1 else {},
         answer=None
         if failure
         else Answer(

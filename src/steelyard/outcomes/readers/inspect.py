@@ -29,7 +29,7 @@ SHORTENED_MARK = "(content truncated)"
 """How a target ends that Inspect cut off in a summary."""
 COMPARED_SAMPLES = 32
 """About how many samples are compared with their summaries before the others are taken from there."""
-COMPARED_FIELDS = ("case", "number", "judged_by", "target", "passed", "score")
+COMPARED_FIELDS = ("case", "number", "judged_by", "target", "score", "scores")
 
 
 class _Score(msgspec.Struct, gc=False):
@@ -259,11 +259,11 @@ class _ArchivedLog:
             model=self.spec.model,
             judged_by=_judged_by(self.scorers, scorer),
             number=summary.epoch,
-            passed=None if score is None else score >= 1,
             score=score,
+            scores=_named_scores(scorer, values),
             answer=None if usd is None else Answer(text="", cost=Cost(usd=usd, source="inspect")),
             target=summary.target if isinstance(summary.target, str) else text(summary.target),
-            failure="" if score is not None else "not scored",
+            failure="" if score is not None or _is_open(scorer, values) else "not scored",
         )
 
 
@@ -282,7 +282,7 @@ def _attempt(spec: _Spec, named: list[str], sample: _Sample) -> RecordedAttempt:
     values = dict(_values(sample.scores or {}))
     scorer, score = _headline_score(named, values)
     failure = ""
-    if score is None:
+    if score is None and not _is_open(scorer, values):
         failure = sample.error.message if sample.error else sample.output.error or "not scored"
     limit = sample.limit.type if sample.limit else ""
     explanation = (sample.scores or {})[scorer].explanation if scorer in (sample.scores or {}) else ""
@@ -292,8 +292,8 @@ def _attempt(spec: _Spec, named: list[str], sample: _Sample) -> RecordedAttempt:
         judged_by=_judged_by(named, scorer),
         tool=f"inspect-ai {spec.packages.get('inspect_ai', '')}".strip(),
         number=sample.epoch,
-        passed=None if score is None else score >= 1,
         score=score,
+        scores=_named_scores(scorer, values),
         answer=None if failure and not sample.output.choices else _answer(sample),
         prompt=_prompt(sample),
         target=sample.target if isinstance(sample.target, str) else text(sample.target),
@@ -307,9 +307,29 @@ def _attempt(spec: _Spec, named: list[str], sample: _Sample) -> RecordedAttempt:
 
 
 def _headline_score(named: list[str], values: dict[str, float | None]) -> tuple[str, float | None]:
-    """The scorer that decides, and what it says; an empty name where nothing was scored."""
-    scorer = next((name for name in named if name in values), next(iter(values), ""))
-    return scorer, values.get(scorer)
+    """The scorer that decides, and what it says; an empty name where nothing was scored.
+
+    Of a score of several values one decides only if the log calls it the headline; otherwise a user has to name it.
+    """
+    found = next((name for name in named if name in values), None)
+    if found is None:
+        found = next((name for name in named for scorer in values if scorer.startswith(f"{name}/")), "")
+        parts = [name for name in values if name.startswith(f"{found}/")] if found else list(values)
+        headline = [part for part in parts if part.rpartition("/")[2] in named]
+        if len(headline) == 1 or len(parts) == 1:
+            found = (headline or parts)[0]
+    return found, values.get(found)
+
+
+def _is_open(scorer: str, values: dict[str, float | None]) -> bool:
+    """Whether there are scores of which none is known to decide."""
+    return scorer not in values and any(value is not None for value in values.values())
+
+
+def _named_scores(scorer: str, values: dict[str, float | None]) -> dict[str, float]:
+    """All scores, the one that decides first."""
+    names = [scorer, *(name for name in values if name != scorer)] if scorer in values else list(values)
+    return {name: value for name in names if (value := values[name]) is not None} if len(values) > 1 else {}
 
 
 def _judged_by(named: list[str], scorer: str) -> str:

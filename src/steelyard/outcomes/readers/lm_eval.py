@@ -26,6 +26,13 @@ class _Totals(msgspec.Struct):
     model_name: str = ""
     config: dict[str, Any] = {}
     lm_eval_version: str = ""
+    higher_is_better: dict[str, Any] = {}
+    """By task, then by metric."""
+
+    def lower_is_better(self, task: str) -> tuple[str, ...]:
+        """The metrics of a task of which less is better."""
+        of_task = self.higher_is_better.get(task)
+        return tuple(name for name, better in of_task.items() if better is False) if isinstance(of_task, dict) else ()
 
 
 class LmEvalReader:
@@ -66,10 +73,10 @@ def _attempts(path: Path) -> Iterator[RecordedAttempt]:
     about = json_document(totals, _Totals, "results of lm-eval") if totals and totals.is_file() else _Totals()
     model = about.model_name or text(about.config.get("model")) or path.absolute().parent.name.replace("__", "/")
     for _, sample in json_lines(path, dict[str, Any], "a sample of lm-eval"):
-        yield _attempt(sample, task, model, about.lm_eval_version)
+        yield _attempt(sample, task, model, about)
 
 
-def _attempt(sample: dict[str, Any], task: str, model: str, version: str) -> RecordedAttempt:
+def _attempt(sample: dict[str, Any], task: str, model: str, about: _Totals) -> RecordedAttempt:
     metrics = sample.get("metrics")
     if not isinstance(metrics, list):
         # files of older versions do not say which keys are metrics: they follow the others
@@ -87,22 +94,22 @@ def _attempt(sample: dict[str, Any], task: str, model: str, version: str) -> Rec
         model=model,
         tier="" if filtered == NO_FILTER else filtered,
         judged_by=f"lm-eval {metric or 'unscored'}",
-        tool=f"lm-eval {version}".strip(),
-        passed=None if score is None else score >= 1,
+        tool=f"lm-eval {about.lm_eval_version}".strip(),
         score=score,
+        scores=scores,
+        lower_is_better=about.lower_is_better(task),
         answer=Answer(text=_reply(sample)),
         prompt=text(_first_arguments(sample)[0]),
         target=text(sample.get("target")),
         levels={name: value >= 1 for name, value in scores.items()} if len(scores) > 1 else {},
-        failure="" if scores else "no metric of it is a number from 0 to 1",
+        failure="" if scores else "no metric of it is a number",
         tests=text(sample.get("doc_hash")),
         tags=(task,),
     )
 
 
 def _score(value: Any) -> float | None:
-    found = float(value) if isinstance(value, bool) else number(value)
-    return found if found is not None and 0 <= found <= 1 else None
+    return float(value) if isinstance(value, bool) else number(value)
 
 
 def _all_arguments(sample: dict[str, Any]) -> list[tuple[Any, Any]]:

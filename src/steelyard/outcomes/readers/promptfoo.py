@@ -47,8 +47,13 @@ class _Response(msgspec.Struct):
     finishReason: str | None = None  # noqa: N815
 
 
+class _AssertionResult(msgspec.Struct):
+    score: Any = None
+
+
 class _Grading(msgspec.Struct):
     reason: str | None = None
+    componentResults: list[_AssertionResult] | None = None  # noqa: N815
 
 
 class _TestCase(msgspec.Struct):
@@ -196,6 +201,7 @@ def _attempt(result: _Result, version: str, at: str, *, has_tiers: bool) -> Reco
         tool=f"promptfoo {version}".strip(),
         passed=None if failed else result.success,
         score=None if failed else number(result.score),
+        graded=_is_graded(result),
         answer=None if failed and given.output is None else answer,
         prompt=result.prompt.raw,
         reason="" if result.success or not result.gradingResult else result.gradingResult.reason or "",
@@ -203,6 +209,13 @@ def _attempt(result: _Result, version: str, at: str, *, has_tiers: bool) -> Reco
         tests=digest(case.asserted) if case.asserted else "",
         at=at,
     )
+
+
+def _is_graded(result: _Result) -> bool:
+    """Whether an assertion gave a part of its score; the share of assertions that hold is no such grade."""
+    assertions = result.gradingResult.componentResults if result.gradingResult else None
+    scores = [number(each.score) for each in assertions or ()]
+    return any(score is not None and 0 < score < 1 for score in scores)
 
 
 def _name(values: dict[str, Any]) -> str:

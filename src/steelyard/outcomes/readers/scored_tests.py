@@ -75,7 +75,10 @@ def _deepeval_attempt(case: _DeepEvalCase, model: str) -> RecordedAttempt:
         judged_by=f"deepeval {', '.join(sorted(metric.name for metric in metrics))}",
         tool="deepeval",
         passed=None if failure else case.success,
-        score=sum(scores) / len(scores) if scores and not failure and not case.success else None,
+        score=sum(scores) / len(scores) if scores and not failure else None,
+        scores=_named_metrics(metrics) if not failure else {},
+        # a metric that is not all or nothing passes by its threshold
+        graded=any(0 < score < 1 for score in scores),
         answer=Answer(
             text=text(case.actualOutput),
             cost=None if usd is None else Cost(usd=usd, source="deepeval"),
@@ -87,6 +90,12 @@ def _deepeval_attempt(case: _DeepEvalCase, model: str) -> RecordedAttempt:
         levels={metric.name: bool(metric.success) for metric in metrics} if len(metrics) > 1 and not failure else {},
         failure=failure,
     )
+
+
+def _named_metrics(metrics: list[_Metric]) -> dict[str, float]:
+    """Each metric by name; their mean decides, which has the first name."""
+    found = {metric.name: score for metric in metrics if (score := number(metric.score)) is not None}
+    return {"mean": sum(found.values()) / len(found)} | found if len(found) > 1 else {}
 
 
 def content_name(value: Any) -> str:
@@ -187,6 +196,7 @@ def _instance_attempt(instance: _Instance) -> RecordedAttempt:
         tool=f"every-eval-ever {instance.schema_version}",
         passed=None if instance.error else instance.evaluation.is_correct,
         score=None if instance.error else score,
+        graded=score is not None and 0 < score < 1,
         answer=None
         if replies is None
         else Answer(
@@ -240,13 +250,13 @@ def _row_attempt(row: _ScoredRow, stem: str) -> RecordedAttempt:
     metadata = row.metadata if isinstance(row.metadata, dict) else {}
     usd = number(row.totalCost)
     expected = row.expected if row.expected is not None else row.expectedOutput
-    failure = text(row.error) if row.error else "" if scores else "no score from 0 to 1"
+    failure = text(row.error) if row.error else "" if scores else "no score"
     return RecordedAttempt(
         case=row.datasetItemId or content_name(row.input),
         model=row.model or text(metadata.get("model")) or stem,
         judged_by=f"scores {name}".strip(),
-        passed=None if failure or score is None else score >= 1,
         score=None if failure else score,
+        scores=scores if len(scores) > 1 and not failure else {},
         answer=Answer(
             text=text(row.output),
             cost=None if usd is None else Cost(usd=usd, source="recorded"),
@@ -260,8 +270,8 @@ def _row_attempt(row: _ScoredRow, stem: str) -> RecordedAttempt:
 
 
 def _row_scores(scores: Any) -> dict[str, float]:
-    """The scores from 0 to 1 by name: an object of Braintrust, or a list of Langfuse."""
+    """The scores by name: an object of Braintrust, or a list of Langfuse."""
     if isinstance(scores, list):
         scores = {text(one.get("name")): one.get("value") for one in scores if isinstance(one, dict)}
     found = {} if not isinstance(scores, dict) else {str(key): number(value) for key, value in scores.items()}
-    return {key: value for key, value in found.items() if value is not None and 0 <= value <= 1}
+    return {key: value for key, value in found.items() if value is not None}

@@ -306,6 +306,7 @@ def _tree_attempt(run: _TreeRun) -> RecordedAttempt:
         tier=run.tier,
         passed=passed,
         score=score,
+        graded=score is not None and 0 < score < 1,
         answer=Answer(
             text=said if isinstance(said, str) else "",
             finish="stop" if isinstance(said, str) else "unrecorded",
@@ -339,6 +340,7 @@ def _table_attempt(row: TierRun, judges: str) -> RecordedAttempt:
         tier=row.tier,
         passed=row.passed,
         score=row.score,
+        graded=row.score is not None and 0 < row.score < 1,
         answer=Answer(
             text="",
             finish="unrecorded",

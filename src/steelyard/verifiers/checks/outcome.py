@@ -21,6 +21,8 @@ class CheckOutcome(NamedTuple):
     evidence: tuple[Evidence, ...] = ()
     is_error: bool = False
     """Whether the check itself broke, so that it does not hold the other way round either."""
+    is_graded: bool = False
+    """Whether the score is what was measured, and the check holds where it reaches a limit."""
 
 
 class ListedCheck(Protocol):

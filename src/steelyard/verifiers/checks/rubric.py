@@ -61,6 +61,11 @@ class RubricCheck:
     """When the judges after the first are asked; None if all are asked about every reply."""
 
     @property
+    def _is_scaled(self) -> bool:
+        """Whether judges give a number from 0 to 1, rather than yes or no."""
+        return self.rubric.categories[0].items[0].evaluation == SCALED_EVALUATION
+
+    @property
     def first_judges(self) -> tuple[str, ...]:
         """Those who are asked about every reply."""
         return self.judges if self.escalation is None else self.judges[: self.escalation.ask_first]
@@ -75,8 +80,7 @@ class RubricCheck:
 
     def is_unsure(self, opinions: Sequence[JudgeOpinion]) -> bool:
         """Whether what the first judges say does not decide; yes or no is never near the limit."""
-        is_scaled = self.rubric.categories[0].items[0].evaluation == SCALED_EVALUATION
-        limit = self.at_least if is_scaled else MIDDLE_SCORE
+        limit = self.at_least if self._is_scaled else MIDDLE_SCORE
         return self.escalation is not None and is_unsure(opinions, limit, self.escalation)
 
     async def judged(self, case: Case, text: str, judges: ReplyJudges | None) -> CheckOutcome:
@@ -109,6 +113,7 @@ class RubricCheck:
                 for judge, score in found
             )
             + unasked,
+            is_graded=self._is_scaled,
         )
 
 

@@ -244,7 +244,7 @@ class SimilarCheck:
         given, *wanted = await self.embedder.vectors(self.model, [text, *self.texts])
         best = max(_cosine(given, vector) for vector in wanted)
         message = f"a similarity of {best:.3f}, where {self.at_least:g} is asked for"
-        return CheckOutcome(best >= self.at_least, min(1.0, max(0.0, best)), message)
+        return CheckOutcome(best >= self.at_least, min(1.0, max(0.0, best)), message, is_graded=True)
 
 
 def _cosine(left: list[float], right: list[float]) -> float:

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
+from steelyard.analysis.measure import ComparedMeasure
 from steelyard.analysis.summary import AttemptText
 from steelyard.comparison.gate import NOT_REGRESSED, REGRESSED, ModelDecision
 from steelyard.comparison.sides import Trials
 from steelyard.reports import figures as reports
 from steelyard.reports.comparison import VERDICT_WORDS, reasons
 from steelyard.text import counted, plain
-from steelyard.viewer.comparisons import CaseChangeState, ComparedCase, SideComparison, compared_sides
+from steelyard.viewer.comparisons import CaseChangeState, ComparedCase, SideComparison, compared_sides, trials_figure
 from steelyard.viewer.matrix import PAGE_SIZES, page_slice
 from steelyard.viewer.pages.rendering import PageUrl, rendered
 from steelyard.viewer.query_params import QueryParameters
@@ -171,7 +172,8 @@ def compare(run_cache: RunCache, asked: QueryParameters) -> str:
         values |= {"case": beside.change.case, "of": beside.change.model}
         values |= {"left": str(beside.left.number)} if beside.left else {}
         values |= {"right": str(beside.right.number)} if beside.right else {}
-    means = {one.name: _means(one.cases) for one in found.gated.pairing.models}
+    on = found.gated.decision.rule.on
+    means = {one.name: _means(one.cases, on) for one in found.gated.pairing.models}
     counts = {one: sum(change.state == one for change in found.changes) for one in CaseChangeState}
     return rendered(
         "compare.html.j2",
@@ -189,7 +191,7 @@ def compare(run_cache: RunCache, asked: QueryParameters) -> str:
             "current": current,
             "counts": counts,
             "means": means,
-            "sentence": verdict_sentence(found.gated.decision.models, means),
+            "sentence": verdict_sentence(found.gated.decision.models, means, on),
             "alpha": found.gated.alpha,
             "page": here,
             "changes": [wanted[place] for place in here.cases],
@@ -198,7 +200,9 @@ def compare(run_cache: RunCache, asked: QueryParameters) -> str:
     )
 
 
-def verdict_sentence(models: Sequence[ModelDecision], means: Mapping[str, tuple[float, float] | None]) -> str:
+def verdict_sentence(
+    models: Sequence[ModelDecision], means: Mapping[str, tuple[float, float] | None], on: ComparedMeasure = "passed"
+) -> str:
     """What a reader wants to know first, in one sentence."""
     if len(models) == 1:
         (model,) = models
@@ -207,8 +211,12 @@ def verdict_sentence(models: Sequence[ModelDecision], means: Mapping[str, tuple[
             NOT_REGRESSED: f"{model.model} did not get worse",
         }.get(model.verdict, f"It is not known yet whether {model.model} got worse")
         mean = means.get(model.model)
-        shares = f": {100 * mean[0]:.1f}% passed before, {100 * mean[1]:.1f}% now" if mean else ""
-        return f"{claim}{shares}, on {counted(model.cases, 'case')}."
+        change = ""
+        if mean and on == "score":
+            change = f": mean score {mean[0]:.3f} before, {mean[1]:.3f} now"
+        elif mean:
+            change = f": {100 * mean[0]:.1f}% passed before, {100 * mean[1]:.1f}% now"
+        return f"{claim}{change}, on {counted(model.cases, 'case')}."
     worse = [model.model for model in models if model.verdict == REGRESSED]
     unsure = [model.model for model in models if model.verdict not in (REGRESSED, NOT_REGRESSED)]
     named = f": {', '.join(worse)}" if worse else ""
@@ -230,13 +238,13 @@ def _sides(runs: Sequence[ListedRun], asked: QueryParameters) -> tuple[tuple[str
     return names, ""
 
 
-def _means(cases: Sequence[tuple[Trials, Trials]]) -> tuple[float, float] | None:
-    """The mean share of passes over the cases that both sides judged, before and after."""
+def _means(cases: Sequence[tuple[Trials, Trials]], on: ComparedMeasure) -> tuple[float, float] | None:
+    """The mean share of passes, or score, over the cases that both sides judged, before and after."""
     judged = [(old, new) for old, new in cases if old.attempts and new.attempts]
     if not judged:
         return None
-    before = math.fsum(old.passes / old.attempts for old, _ in judged) / len(judged)
-    return before, math.fsum(new.passes / new.attempts for _, new in judged) / len(judged)
+    before = math.fsum(trials_figure(old, on) for old, _ in judged) / len(judged)
+    return before, math.fsum(trials_figure(new, on) for _, new in judged) / len(judged)
 
 
 def _choice(run: ListedRun) -> SideChoice:

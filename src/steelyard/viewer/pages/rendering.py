@@ -15,6 +15,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from steelyard.analysis.estimates import Estimate
+from steelyard.analysis.measure import ComparedMeasure
 from steelyard.reports import figures as reports
 from steelyard.reports import page
 from steelyard.text import line
@@ -204,16 +205,23 @@ def _readable_timestamp(text: str) -> str:
     return line(text, 40).replace("T", " ")[:16] if len(text) >= 16 and text[10] == "T" else line(text)
 
 
+def _figure(estimate: Estimate, on: ComparedMeasure) -> str:
+    """The figure that decides, without its interval."""
+    return reports.quality(on, Estimate(value=estimate.value))
+
+
 @cache
 def _environment() -> jinja2.Environment:
     environment = page.environment(jinja2.PackageLoader("steelyard.viewer", "templates"))
     filters: dict[str, Callable[..., Any]] = {
         "breakable": _breakable,
         "counted_option": _counted_option,
+        "figure": _figure,
         "moment": _readable_timestamp,
         "moved": change_direction,
         "pair": lambda value: (value, line(value, 60)),
         "points": reports.points,
+        "quality": lambda estimate, on: reports.quality(on, estimate),
         "rate": reports.rate,
         "shell_word": shlex.quote,
         "share": lambda value: f"{100 * value:.3g}%",

@@ -239,8 +239,8 @@ class HeadlineRow(NamedTuple):
     name: str
     model: ModelSummary
     scale: rendering.IntervalScale | None
-    first: tuple[int, Estimate] | None
-    """pass@k at the smallest k."""
+    first: tuple[str, Estimate] | None
+    """The figure that decides, by its name."""
     others: tuple[tuple[int, Estimate], ...]
 
 
@@ -248,13 +248,15 @@ def _headline_context(summary: Summary) -> dict[str, Any]:
     rows = []
     for model in summary.models:
         sizes = sorted(model.pass_at.items())
-        first = sizes[0] if sizes else None
+        first = model.quality if sizes else None
+        others = sizes if model.on == "score" else sizes[1:]
         name = reports.model_label(model.model, model.tier)
-        rows.append(HeadlineRow(name, model, rendering.scale(first[1]) if first else None, first, tuple(sizes[1:])))
+        rows.append(HeadlineRow(name, model, rendering.scale(first[1]) if first else None, first, tuple(others)))
     every = reports.metric_rows(summary.models)
     return {
         "summary": summary,
         "headline": rows,
+        "score_decides": any(model.on == "score" for model in summary.models),
         "figures": every,
         "footnotes": reports.footnotes(every),
         "verified": reports.verification_text(summary.models),

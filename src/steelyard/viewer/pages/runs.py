@@ -30,7 +30,7 @@ class ModelRow(NamedTuple):
     scale: rendering.IntervalScale | None
     earlier: EarlierRun | None
     change: Estimate | None
-    """Of pass@1 since the run before it of the same eval set."""
+    """Of the figure that decides, since the run before it of the same eval set."""
 
 
 class RunRow(NamedTuple):
@@ -39,6 +39,11 @@ class RunRow(NamedTuple):
     listed: ListedRun
     eval_sets: tuple[str, ...]
     models: tuple[ModelRow, ...]
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether mean scores decide about some model."""
+        return any(one.headline.on == "score" for one in self.models)
 
 
 class TrendCard(NamedTuple):
@@ -71,7 +76,7 @@ def runs(run_cache: RunCache, asked: QueryParameters) -> str:
         TrendCard(
             " + ".join(sets),
             name,
-            rendering.trend([_pass_at_1(point) for point in points]),
+            rendering.trend([_quality(point) for point in points]),
             tuple(points),
             _change(points[-2], points[-1].headline),
         )
@@ -111,8 +116,8 @@ def _listed_words(run: ListedRun) -> str:
     return "\n".join([run.name, run.started_at, *run.eval_sets, *models]).casefold()
 
 
-def _pass_at_1(point: EarlierRun) -> Estimate:
-    return point.headline.pass_at_1 or Estimate(value=None)
+def _quality(point: EarlierRun) -> Estimate:
+    return point.headline.quality or Estimate(value=None)
 
 
 def run_row(run: ListedRun, overview: RunsOverview) -> RunRow:
@@ -121,10 +126,10 @@ def run_row(run: ListedRun, overview: RunsOverview) -> RunRow:
     for headline in run.models:
         name = reports.model_label(headline.model, headline.tier)
         earlier = overview.earlier.get((run.name, name))
-        rows.append(ModelRow(name, headline, rendering.scale(headline.pass_at_1), earlier, _change(earlier, headline)))
+        rows.append(ModelRow(name, headline, rendering.scale(headline.quality), earlier, _change(earlier, headline)))
     return RunRow(run, run.eval_sets, tuple(rows))
 
 
 def _change(earlier: EarlierRun | None, headline: ModelHeadline) -> Estimate | None:
-    before = earlier.headline.pass_at_1 if earlier else None
-    return difference(before, headline.pass_at_1) if before and headline.pass_at_1 else None
+    before = earlier.headline.quality if earlier and earlier.headline.on == headline.on else None
+    return difference(before, headline.quality) if before and headline.quality else None
