@@ -8,6 +8,8 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 
 from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, REGRESSED
@@ -178,6 +180,13 @@ def test_the_score_of_a_table_may_have_another_name_range_and_direction(tmp_path
     found = gate(*sides, scores=reading)
     assert found.decision.verdict == REGRESSED
     assert found.decision.models[0].effect.value == pytest.approx(-0.15, abs=0.02)
+
+
+def test_a_parquet_file_of_scores_is_compared_by_them(tmp_path: Path) -> None:
+    for name, mean in (("a", 0.9), ("b", 0.6)):
+        pq.write_table(pa_csv.read_csv(table(tmp_path, f"{name}.csv", mean)), tmp_path / f"{name}.parquet")
+    found = gate(tmp_path / "a.parquet", tmp_path / "b.parquet")
+    assert (found.decision.verdict, found.decision.rule.on) == (REGRESSED, "score")
 
 
 def test_a_fraction_that_says_it_passed_is_an_error_with_its_line(tmp_path: Path) -> None:

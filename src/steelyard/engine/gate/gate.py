@@ -37,7 +37,13 @@ from steelyard.comparison.sides import (
 )
 from steelyard.engine.gate.sides import run_folder, side, split_run_and_model
 from steelyard.engine.results.conclusion import Conclusion, OnInconclusive, gate_conclusion
-from steelyard.engine.results.read_outcomes import LOCAL_COUNTING, CountingOptions, is_attempts_path, parquet_outcomes
+from steelyard.engine.results.read_outcomes import (
+    LOCAL_COUNTING,
+    CountingOptions,
+    is_attempts_path,
+    is_score_table,
+    parquet_outcomes,
+)
 from steelyard.errors import ExitCode, InputError, NotComparableError, Problem, did_you_mean
 from steelyard.outcomes.scores import PLAIN_SCORES, ScoreReading
 from steelyard.records import GateLook
@@ -470,7 +476,10 @@ def gate(
     if on is not None and measure is None:
         raise InputError(f'sides are compared on {" or ".join(COMPARED_MEASURES)}, not on "{on}"')
     names = [str(name.absolute()) if isinstance(name, Path) else name for name in (baseline, current)]
-    meant = [is_attempts_path(split_run_and_model(name)[0]) for name in names]
+    paths = [split_run_and_model(name)[0] for name in names]
+    meant = [
+        is_attempts_path(path) and not is_score_table(path, scores, is_score_asked=measure == "score") for path in paths
+    ]
     if not any(meant):
         old, new = (side(name, rule=rule, root=root, columns=counting.columns, scores=scores) for name in names)
         found = gate_sides(

@@ -27,9 +27,16 @@ from steelyard.engine.results.recordings import (
 )
 from steelyard.errors import InputError, Problem, StoreError
 from steelyard.outcomes import parquet_counts
-from steelyard.outcomes.files import OUTCOME_FILE_SUFFIXES
+from steelyard.outcomes.columns import OutcomeParquetReader
+from steelyard.outcomes.files import (
+    OUTCOME_FILE_SUFFIXES,
+    OutcomeFile,
+    OutcomeProblemCollector,
+    UnreadableOutcomesError,
+)
 from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS, AttemptColumns, ModelCaseCounts, ParquetSource
 from steelyard.outcomes.scores import PLAIN_SCORES, ScoreReading
+from steelyard.outcomes.tables import DEFAULT_SCORE_COLUMN
 from steelyard.plugins import explain_plugin_errors, load_plugin, plugin_for_suffix
 from steelyard.records import RECORDED_KIND
 from steelyard.store.journal import StoredRun
@@ -88,6 +95,21 @@ def is_attempts_path(name: str) -> bool:
             # readers are asked last, because all of them are imported
             return path.suffix.lower() == ".parquet" and not (path.is_file() and is_recorded(name))
         return path.suffix.lower() == ".parquet" or glob.has_magic(name)
+
+
+def is_score_table(name: str, scores: ScoreReading = PLAIN_SCORES, *, is_score_asked: bool = False) -> bool:
+    """Whether a name is one Parquet file whose scores are compared: they are asked for, or it does not say what passed."""
+    path = Path(name)
+    if path.suffix.lower() != ".parquet" or not path.is_file():
+        return False
+    try:
+        columns = OutcomeParquetReader(OutcomeFile(0, path), OutcomeProblemCollector()).columns
+    except (InputError, OSError, UnreadableOutcomesError):
+        # counting it says what is wrong
+        return False
+    return (scores.name or DEFAULT_SCORE_COLUMN) in columns and (
+        is_score_asked or not set(parquet_counts.DEFAULT_OUTCOME_COLUMNS) & set(columns)
+    )
 
 
 def _sources(
