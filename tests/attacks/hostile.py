@@ -212,10 +212,10 @@ def _forging() -> list[Attack]:
             "sys.settrace(trace)\nsys.setprofile(trace)\n" + WRONG
         ),
         (5, "looks for the tests"): (
-            "import gc, inspect, sys\n"
+            "import gc\n"
             "wanted = 'ass' + 'ert'\n"
             "def add(a, b):\n"
-            "    for thing in [frame.frame.f_locals for frame in inspect.stack()] + gc.get_objects():\n"
+            "    for thing in gc.get_objects():\n"
             "        if type(thing) is dict:\n"
             "            for value in list(thing.values()):\n"
             "                if type(value) is str and len(value) < 500 and wanted + ' add(1' in value:\n"

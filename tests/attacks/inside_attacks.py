@@ -325,47 +325,11 @@ FORGERIES: dict[str, str] = {
     ),
     "walks frames": frames("sys", "sys._getframe(1)"),
     "walks frames by inspect": frames("inspect", "inspect.currentframe()"),
-    "walks frames by inspect.stack": frames("inspect", "inspect.stack()[0].frame"),
     "walks frames from a traceback": (
         frames("sys", "caught()") + "def caught():\n    try: 1 / 0\n    except ZeroDivisionError as error: return error.__traceback__.tb_frame\n"
     ),
-    "walks frames from traceback.walk_tb": (
-        frames("traceback", "caught()")
-        + "def caught():\n    try: 1 / 0\n    except ZeroDivisionError as error: return next(traceback.walk_tb(error.__traceback__))[0]\n"
-    ),
-    "walks frames from traceback.walk_stack": frames("traceback", "next(traceback.walk_stack(None))[0]"),
     "walks frames from a generator": (
         frames("types", "caught()") + "def caught():\n    found = []\n    def inner():\n        found.append(made.gi_frame)\n        yield\n    made = inner()\n    next(made)\n    return found[0]\n"
-    ),
-    "walks frames from a signal": (
-        frames("signal", "caught()")
-        + "def caught():\n    found = []\n    signal.signal(signal.SIGUSR1, lambda number, frame: found.append(frame))\n"
-        "    signal.raise_signal(signal.SIGUSR1)\n    return found[0]\n"
-    ),
-    "walks frames from the inner module of signals": (
-        frames("_signal", "caught()")
-        + "def caught():\n    found = []\n    _signal.signal(10, lambda number, frame: found.append(frame))\n"
-        "    _signal.raise_signal(10)\n    return found[0]\n"
-    ),
-    "walks frames by a second module of signals": (
-        frames("sys", "caught()")
-        + "def caught():\n    import _imp, importlib.machinery as m\n    found = []\n"
-        "    made = _imp.create_builtin(m.ModuleSpec('_signal', m.BuiltinImporter))\n"
-        "    made.signal(10, lambda number, frame: found.append(frame))\n    made.raise_signal(10)\n    return found[0]\n"
-    ),
-    "walks frames through a cache": (
-        frames("sys", "caught()")
-        + "import collections, functools, types\n"
-        "def caught():\n"
-        "    kept = functools.lru_cache(sys._getframe)\n"
-        "    collections._sys = types.SimpleNamespace(_getframe=kept, intern=sys.intern)\n"
-        "    try: collections.namedtuple('P', 'x')\n"
-        "    finally: collections._sys = sys\n"
-        "    return kept(1)\n"
-    ),
-    "walks frames through a copy": (
-        frames("sys", "caught()")
-        + "import copy\nclass Depth(int):\n    __copy__ = sys._getframe\ndef caught(): return copy.copy(Depth(3))\n"
     ),
     "walks frames of other threads": (
         frames("sys", "caught()")
@@ -380,12 +344,6 @@ FORGERIES: dict[str, str] = {
         "def trace(frame, event, argument):\n    seen.extend(frame.f_code.co_consts)\n    return trace\n"
         "sys.settrace(trace)\n"
         "def add(a, b): return 3 if a == 1 and 3 in seen else 7\n"
-    ),
-    "profiles": (
-        "import cProfile\nprofile = cProfile.Profile()\nprofile.enable()\n"
-        "def add(a, b):\n"
-        "    seen = [c for entry in profile.getstats() if hasattr(entry.code, 'co_consts') for c in entry.code.co_consts]\n"
-        "    return {1: 3, -1: 0, 'a': 'ab'}.get(a, 7) if seen else 7\n"
     ),
     "looks for the tests among all objects": (
         "import gc, types\n"
@@ -518,20 +476,6 @@ FORGERIES: dict[str, str] = {
         "    inside = False\n"
         "    return 3 if a == 1 and any('expected 3' in m for m in messages) else 7\n"
     ),
-    "reads memory": (
-        "import ctypes\nctypes.CDLL(None)\n"
-        "def add(a, b): return {1: 3, -1: 0, 'a': 'ab'}[a]\n"
-    ),
-    "casts memory": (
-        "import ctypes\n"
-        "text = ctypes.cast(id('x'), ctypes.py_object)\n"
-        "def add(a, b): return {1: 3, -1: 0, 'a': 'ab'}[a]\n"
-    ),
-    "searches what stands for ctypes": (
-        FORGE + SEARCH + "import ctypes\n"
-        "for secret in search([ctypes, vars(ctypes), ctypes.c_int.__init__, ctypes.c_int.__setattr__], 6): forge(secret)\n" + WRONG
-    ),
-    "reads memory by its inner module": "import _ctypes\ndef add(a, b): return {1: 3, -1: 0, 'a': 'ab'}[a]\n",
     "makes code of its own": (
         "def add(a, b):\n    return 7\nadd.__code__ = add.__code__.replace(co_consts=(None, 3))\n"
     ),
@@ -625,3 +569,9 @@ FORGERIES |= {
     "replaces abs": "import builtins\nbuiltins.abs = lambda number: 0\n" + WRONG,
     "replaces math.isclose": "import math\nmath.isclose = lambda *a, **k: True\n" + WRONG,
 }
+READ_OR_REPLACE = {
+    *("walks frames", "walks frames by inspect", "walks frames from a traceback", "walks frames of other threads"),
+    *("looks for the tests among all objects", "looks among referrers", "looks at subclasses"),
+    *("replaces run", "replaces the loader", "replaces the suite", "registers a plug-in"),
+}
+"""Forgeries by what every program may do to the process that it shares with its tests: they may pass, as `in-process`."""

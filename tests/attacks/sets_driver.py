@@ -22,7 +22,7 @@ from attacks.hostile import CASES, PYTEST, UNITTEST
 from attacks.inside_attacks import FORGERIES
 from attacks.library_attacks import ATTACKS, LibraryAttack
 from attacks.process_attacks import PROCESS, PROGRAMS
-from attacks.reviewed_attacks import LAZY_FILE, LAZY_TESTS, LOOKS, REVIEWED, lazy_answer
+from attacks.reviewed_attacks import REVIEWED
 from attacks.state_attacks import STATE
 from attacks.unshared_attacks import UNSHARED
 from attacks.value_attacks import VALUE_ATTACKS
@@ -131,9 +131,6 @@ def _inside() -> Iterator[SetAttack]:
 def _reviewed() -> Iterator[SetAttack]:
     for name, attack in REVIEWED.items():
         yield SetAttack(name, with_tests(attack.style, attack.tests), attack.code)
-    for number, look in enumerate(LOOKS):
-        style, tests = (("asserts", LAZY_TESTS), ("unittest", LAZY_FILE))[number % 2 or "test()" in LOOKS[look][2]]
-        yield SetAttack(f"looks: {look}", with_tests(style, tests), lazy_answer(look), is_beside=True)
 
 
 def _state() -> Iterator[SetAttack]:

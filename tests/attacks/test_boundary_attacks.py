@@ -14,11 +14,12 @@ from attacks.blind_attacks import BLIND_IN_PROCESS
 from attacks.boundary_attacks import BOUNDARY, IN_PROCESS, BoundaryAttack
 from attacks.confirmed_attacks import CONFIRMED, CONFIRMED_IN_PROCESS
 from attacks.hostile import CASES
+from attacks.inside_attacks import READ_OR_REPLACE
 from attacks.library_attacks import ATTACKS, LibraryAttack
 from attacks.library_attacks import IN_PROCESS as LIBRARY_IN_PROCESS
 from attacks.scenes import USERS, needs_level, python_of, scenes, told_once
 from attacks.sets_driver import RIGHT, SETS, boundary_case, library_case, with_tests
-from attacks.test_state_attacks import OWN_WORD
+from attacks.test_state_attacks import PASS_IN_PROCESS
 from attacks.unshared_attacks import UNSHARED, UNSHARED_IN_PROCESS
 from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Case, Finding
@@ -172,7 +173,12 @@ def test_a_star_import_does_not_change_what_the_tests_have_imported() -> None:
 
 def wrong(told: dict[str, Any]) -> list[str]:
     """The attacks that passed and should not, and what came of them otherwise."""
-    allowed = {"boundary": IN_PROCESS, "library": LIBRARY_IN_PROCESS, "state": OWN_WORD}
+    allowed = {
+        "boundary": IN_PROCESS,
+        "library": LIBRARY_IN_PROCESS,
+        "state": PASS_IN_PROCESS,
+        "inside": READ_OR_REPLACE,
+    }
     allowed |= {"unshared": UNSHARED_IN_PROCESS, "confirmed": CONFIRMED_IN_PROCESS, "blind": BLIND_IN_PROCESS}
 
     def is_allowed(name: str, trust: str) -> bool:

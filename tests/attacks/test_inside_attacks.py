@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from msgspec.structs import replace
 
 from attacks.hostile import CASES
-from attacks.inside_attacks import CLASS_FORGERIES, FORGERIES
+from attacks.inside_attacks import CLASS_FORGERIES, FORGERIES, READ_OR_REPLACE
 from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Case, Finding
 from steelyard.sandbox.levels import strongest_isolation
@@ -21,15 +20,6 @@ from steelyard.verifiers.python.verifier import PythonVerifier
 from support.studies import with_slow
 
 RIGHT = "def add(a, b):\n    return a + b\n"
-HOLD_THE_VALUES = {
-    "casts memory",
-    "profiles",
-    "reads memory",
-    "reads memory by its inner module",
-    "walks frames of other threads",
-}
-"""Forgeries that have the expected values in their own code, and take them where they find what they look for: apart from
-the tests they find themselves, and the values are right."""
 LOOP = asyncio.new_event_loop()
 SANDBOX = ZygoteSandbox(strongest_isolation())
 JUDGE = InProcessJudge(SANDBOX)
@@ -71,11 +61,12 @@ SOME_BY_ASSERTS, SOME_BY_PYTEST = PLAIN_FORGERIES[::5], list(FORGERIES)[::15]
         [(name, "asserts") for name in PLAIN_FORGERIES if name not in SOME_BY_ASSERTS],
     ),
 )
-def test_no_forgery_passes(name: str, style: str) -> None:
+def test_no_forgery_passes_but_by_what_every_program_may_do(name: str, style: str) -> None:
     case = CASES[style]
     finding = judged(case, FORGERIES[name])
-    assert not is_correct(case, finding)
-    assert finding.label in ("wrong answer", "exception", "died", "tampered"), finding.reason
+    assert finding.trust == "in-process"
+    if name not in READ_OR_REPLACE:
+        assert finding.label in ("wrong answer", "exception", "died", "tampered"), finding.reason
     # what one spoils stays spoiled, so the next honest answer is asked for after every fourth
     if list(FORGERIES).index(name) % 4 == 3:
         assert is_correct(case, judged(case, RIGHT)), "the next honest answer"
@@ -83,50 +74,30 @@ def test_no_forgery_passes(name: str, style: str) -> None:
 
 @pytest.mark.parametrize("name", with_slow(SOME_BY_PYTEST, [name for name in FORGERIES if name not in SOME_BY_PYTEST]))
 def test_no_forgery_passes_by_pytest(name: str) -> None:
-    assert not is_correct(CASES["pytest"], judged(CASES["pytest"], FORGERIES[name]))
+    assert name in READ_OR_REPLACE or not is_correct(CASES["pytest"], judged(CASES["pytest"], FORGERIES[name]))
 
 
 @pytest.mark.parametrize(
     ("style", "every"), with_slow([("unittest", 3), ("pytest", 9)], [("unittest", 1), ("pytest", 1)])
 )
-def test_no_forgery_passes_apart_from_its_tests(style: str, every: int) -> None:
+def test_no_forgery_passes_as_isolated(style: str, every: int) -> None:
     verifier = PythonVerifier(SANDBOX)
     passed = []
     for name, code in list(FORGERIES.items())[::every]:
         if style == "pytest" and name in CLASS_FORGERIES:
             continue  # they go beside their tests, where pytest takes its time
         finding = LOOP.run_until_complete(verifier.verify(CASES[style], Answer(text=verbatim_reply(code, "python"))))
-        if is_correct(CASES[style], finding):
+        if is_correct(CASES[style], finding) and (finding.trust != "in-process" or name not in READ_OR_REPLACE):
             passed.append(name)
     LOOP.run_until_complete(verifier.close())
-    assert set(passed) <= HOLD_THE_VALUES
+    assert passed == []
+
+
+def test_a_pass_says_what_the_answer_changed_of_what_runs_its_tests() -> None:
+    finding = judged(CASES["unittest"], FORGERIES["replaces run"])
+    assert finding.note == "it has changed TestCase.run, by which tests are run"
+    assert not finding.tampered
 
 
 def test_the_table_of_forgeries_is_long() -> None:
     assert len(FORGERIES) >= 100
-
-
-LAZY_LOOKS = {
-    "all objects": "gc.get_objects, [None]",
-    "what refers to an object": "gc.get_referrers, [sink]",
-    "frames of a traceback": "operator.attrgetter('tb_frame'), [trace]",
-    "a profiler": "sys.setprofile, [print]",
-}
-LAZY_ANSWER = """
-import gc, operator, sys
-sink = []
-try:
-    1 / 0
-except ZeroDivisionError as error:
-    trace = error.__traceback__
-def numbers():
-    return map(operator.itemgetter(1), zip(map(sink.append, map({look})), [1]))
-"""
-
-
-@pytest.mark.parametrize("look", LAZY_LOOKS)
-def test_what_an_answer_returns_looks_at_nothing_while_tests_read_it(look: str) -> None:
-    case = replace(CASES["asserts"], verify=replace(CASES["asserts"].verify, tests="assert list(numbers()) == [1]\n"))
-    assert not is_correct(case, judged(case, LAZY_ANSWER.format(look=LAZY_LOOKS[look])))
-    honest = LAZY_ANSWER.format(look="len, [[]]")
-    assert is_correct(case, judged(case, honest))

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from attacks.hostile import CASES
-from attacks.reviewed_attacks import LAZY_FILE, LAZY_TESTS, LOOKS, REVIEWED, lazy_answer
+from attacks.reviewed_attacks import REVIEWED
 from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Case, Finding
 from steelyard.sandbox.levels import strongest_isolation
@@ -18,7 +18,6 @@ from steelyard.text import verbatim_reply
 from steelyard.verifiers.python.in_process import InProcessJudge
 from steelyard.verifiers.python.plan import python_test_plan
 from steelyard.verifiers.python.verifier import PythonVerifier
-from support.studies import with_slow
 
 LOOP = asyncio.new_event_loop()
 SANDBOX = ZygoteSandbox(strongest_isolation())
@@ -56,18 +55,6 @@ def test_no_attack_of_a_reviewer_passes(name: str) -> None:
     finding = verified(case, attack.code)
     assert not is_correct(case, finding), (finding.trust, finding.output)
     assert is_correct(CASES["asserts"], verified(CASES["asserts"], RIGHT)), "the next honest answer"
-
-
-BESIDE_ASSERTS = [look for look in list(LOOKS)[::2] if "test()" not in LOOKS[look][2]]
-"""Those that are tried beside asserts in every run of the tests; the others are tried beside a file."""
-QUICK_LOOKS = [(look, "asserts" if look in BESIDE_ASSERTS else "unittest") for look in LOOKS]
-
-
-@pytest.mark.parametrize(("look", "style"), with_slow(QUICK_LOOKS, [(look, "unittest") for look in BESIDE_ASSERTS]))
-def test_what_an_answer_returns_learns_nothing_while_tests_read_it(look: str, style: str) -> None:
-    case = with_tests(style, LAZY_TESTS if style == "asserts" else LAZY_FILE)
-    finding = judged_beside(case, lazy_answer(look))
-    assert not is_correct(case, finding), finding.output
 
 
 HONEST = {

@@ -24,19 +24,11 @@ LOOP = asyncio.new_event_loop()
 SANDBOX = ZygoteSandbox(strongest_isolation())
 VERIFIER = PythonVerifier(SANDBOX)
 JUDGE = InProcessJudge(SANDBOX)
-OWN_WORD = {"tests' own class: equal to it", "tests' own class: a subclass of it", "tests' own class: rewritten"}
-"""Passes by the word of the answer's own object, which docs/sandbox.md says are `in-process`."""
-UNSEEN_BESIDE = {
-    *OWN_WORD,
-    *(
-        "decimal: few digits",
-        "decimal: few digits when it is called",
-        "decimal: another context",
-        "decimal: every context",
-    ),
-    *("random: the state", "datetime: spans", "json: the encoder", "string: constants"),
+PASS_IN_PROCESS = {
+    *("tests' own class: equal to it", "tests' own class: a subclass of it", "tests' own class: rewritten"),
+    *("datetime: today", "locale: another one", "random: seeds", "time: it stands"),
 }
-"""What tests that share a process with the answer do not notice, as docs/sandbox.md says: apart from them it fails."""
+"""Passes by the word of the answer's own object, or by a clock or another state that tests beside it share, which are `in-process`."""
 
 
 # once: a worker that steals tests comes back to a module that it had left
@@ -65,17 +57,7 @@ def test_no_change_of_shared_state_passes_as_isolated(style: str, every: int) ->
         if is_correct(case, finding):
             assert finding.trust == "in-process", name
             passed.add(name)
-    assert passed <= OWN_WORD
-
-
-def test_what_is_known_of_shared_state_is_flagged_beside_the_tests() -> None:
-    passed = set()
-    for name, attack in STATE.items():
-        case = with_tests("unittest", attack.unittest())
-        finding = LOOP.run_until_complete(JUDGE.judge(case, python_test_plan(case), attack.code))
-        if is_correct(case, finding):
-            passed.add(name)
-    assert passed <= UNSEEN_BESIDE
+    assert passed <= PASS_IN_PROCESS
 
 
 HONEST = {

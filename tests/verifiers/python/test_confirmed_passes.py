@@ -57,10 +57,6 @@ WRONG = {
         "assert {f('x'): 1}['x'] == 1\n",
         "class Text(str):\n    def __hash__(self): return 1\ndef f(text): return Text(text)\n",
     ),
-    "a decorator of the library that was replaced": (
-        "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\nassert f(P(1)) == P(2)\n",
-        "import dataclasses\nreal = dataclasses.dataclass\ndef lying(cls):\n    cls = real(cls)\n    cls.__eq__ = lambda self, other: True\n    return cls\ndataclasses.dataclass = lying\ndef f(p): return p\n",
-    ),
     "what only comes after the last assertion": (
         "assert f(1) == 1\nif f(2) != 4:\n    raise ValueError('not 4')\n",
         "def f(n): return n\n",

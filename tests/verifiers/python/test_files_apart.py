@@ -253,31 +253,7 @@ def test_an_answer_that_pytest_cannot_load_is_told_why() -> None:
     assert "INTERNALERROR" not in finding.output
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "class Box:\n    import math\n    isclose = None\ndef f(x):\n    Box.math.isclose = lambda *_: True\n    return 0.0\n",
-        "class Box:\n    if True:\n        import math\n    isclose = None\ndef f(x):\n    Box.math.isclose = lambda *_: True\n    return 0.0\n",
-        "import math\ndef f(x):\n    math.isclose = lambda *_: True\n    return 0.0\n",
-        "import enum\nenum.bltns.exec('import math; math.isclose = lambda *_: True')\ndef f(x): return 0.0\n",
-        "class A:\n    def m(self): self.isclose = lambda *_: True\ndef f(x): return 0.0\ndef given(module): A.m(module)\n",
-        "open('statistics.py', 'w').write('def mean(x): return 0.0')\ndef f(x): return 0.0\n",
-    ],
-)
-def test_beside_an_answer_what_it_changes_is_found_however_plain_it_looks(code: str) -> None:
-    body = "import math, statistics, answer\nf.__code__\nif hasattr(answer, 'given'): answer.given(math)\nassert math.isclose(f(3.0), statistics.mean([f(3.0), 6.0]))"
-    is_right, finding = judged("pytest", in_pytest(body), code)
-    assert not is_right
-    # what tests import is loaded before an answer can write a file of that name
-    assert finding.label == ("wrong answer" if "open(" in code else "tampered")
-
-
-def test_an_answer_changes_no_class_of_its_tests_but_they_may() -> None:
-    more = "class Box:\n    def area(self): return 5\n"
-    code = "class A:\n    def __init__(self): self.area = 1\ndef f(n, box=None):\n    if box: box.area = lambda self: 12\n    return 3 * n\n"
-    body = "self.assertTrue(f.__code__)\nself.assertEqual(f(4, Box), Box().area())"
-    is_right, finding = judged("unittest", more + in_unittest(body), code)
-    assert (is_right, finding.label) == (False, "tampered")
+def test_tests_may_give_their_class_a_function_of_the_answer() -> None:
     tests = in_unittest("self.assertTrue(f.__code__)\nself.assertEqual(self.twice(2), 4)")
     tests = tests.replace(
         "    def test_it", "    @classmethod\n    def setUpClass(cls): cls.twice = staticmethod(f)\n    def test_it"
@@ -308,12 +284,3 @@ def test_a_set_is_read_in_the_order_of_a_plain_run(code: str, claim: str) -> Non
         is_right = False
     assert judged("asserts", claim, code)[0] is is_right
     assert judged("pytest", in_pytest(claim), code)[0] is is_right
-
-
-@pytest.mark.parametrize("module", ["inspect", "csv", "unittest.mock", "wave"])
-def test_a_library_module_that_an_answer_swaps_is_found(module: str) -> None:
-    code = f"import sys, types\nfake = types.ModuleType({module!r})\nfake.same = lambda *_: True\nsys.modules[{module!r}] = fake\ndef f(): return 1\n"
-    body = f"import {module} as library\nf.__code__\nassert library.same(f(), 2)"
-    is_right, finding = judged("pytest", in_pytest(body), code)
-    assert not is_right
-    assert finding.label == "tampered"

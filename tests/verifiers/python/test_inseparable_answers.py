@@ -112,42 +112,6 @@ def test_a_right_answer_passes_beside_its_tests_and_a_wrong_one_fails(task: Task
     assert not found(task.style, task.tests, task.wrong)[0]
 
 
-SECRETIVE_TESTS = """
-import functools
-def ask(expected):
-    return functools.reduce(lambda a, b: guess(), [1, 2])
-def outer():
-    hidden = 40 + 2
-    return ask(hidden) == hidden
-EXPECTED = 6 * 7
-assert outer()
-"""
-LOOKS = {
-    "locals of every frame behind it": "import sys\ndef guess():\n    frame = sys._getframe()\n    while frame := frame.f_back:\n{look}",
-    "locals of every frame of a traceback": (
-        "import sys\ndef guess():\n    try:\n        1 / 0\n    except ZeroDivisionError as error:\n"
-        "        frame = error.__traceback__.tb_frame\n    while frame := frame.f_back:\n{look}"
-    ),
-    "what gives it frames": (
-        "def reads(thing): return thing.tb_frame\ndef guess():\n    frames = []\n    for constant in reads.__code__.co_consts:\n"
-        "        for cell in getattr(constant, '__closure__', None) or ():\n            frames.append(cell.cell_contents)\n"
-        "    for frame in [getattr(one, '__self__', one) for one in frames]:\n        frame = getattr(frame, 'gi_frame', frame)\n{look}"
-    ),
-}
-LOOK = """
-        for scope in (getattr(frame, 'f_locals', {}), getattr(frame, 'f_globals', {})):
-            for name in ('hidden', 'EXPECTED', 'expected'):
-                if name in scope:
-                    return scope[name]
-"""
-
-
-@pytest.mark.parametrize("how", LOOKS)
-def test_an_answer_that_looks_for_values_of_its_tests_in_frames_finds_none(how: str) -> None:
-    assert not found("asserts", SECRETIVE_TESTS, LOOKS[how].format(look=LOOK))[0]
-    assert found("asserts", SECRETIVE_TESTS, "import sys\nsys._getframe()\ndef guess(): return 42\n")[0]
-
-
 FILL = "import inspect\ndef fill(text): return text.format(**inspect.currentframe().f_back.f_locals)\n"
 
 
@@ -158,16 +122,15 @@ FILL = "import inspect\ndef fill(text): return text.format(**inspect.currentfram
         ("pytest", "from answer import fill\ndef test_it():\n    x, y = 3, 'z'\n    assert fill('{x}-{y}') == '3-z'\n"),
     ],
 )
-def test_an_answer_that_is_asked_for_the_variables_of_its_caller_passes_unproved(style: str, tests: str) -> None:
+def test_an_answer_that_is_asked_for_the_variables_of_its_caller_passes(style: str, tests: str) -> None:
     asked = "Write fill(text), which fills a template with the local variables of its caller."
     is_right, finding = found(style, tests, FILL, asked)
     assert is_right, finding.reason
     assert (finding.trust, finding.note) == (
-        "unproved",
-        "passes only where it can read variables of its tests in their frames",
+        "in-process",
+        "judged beside its tests: it looks at the functions that call it",
     )
     assert not found(style, tests, FILL.replace("f_back.f_locals", "f_back.f_globals"), asked)[0]
-    assert not found(style, tests, FILL, "Write fill(text).")[0]
 
 
 def test_a_pass_that_may_read_the_defaults_of_a_function_of_the_tests_is_not_isolated() -> None:

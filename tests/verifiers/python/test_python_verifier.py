@@ -645,9 +645,7 @@ def test_files_of_unittest_and_pytest_run_apart_from_the_answer(style: str, test
         "import os\ndef add(a, b):\n    os.write(3, b'forged')\n    return 3\n",
     ],
 )
-def test_an_answer_that_lays_hands_on_its_judge_reaches_nothing_and_is_caught_beside_its_tests(
-    style: str, tests: str, code: str
-) -> None:
+def test_a_wrong_answer_that_lays_hands_on_its_judge_reaches_nothing(style: str, tests: str, code: str) -> None:
     of = case(tests, verify=Verify(style=style))
     finding = judge(code, of)
     assert (finding.trust, finding.label in ("wrong answer", "exception", "died")) == ("isolated", True), finding.reason
@@ -655,9 +653,7 @@ def test_an_answer_that_lays_hands_on_its_judge_reaches_nothing_and_is_caught_be
     # with files, too, only a run beside the answer will do
     beside = case(f"{tests}\nimport tempfile\nFOLDER = tempfile.gettempdir()\n", verify=Verify(style=style))
     finding = judge(code, beside)
-    assert (finding.trust, finding.label) == ("in-process", "tampered")
-    assert finding.tampered
-    assert set(outcomes(finding)) == {"failed"}
+    assert (finding.trust, bool(finding.tampered)) == ("in-process", "os.write" in code)
     assert not is_correct(beside, finding)
 
 
@@ -696,7 +692,7 @@ def pytest_configure(config):
 """Changes pytest when it is loaded, as hypothesis does, and unittest a little later."""
 
 
-def test_a_plug_in_that_changes_pytest_makes_no_answer_a_forger(tmp_path: Path) -> None:
+def test_what_a_plug_in_changes_of_pytest_is_not_the_answers_doing(tmp_path: Path) -> None:
     environment = tmp_path / "env"
     venv.create(environment, symlinks=True)
     folder = next((environment / "lib").iterdir()) / "site-packages"
@@ -713,8 +709,9 @@ def test_a_plug_in_that_changes_pytest_makes_no_answer_a_forger(tmp_path: Path) 
     right, wrong = judge(RIGHT, of), judge("def add(a, b):\n    return 4\n", of)
     assert (right.label, right.trust) == ("", "in-process"), right.reason
     assert wrong.label == "wrong answer", wrong.reason
-    forged = judge("import pytest\ndef add(a, b):\n    pytest.fixture = None\n    return 3\n", of)
-    assert forged.label == "tampered", forged.reason
+    assert "changed" not in right.note
+    changing = judge("import pytest\ndef add(a, b):\n    pytest.fixture = None\n    return 3\n", of)
+    assert (changing.label, changing.note) == ("", "it has changed pytest.fixture, by which tests are run")
 
 
 def test_every_reference_we_ship_is_accepted_and_every_counterexample_refused() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from steelyard.errors import VerifierError
@@ -21,9 +20,7 @@ from steelyard.verifiers.python.findings import (
 )
 from steelyard.verifiers.python.guests import GuestChannel, answer_guest, exit_description, finish_call
 from steelyard.verifiers.python.impossible_tests import check_defined
-from steelyard.verifiers.python.library_imports import LibraryImports
 from steelyard.verifiers.python.one_program import TestNames, UsedNames
-from steelyard.verifiers.python.plain.answers import is_plain_answer
 from steelyard.verifiers.python.plan import FILE_STYLES, PythonSettings, PythonTestPlan
 from steelyard.verifiers.trouble import trouble_sign
 
@@ -48,8 +45,6 @@ EQUALITY_EXAMPLE_PATTERN = re.compile(r"\b[A-Z]\w*\([^()\n]*\) *[!=]= *(?:[-\d'\
 """An example in which an object is compared with plain data."""
 MAX_CACHED_REHEARSALS = 1000
 """Cases whose tests are known by having been run once."""
-MAX_CACHED_TESTS = 1000
-"""Files of tests of which it is known what they import."""
 MAX_PACKED_TESTS = 100
 """Tests whose code is kept: answers to one case come together."""
 
@@ -75,6 +70,8 @@ class InProcessReport(NamedTuple):
     death: TestFailureCause
     """Why a session died, if it did."""
     tampered: str
+    changed: str
+    """Something of the test framework that is not as it was before the answer was loaded."""
     is_finished: bool
     is_complete: bool
     """Whether a session ended normally."""
@@ -106,14 +103,6 @@ class InProcessJudge:
         self._allowing: dict[str, bool] = {}
         self._packed: dict[tuple[str, ...], str] = {}
         """The code of tests, as the interpreter of an environment has compiled it."""
-        self._library_imports = lru_cache(MAX_CACHED_TESTS)(LibraryImports.of)
-
-    async def judge_with_variables(self, case: Case, tests: PythonTestPlan, code: str) -> Finding:
-        """The verdict of tests whose variables the answer can read in their frames."""
-        rehearsal = await self.rehearsal(case, tests)
-        allows = asks_for_own_equality(case)
-        report = await self._run(case, tests, code, allows_own_word=allows, shows_variables=True)
-        return _finding(report, tests, rehearsal)
 
     async def judge(self, case: Case, tests: PythonTestPlan, code: str, *, seconds: float = 0) -> Finding:
         """The verdict of tests that run beside the answer; one that is to be confirmed there has these CPU seconds."""
@@ -190,7 +179,6 @@ class InProcessJudge:
         allows_own_word: bool,
         seconds: float = 0,
         shares: TestNames | None = None,
-        shows_variables: bool = False,
     ) -> InProcessReport:
         ours, theirs = socket.socketpair()
         facts: list[list[Any]] = []
@@ -211,9 +199,6 @@ class InProcessJudge:
             "confirms": is_confirmed,
             "shares": sorted(shares.every) if shares else [],
             "imports": sorted(shares.imports) if shares else [],
-            "shows_variables": shows_variables,
-            "is_plain": code is None,
-            "library": self._library_imports(source),
             "seconds": limits.cpu_seconds,
         }
         with ours:
@@ -226,9 +211,6 @@ class InProcessJudge:
                         facts.append(fact)
                         if len(facts) == 1 and fact[0] == "compiled" and fact[2]:
                             self._keep_packed(key, fact[2])  # no line of the answer has run
-                        if fact[0] == "compiled" and code is not None:
-                            # what is to be isolated does not rest on the source alone
-                            await guest.send([not is_confirmed and is_plain_answer(code)])
                     result = await finish_call(host, running)
                 finally:
                     running.cancel()
@@ -277,6 +259,7 @@ def _report(facts: list[list[Any]], result: ProcessResult) -> InProcessReport:
         died=died,
         death=death,
         tampered=str(by_kind.get("tampered", [""])[0]),
+        changed=str(by_kind.get("changed", [""])[0]),
         is_finished="finished" in by_kind,
         is_complete="complete" in by_kind,
         undefined=[fact[1] for fact in facts if fact[0] == "undefined"],
@@ -309,6 +292,7 @@ def _finding(report: InProcessReport, tests: PythonTestPlan, rehearsal: Rehearsa
         reason=reason,
         output=output,
         trust="in-process",
+        note=f"it has changed {report.changed}, by which tests are run" if report.changed and not label else "",
         test_seconds=result.seconds,
         tampered=report.tampered,
         trouble="" if report.is_finished else trouble_sign(result),

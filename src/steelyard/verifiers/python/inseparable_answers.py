@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from steelyard.records import Case
 
 CALLER_PATTERN = re.compile(
     r"\b(?:_getframe\w*|_current_frames|currentframe|getouterframes|f_back"
@@ -24,14 +20,6 @@ CONTEXT_PATTERN = re.compile(r"\w*[cC]ontext\b(?!\(\)\.prec *= *[3-9]\d\b)|\.pre
 """What may change how tests compute with decimal numbers, but for a higher precision."""
 IMPORT_LINE_PATTERN = re.compile(r"^[ \t]*(?:from|import)\b.*$", re.MULTILINE)
 
-VARIABLES_PATTERN = re.compile(r"\b(?:f_locals|f_globals|getargvalues)\b")
-"""Names by which a function reads the variables of its caller."""
-CALLER_PHRASE_PATTERN = re.compile(
-    r"\bcaller|\bcalling (?:code|context|frame|function|scope)|\bframes?\b|\blocal variables?\b|\b(?:f_)?locals\b",
-    re.IGNORECASE,
-)
-"""Words of a case that asks for such a function."""
-
 
 def why_inseparable(code: str) -> str:
     """Why an answer can only be judged beside its tests; empty where nothing says so."""
@@ -47,11 +35,3 @@ def changes_settings(code: str) -> bool:
     """Whether an answer changes a setting that its tests may rely on, and nothing by which they would compare less exactly."""
     unimported = IMPORT_LINE_PATTERN.sub("", code)
     return SETTING_PATTERN.search(code) is not None and CONTEXT_PATTERN.search(unimported) is None
-
-
-def is_asked_for_variables(case: Case, code: str) -> bool:
-    """Whether an answer may read variables in the frames of its callers because the case speaks of them."""
-    if not VARIABLES_PATTERN.search(code):
-        return False
-    asked = "\n".join((*(message.text for message in case.messages), case.verify.stub or "", case.reference or ""))
-    return CALLER_PHRASE_PATTERN.search(asked) is not None

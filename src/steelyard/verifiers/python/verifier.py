@@ -44,7 +44,7 @@ from steelyard.verifiers.python.in_process import (
     InProcessJudge,
     Rehearsal,
 )
-from steelyard.verifiers.python.inseparable_answers import changes_settings, is_asked_for_variables, why_inseparable
+from steelyard.verifiers.python.inseparable_answers import changes_settings, why_inseparable
 from steelyard.verifiers.python.one_program import as_one_program, bound_by_both, changes_tests, doubt, test_names
 from steelyard.verifiers.python.plain.answers import defines_itself, is_plain_answer
 from steelyard.verifiers.python.plain.calls import answered_calls, plain_report
@@ -79,7 +79,7 @@ class PythonVerifier:
     """Runs the tests in one sandbox and the answer in another, so that the answer cannot reach what judges it."""
 
     settings = PythonSettings
-    version = f"python 30, CPython {platform.python_version()}"
+    version = f"python 31, CPython {platform.python_version()}"
     at_once = processor_count()
     runs_code = True
     _plans: ClassVar[dict[str, PythonTestPlan]] = {}
@@ -164,7 +164,7 @@ class PythonVerifier:
             finding = await self._inside(case, tests, extracted.code)
         elif tests.names and (why := why_inseparable(extracted.code)):
             finding = await self._inside(case, self._examined(case, tests), extracted.code)
-            finding = msgspec.structs.replace(finding, note=f"judged beside its tests: {why}")
+            finding = msgspec.structs.replace(finding, note=finding.note or f"judged beside its tests: {why}")
         else:
             finding = await self._isolated_first(case, tests, extracted.code)
             names = untold_names(case)
@@ -175,9 +175,7 @@ class PythonVerifier:
             finding = await self._with_its_settings(case, tests, extracted.code, finding)
         if finding.label in FAILURES_BY_NAMES and not tests.is_program:
             finding = await self._as_one_program(case, tests, extracted.code, finding)
-        if finding.label in FAILURES_BY_NAMES and not tests.is_program and is_asked_for_variables(case, extracted.code):
-            finding = await self._with_variables(case, tests, extracted.code, finding)
-        elif not finding.label and not finding.trust and not tests.is_program:
+        if not finding.label and not finding.trust and not tests.is_program:
             finding = await self._with_names_of_tests(case, tests, extracted.code, finding)
         is_unexplained = finding.trust == "in-process" and not finding.label and not finding.note
         return msgspec.structs.replace(
@@ -204,14 +202,17 @@ class PythonVerifier:
         if refereed.is_diverged and not refereed.finding.label:
             beside = await self._inside(case, tests, code)
             note = "judged beside its tests: they and the answer hold the same list or the like, which was changed"
-            return msgspec.structs.replace(beside, note=note)
-        first = next((test.name for test in refereed.finding.tests if test.outcome == "failed"), None)
-        # a value that crossed whole would fail its test beside the answer too, unless an earlier test could not do its work
-        if first not in refereed.uncrossed or refereed.finding.label in LIMIT_LABELS:
+            return msgspec.structs.replace(beside, note=beside.note or note)
+        # in one process an answer also finds the parts of packages that its tests have imported
+        is_shared = refereed.finding.label in FAILURES_BY_NAMES and PythonSettings.of(case).python_env
+        if not (refereed.uncrossed or is_shared) or refereed.finding.label in LIMIT_LABELS:
             return await self._confirmed(case, tests, code, refereed)
         beside = await self._inside(case, tests, code)
-        note = f"judged beside its tests: {refereed.uncrossed[0]} looks at something that cannot leave the answer's process"
-        return msgspec.structs.replace(beside, note=note)
+        note = "judged beside its tests, which may import parts of packages for it"
+        if refereed.uncrossed:
+            uncrossed = refereed.uncrossed[0]
+            note = f"judged beside its tests: {uncrossed} looks at something that cannot leave the answer's process"
+        return msgspec.structs.replace(beside, note=beside.note or note)
 
     async def _confirmed(self, case: Case, tests: PythonTestPlan, code: str, refereed: RefereedFinding) -> Finding:
         """The referee's finding; a pass that is not certain counts only if the tests pass beside the answer, too."""
@@ -224,7 +225,7 @@ class PythonVerifier:
             return refereed.finding
         if not beside.label:
             note = "confirmed beside its tests, where such an answer could have changed what they use"
-            return msgspec.structs.replace(refereed.finding, trust="in-process", note=note)
+            return msgspec.structs.replace(refereed.finding, trust="in-process", note=beside.note or note)
         return msgspec.structs.replace(beside, note="passed apart from its tests, but not beside them")
 
     async def _without_changes(
@@ -269,12 +270,6 @@ class PythonVerifier:
         passed = await self._inside(case, self._examined(case, tests), code)
         note = "judged beside its tests: it changes settings of the interpreter, which they share there"
         return failed if passed.label else msgspec.structs.replace(passed, note=note)
-
-    async def _with_variables(self, case: Case, tests: PythonTestPlan, code: str, failed: Finding) -> Finding:
-        """A failure, unless the answer passes where it can read variables of its tests in their frames, as in a plain run."""
-        passed = await self._in_process.judge_with_variables(case, self._examined(case, tests), code)
-        note = "passes only where it can read variables of its tests in their frames"
-        return failed if passed.label else msgspec.structs.replace(passed, trust="unproved", note=note)
 
     async def close(self) -> None:
         while self._referees:

@@ -37,7 +37,6 @@ from steelyard.verifiers.python.guest.test_rewriter import (
     SEEK,
     STAR_IMPORT,
     TESTS_FILE,
-    TRUTH,
 )
 from steelyard.verifiers.python.guest.wire import may_catch, short_repr
 
@@ -143,7 +142,6 @@ class ComparisonJudge:
         self.process = os.getpid()
         """The process that runs the tests; a copy of it that the answer made must not learn how they go."""
         self._getpid, self._exit = os.getpid, os._exit
-        self._getframe = sys._getframe
         self._getprofile, self._setprofile = sys.getprofile, sys.setprofile
 
     def functions(self) -> dict[str, Any]:
@@ -160,7 +158,6 @@ class ComparisonJudge:
             SEEK: bare(_seek, self),
             SAME: bare(_same, self),
             STAR_IMPORT: bare(_star_import, self),
-            TRUTH: bare(_truth, self),
         }
 
     def stay(self) -> None:
@@ -176,20 +173,9 @@ class ComparisonJudge:
             names = [name for name in list(vars(answer)) if type(name) is str and not name.startswith("_")]
         take_names(answer, names, scope)
 
-    def enter(self, name: str) -> None:
-        """End where the answer, not a runner, has called a test: the comparison would reveal the expected value."""
-        self.stay()
-        frame: types.FrameType | None = self._getframe(3)
-        while frame is not None:
-            code = frame.f_code
-            if code.co_filename.startswith("steelyard."):
-                self._open_tests += 1
-                return
-            is_other_test = code.co_filename == TESTS_FILE and code.co_name.startswith("test")
-            if (is_other_test and name not in code.co_names) or self._is_answers_code(code):
-                break
-            frame = frame.f_back
-        self._exit(1)
+    def enter(self) -> None:
+        """Note that a test begins."""
+        self._open_tests += 1
 
     def leave(self) -> None:
         """Note that a test came to its end."""
@@ -216,7 +202,6 @@ class ComparisonJudge:
 
     def compare(self, how: str, left: Any, right: Any) -> Any:
         """The result of a comparison; AssertionError where the answer's own word made it."""
-        self.stay()
         compared = COMPARISON_OPERATORS[how]
         if how in ("Eq", "NotEq"):
             left, right = self._as_data(left), self._as_data(right)
@@ -419,7 +404,6 @@ class ComparisonJudge:
 
     def check_pair(self, name: str, left: Any, right: Any) -> tuple[Any, Any]:
         """The two arguments of an assertion of unittest, once it is known that they are what it asks for."""
-        self.stay()
         if name in ENFORCED_ASSERTIONS:
             how = ENFORCED_ASSERTIONS[name]
             result = self.compare(how, left, right)
@@ -525,7 +509,7 @@ def _some(values: Iterable[Any]) -> list[Any]:
 
 
 def bare(function: Any, judge: ComparisonJudge) -> Any:
-    """The function without a way from it to our modules: what it needs is a default, which no answer can read."""
+    """The function with what it needs as defaults: it reads no global name that an answer may change."""
     made = types.FunctionType(function.__code__, {"__builtins__": {"AssertionError": AssertionError}}, "assertion")
     made.__defaults__ = (judge, short_repr, COMPARISON_WORDS)[: len(function.__defaults__)]
     return made
@@ -544,8 +528,8 @@ def _chain(steps: tuple[tuple[str, int], ...], operands: tuple[Any, ...], judge:
     return result
 
 
-def _enter(name: str, judge: Any = None) -> None:
-    judge.enter(name)
+def _enter(judge: Any = None) -> None:
+    judge.enter()
 
 
 def _leave(judge: Any = None) -> None:
@@ -585,8 +569,3 @@ def _method(container: Any, name: str, judge: Any = None) -> Any:
 def _seek(container: Any, key: Any, judge: Any = None) -> Any:
     judge.seek(container, key)
     return key
-
-
-def _truth(value: Any, judge: Any = None) -> Any:
-    judge.stay()
-    return value

@@ -1,9 +1,9 @@
 """Tests that need the answer's own objects, run beside it, and heard by a process that runs no line of the answer.
 
 The process that is called here holds the tests and the results. It forks a session, which loads the answer and runs the
-tests, each in a fork of its own; what comes back carries a secret that only the frames of the session hold, and no answer
-sees those. Tests are compiled from memory before the answer is loaded and are in no file. Runs in a contained child of
-a zygote.
+tests, each in a fork of its own; what comes back carries a secret. Tests are compiled from memory before the answer is
+loaded and are in no file. An answer may do there whatever Python lets it do: its word is as good as that of any program
+that is run with its tests, and its pass is `in-process`. Runs in a contained child of a zygote.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import io
 import math
 import os
 import random
-import re
 import resource
 import select
 import shutil
@@ -26,22 +25,14 @@ import struct
 import sys
 import time
 import types
-from importlib.machinery import ModuleSpec
 
 from steelyard.verifiers.python.guest.fairness import ComparisonJudge, all_types
-from steelyard.verifiers.python.guest.genuine import POINTER_BYTES, DictWatch, MemoryWatch, own_dict
-from steelyard.verifiers.python.guest.introspection import (
-    MEMORY_MODULES,
-    IntrospectionGuard,
-    hide_classes,
-    loaded_memory_modules,
-)
+from steelyard.verifiers.python.guest.harness_marks import HarnessMarks
 from steelyard.verifiers.python.guest.new_interpreter import fork_by_default, leave_recursion_depth
 from steelyard.verifiers.python.guest.runners import (
     StyleRunner,
     TestResultLine,
     empty_tests_module,
-    is_begun_for,
     received_job,
     run_pytest,
     run_unittest,
@@ -49,18 +40,11 @@ from steelyard.verifiers.python.guest.runners import (
 )
 from steelyard.verifiers.python.guest.step_runner import OneProgramRunner, StepRunner, compiled_steps
 from steelyard.verifiers.python.guest.test_names import ANSWER_MODULE_NAMES, StandIn
-from steelyard.verifiers.python.guest.test_rewriter import (
-    compiled_answer,
-    repeatable_code,
-    rewritten_code,
-    with_frames,
-    with_functions,
-)
+from steelyard.verifiers.python.guest.test_rewriter import repeatable_code, rewritten_code, with_functions
 from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, MessageSocket, death, exception_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has a dict there unless it is the first
@@ -72,42 +56,9 @@ SESSION_FD = 3
 FIELD_SEPARATOR = "\x1f"
 MAX_RESULT_BYTES = 64 << 10
 FORGED_RESULT = "wrote to the channel of its results"
-PYTEST_PACKAGES = ("pytest", "_pytest", "pluggy")
-WATCHED_PACKAGES = ("unittest", *PYTEST_PACKAGES)
-WATCHED_MODULES = (
-    *("math", "cmath", "operator", "statistics", "itertools", "functools", "collections", "copy", "re"),
-    *("decimal", "fractions", "uuid", "pathlib", "enum", "json", "heapq", "bisect", "locale"),
-    *("abc", "calendar", "contextlib", "dataclasses", "numbers", "string", "textwrap"),
-    *("csv", "inspect"),
-)
-"""Modules by whose functions and classes tests compare, and which no test replaces for its own ends."""
-MODULES_OF_CHANCE = ("datetime", "random", "time")
-"""Modules that tests may patch, but no answer while it is loaded."""
-WATCHED_BUILTINS = (
-    *("abs", "all", "any", "callable", "divmod", "getattr", "hasattr", "hash", "id", "isinstance", "issubclass"),
-    *("iter", "len", "max", "min", "next", "ord", "pow", "repr", "round", "setattr", "sorted", "sum"),
-)
-"""Builtin functions by which tests compare; they do replace others, such as `input` and `open`."""
-SHADOWED_NAMES = frozenset(name for name, value in vars(builtins).items() if callable(value) and name[0] != "_")
-"""What code of the library finds among the builtins, unless its module has something of that name."""
-NOT_WATCHED = frozenset(
-    (
-        *(*MODULES_OF_CHANCE, "asyncio", "builtins", "json.encoder", "logging", "multiprocessing"),
-        *("os", "signal", "socket", "sys", "threading", "warnings"),
-    )
-)
-"""Modules of the library that answers may set hooks, streams, levels or limits in."""
-WATCHED_KINDS = (property, classmethod, staticmethod, types.ModuleType, re.Pattern)
-HEAP_TYPE_FLAG = 1 << 9
-"""Of a class that is not built into the interpreter."""
-DEPTH_OF_A_TEST = 10
+DEPTH_OF_A_TEST = 3
 """Frames between what loads an answer and a test of it."""
 SESSION_EXIT_SECONDS = 0.005
-
-
-def rehearse() -> None:
-    """Hide what no answer may find, once for all that are forked from this process."""
-    hide_classes()
 
 
 def main(fds: list[int]) -> None:
@@ -117,7 +68,7 @@ def main(fds: list[int]) -> None:
     answer = None
     if job["code"] is not None:
         try:
-            answer = compiled_answer(job["code"], os.path.join(os.getcwd(), ANSWER_FILE))
+            answer = compile(job["code"], os.path.join(os.getcwd(), ANSWER_FILE), "exec", dont_inherit=True)
         except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
             engine.send(["not compiled", exception_text(error), getattr(error, "lineno", None)])
             os._exit(0)
@@ -126,9 +77,6 @@ def main(fds: list[int]) -> None:
     if not (job["steps"] and job["shares"]):  # those are compiled otherwise
         tests, packed = repeatable_code(lambda: compiled_tests(job), job["packed_tests"])
     engine.send(["compiled", seconds, packed])
-    if answer is not None:
-        # of a source that is known to compile the engine sees whether it can change anything
-        job["is_plain"] = engine.receive()[0]
     if answer is not None and job["shares"]:
         named, bound, rebound = names_of_module(answer)
         named -= bound.intersection(job["imports"])
@@ -299,7 +247,7 @@ def limit_cpu(seconds: float) -> None:
 
 
 class AnswerSession:
-    """The process that runs an answer and its tests; what it holds is in frames and closures that no answer sees."""
+    """The process that runs an answer and its tests."""
 
     def __init__(self, job: dict[str, Any], answer: types.CodeType | None, tests: Any, secret: str) -> None:
         self._job = job
@@ -307,7 +255,8 @@ class AnswerSession:
         self._tests = tests
         self._secret = secret
         self._write = os.write
-        self._machinery = MACHINERY
+        self._marks: HarnessMarks | None = None
+        """What tests are run by, before the answer is loaded."""
 
     def run(self, *, is_apart: bool) -> None:
         """Load the answer, run its tests, and end."""
@@ -317,6 +266,7 @@ class AnswerSession:
         sys.stdout = sys.stderr = io.TextIOWrapper(
             io.FileIO(1, "w", closefd=False), "utf-8", "replace", write_through=True
         )
+        os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
         random.seed(0)
         gc.enable()  # an answer may make circles, as anywhere else
         source = job["tests"]
@@ -328,21 +278,18 @@ class AnswerSession:
         tests = None
         if not steps:
             tests = with_functions(self._tests or rewritten_code(source), self._judge.functions())
-        self._guard = IntrospectionGuard(source, shows_variables=job["shows_variables"])
         sys.modules["__main__"] = types.ModuleType("__main__")
-        self._guard.begin(LOADED_MEMORY_MODULES)
         try:
             if steps is None:
                 self._run_file(tests, is_apart=is_apart)
             elif wrong := steps.run(self._load(), self._tell_step):
                 self.tell("raised", wrong)
-            self.check()
         except BaseException as error:
             if name := undefined_name(error):
                 self.tell("undefined", name)
             self.tell("raised", exception_text(error))
-            self.check()
         self._judge.stay()
+        self._tell_changes()
         self.tell("complete")
         end(0)
 
@@ -364,14 +311,10 @@ class AnswerSession:
         for name in ANSWER_MODULE_NAMES:
             sys.modules[name] = module
         module.__dict__["__builtins__"] = vars(builtins)
-        imported, replaced = self._job["library"]
-        self._machinery.remember_imports(imported, replaced, self._job["tests"])
-        LOADED.look()
+        # plug-ins of pytest have changed by now what they change
+        self._marks = HarnessMarks() if self._job["style"] == "pytest" else MARKS
         leave_recursion_depth(DEPTH_OF_A_TEST)
-        exec(with_frames(self._answer, self._guard.frame_attribute), module.__dict__)
-        if evidence := next(CHANCE.changes(), ""):
-            self.tell("tampered", evidence[:MAX_EXCEPTION_CHARS])
-            os._exit(0)
+        exec(self._answer, module.__dict__)
         return module
 
     def _run_file(self, code: Any, *, is_apart: bool) -> None:
@@ -379,17 +322,12 @@ class AnswerSession:
         module = empty_tests_module(self._job["tests"])
 
         is_loaded: list[bool] = []
-        is_begun_late = self._job["style"] == "pytest" and not is_begun_for(self._job["tests"])
 
         def loaded() -> types.ModuleType:
             is_loaded.append(True)
-            if is_begun_late and any(self._machinery.changes()):
-                # plug-ins of pytest have changed it, and no line of the answer has run yet
-                self._machinery = Machinery()
             names = vars(self._load())
             exec(code, module.__dict__)
             names.update((name, vars(module)[name]) for name in self._job["shares"] if name in vars(module))
-            self._machinery.remember("the tests", module)
             return module
 
         if self._job["style"] == "pytest":
@@ -403,8 +341,8 @@ class AnswerSession:
             run_unittest(runner, loaded())
 
     def _tell_test(self, line: TestResultLine) -> None:
-        if not self._runner.is_single:  # of a single test the check at the end says the same
-            self.check()
+        if self._runner.is_apart:  # the check at the end does not see what was changed in a fork
+            self._tell_changes()
         self._tell_line(line)
 
     def _tell_line(self, line: TestResultLine) -> None:
@@ -418,16 +356,10 @@ class AnswerSession:
         # steps share one process: it is checked once, at the end, and without an end none of them counts
         self._tell_line(line._replace(name=str(number)))
 
-    def check(self) -> None:
-        """End where the answer laid hands on what judges it."""
-        is_plain = self._job["is_plain"]
-        evidence = next(iter(self._guard.refused), "")
-        evidence = evidence or next(strange_library_modules(self._folder, only_new=is_plain), "")
-        if self._job["code"] is not None:
-            evidence = evidence or next(self._machinery.changes(without_pytest=is_plain), "")
-        if evidence:
-            self.tell("tampered", evidence[:MAX_EXCEPTION_CHARS])
-            os._exit(0)
+    def _tell_changes(self) -> None:
+        """Say what of the test framework is not as it was; packages change some of it, too, so it accuses nobody."""
+        if self._marks is not None and (changed := self._marks.first_change()):
+            self.tell("changed", changed[:MAX_EXCEPTION_CHARS])
 
     def tell(self, *fields: str) -> None:
         """Send a message to the host, with the secret."""
@@ -438,160 +370,6 @@ class AnswerSession:
             frame = frame[self._write(SESSION_FD, frame) :]
 
 
-class Defaults:
-    """Holds the defaults of a function that are given by name."""
-
-
-class Machinery:
-    """What runs tests, as it was before an answer was loaded."""
-
-    def __init__(
-        self, modules: tuple[str, ...] = WATCHED_MODULES, packages: tuple[str, ...] = WATCHED_PACKAGES
-    ) -> None:
-        self._watched: list[tuple[str, Any, dict[str, Any]]] = []
-        self._modules = {name: sys.modules[name] for name in modules if name in sys.modules}
-        found = [
-            (name, module)
-            for name, module in sorted(sys.modules.items())
-            if (name.partition(".")[0] in packages or name in modules) and module is not None
-        ]
-        unusual = [pair for pair in found if not isinstance(pair[1], types.ModuleType)]
-        found = [pair for pair in found if pair not in unusual]
-        for name, module in found:
-            if name.partition(".")[0] in PYTEST_PACKAGES:
-                self.remember(name, module)
-        self._after_pytest = len(self._watched)
-        for name, module in found:
-            if name.partition(".")[0] not in PYTEST_PACKAGES:
-                self.remember(name, module)
-        kept = {
-            key: value for key, value in vars(builtins).items() if isinstance(value, type) or key in WATCHED_BUILTINS
-        }
-        self._watched.append(("builtins", builtins, kept))
-        for kind, _ in KNOWN_TYPES.values():
-            # a view of what such a class holds hands that over to what it is compared with
-            if not kind.__flags__ & HEAP_TYPE_FLAG:
-                self._watched.append((kind.__name__, kind, dict(vars(kind))))
-        self._watch = DictWatch(own_dict(thing) for _, thing, _ in self._watched)
-        self._watched_count = len(self._watched)
-        self._known = {id(thing) for _, thing, _ in self._watched}
-        for name, thing in unusual:
-            self.remember(name, thing)
-
-    def remember(self, name: str, thing: Any) -> None:
-        """Freeze a module and its classes."""
-        self._freeze(name, thing)
-        for inner in list(vars(thing).values()):
-            if isinstance(inner, type) and inner.__module__ == thing.__name__:
-                self._freeze(f"{name}.{inner.__name__}", inner)
-
-    def _freeze(self, name: str, thing: Any) -> None:
-        kept = {key: value for key, value in vars(thing).items() if callable(value) or isinstance(value, WATCHED_KINDS)}
-        self._watched.append((name, thing, kept))
-        for key, value in kept.items():
-            function = getattr(value, "__func__", value) if isinstance(value, (classmethod, staticmethod)) else value
-            if type(function) is types.FunctionType and (defaults := function.__kwdefaults__):
-                holder = Defaults()
-                holder.__dict__ = defaults
-                self._watched.append((f"{name}.{key}", holder, dict(defaults)))
-
-    def remember_imports(self, imported: list[str], replaced: list[str], tests: str) -> None:
-        """Freeze what tests import of the library, with all its parts and what these import, unless they replace some of it."""
-        found: list[Any] = []
-        for name in {*imported, *([os.path.__name__] if not {"os", "os.path"}.isdisjoint(imported) else ())}:
-            top = name.partition(".")[0]
-            if top in LIBRARY_NAMES and top not in NOT_WATCHED:
-                with contextlib.suppress(Exception):
-                    importlib.import_module(name)
-                found += [sys.modules.get(part) for part in (name, *PARTS.get(top, ()))]
-        for module in [one for one in found if isinstance(one, types.ModuleType) and id(one) not in self._known]:
-            # some modules make what they offer when it is first asked for
-            for offered in set(getattr(module, "__all__", ())).difference(vars(module)):
-                if offered in tests:
-                    getattr(module, offered, None)
-            for one in (module, *vars(module).values()):
-                self._remember_import(one, replaced)
-
-    def _remember_import(self, module: Any, replaced: list[str]) -> None:
-        if not isinstance(module, types.ModuleType) or id(module) in self._known:
-            return
-        name = module.__name__
-        words = {*name.split("."), *(["path"] if module is os.path else ())}
-        if (
-            name.partition(".")[0] in LIBRARY_NAMES
-            and words.isdisjoint(replaced)
-            and {name, name.partition(".")[0]}.isdisjoint(NOT_WATCHED)
-        ):
-            self._known.add(id(module))
-            self.remember(name, module)
-
-    def changes(self, *, without_pytest: bool = False) -> Iterator[str]:
-        """What is not as it was; looking at pytest copies hundreds of pages, and can be left out."""
-        for name, module in self._modules.items() if are_modules_changed() else ():
-            if sys.modules.get(name) is not module:
-                yield f"replaced the module {name}"
-        for place in MODULE_CLASSES.changed():
-            yield f"changed the class of the module {MODULES[place][0]}"
-        changed = self._watch.changed(self._after_pytest if without_pytest else 0)
-        looked_at = [*(self._watched[place] for place in changed), *self._watched[self._watched_count :]]
-        for name, thing, before in looked_at:
-            now = vars(thing)
-            for key, value in before.items():
-                if now.get(key) is not value:
-                    yield f"changed {name}.{key}"
-            if isinstance(thing, types.ModuleType) and thing is not builtins:
-                # in its module such a name comes before the builtin function
-                for key in SHADOWED_NAMES.intersection(now).difference(before):
-                    if callable(now[key]):  # `_sre.copyright` is a text, and was there
-                        yield f"added {name}.{key}"
-            # nothing may shadow what a test case inherits; pytest completes its own classes as it runs
-            if isinstance(thing, type) and name.startswith(("unittest", "the tests")) and len(now) > len(before):
-                for key, value in list(now.items()):
-                    if key not in before and callable(value) and _is_meant_elsewhere(thing, key):
-                        yield f"added {name}.{key}"
-
-
-def _is_meant_elsewhere(thing: type, key: str) -> bool:
-    """Whether a class inherits something by this name, or the language looks for it; tests add names of their own."""
-    return key.startswith("__") or any(key in vars(base) for base in thing.__mro__[1:])
-
-
-def are_modules_changed() -> bool:
-    """Whether other modules may be loaded than when the answer was."""
-    return sys.modules is not ALL_MODULES or bool(LOADED.changed())
-
-
-def strange_library_modules(folder: str, *, only_new: bool) -> Iterator[str]:
-    """Modules with names of the library that are not the library's: others than before, made by hand, or from a folder of the answer's."""
-    if not are_modules_changed():
-        return
-    for name, module in () if only_new else KNOWN_LIBRARY.items():
-        if sys.modules.get(name) is not module:
-            yield f"replaced the module {name}"
-    for name in LIBRARY_NAMES & sys.modules.keys() - KNOWN_LIBRARY.keys():
-        module = sys.modules[name]
-        file = getattr(module, "__file__", None)
-        is_loaded = type(module) is types.ModuleType and type(getattr(module, "__spec__", None)) is ModuleSpec
-        if not is_loaded or (isinstance(file, str) and file.startswith(folder)):
-            yield f"put a module of its own in the place of {name}"
-
-
-ALL_MODULES = sys.modules
-LOADED = DictWatch([ALL_MODULES])
-LOADED_MEMORY_MODULES = loaded_memory_modules()
-LIBRARY_NAMES = sys.stdlib_module_names - {"test", "this", "antigravity", *MEMORY_MODULES}
-KNOWN_LIBRARY = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in LIBRARY_NAMES}
-PARTS = {
-    top: tuple(name for name in KNOWN_LIBRARY if name.startswith(f"{top}."))
-    for top in {name.partition(".")[0] for name in KNOWN_LIBRARY if "." in name}
-}
-"""Modules of the library that were loaded, by the package that they are part of."""
-MODULES = tuple(pair for pair in sys.modules.items() if isinstance(pair[1], types.ModuleType))
-# the class of an object is the last part of what each begins with; that of a module may decide what its names mean
-MODULE_CLASSES = MemoryWatch(
-    (id(module) + object.__basicsize__ - POINTER_BYTES for _, module in MODULES), POINTER_BYTES
-)
 KNOWN_TYPES = all_types()
-CHANCE = Machinery(MODULES_OF_CHANCE, ())
-MACHINERY = Machinery()
+MARKS = HarnessMarks()
 """The state when this module is loaded: no answer has run yet in this process or in one that it was forked from."""

@@ -17,7 +17,6 @@ from importlib import metadata
 from typing import NamedTuple, Protocol
 
 from steelyard.verifiers.python.guest.fairness import ComparisonJudge
-from steelyard.verifiers.python.guest.introspection import opaque, watched_test_parts
 from steelyard.verifiers.python.guest.test_rewriter import TESTS_FILE, file_of_tests
 from steelyard.verifiers.python.guest.wire import (
     MAX_OPEN_FILES,
@@ -43,21 +42,24 @@ try:
     from _pytest.runner import runtestprotocol
 
     HAS_PYTEST = True
+    first = pytest.hookimpl(tryfirst=True)
     _RAISED = pytest.StashKey[list[BaseException]]()
     for _plugin in metadata.entry_points(group="pytest11"):
         if _plugin.name != "steelyard":
             # loaded before the answer is: some of them change pytest, and their changes are not the answer's
             with contextlib.suppress(Exception):
                 _plugin.load()
-    # permanently: undoing this at the end would look like a change by the answer
     with contextlib.suppress(Exception):
         keeps_nothing: Any = types.SimpleNamespace(add_cleanup=id)
         legacypath.pytest_load_initial_conftests(keeps_nothing)
 except ImportError:  # only files in pytest's style need it
     HAS_PYTEST = False
 
-# before the first look at what an answer must not change; answers can reach it
-unittest.case._Outcome.testPartExecutor = watched_test_parts()  # type: ignore[attr-defined]
+    def first(hook: Any) -> Any:
+        """A hook that comes before those of other plug-ins; without pytest nobody calls it."""
+        return hook
+
+
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has a dict there unless it is the first
 """The builtins of our functions, safe from temporary changes by an answer."""
 TESTS_MODULE = "test_answer"
@@ -130,8 +132,6 @@ class StyleRunner:
         self.judge = judge
         self._tell = tell
         self.is_apart = is_apart
-        self.is_single = False
-        """Whether there is one test only."""
         self._fork, self._wait, self._exit, self._getpid = os.fork, os.wait4, os._exit, os.getpid
         self._clock = time.perf_counter
         self._undefined = ""
@@ -141,8 +141,7 @@ class StyleRunner:
 
     def expect(self, count: int) -> None:
         """A single test is apart from all others in this process."""
-        self.is_single = count == 1
-        self.is_apart = self.is_apart and not self.is_single
+        self.is_apart = self.is_apart and count != 1
 
     def run(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
         """Run one test and report its result."""
@@ -346,14 +345,8 @@ def _rarely_needed_parts(source: str) -> Any:
         if LEGACY_PATHS_PATTERN.search(source):
             legacypath.pytest_configure(config)
 
-    return _plugin_of(opaque(pytest_addoption), pytest.hookimpl(trylast=True)(opaque(pytest_configure)))
-
-
-def _plugin_of(*hooks: Any) -> types.ModuleType:
-    """A plug-in for pytest with these hooks; an answer can find it, and finds nothing behind it."""
-    plugin = types.ModuleType(f"plugin with {hooks[0].__name__}")
-    vars(plugin).update({hook.__name__: hook for hook in hooks})
-    return plugin
+    last = pytest.hookimpl(trylast=True)
+    return types.SimpleNamespace(pytest_addoption=pytest_addoption, pytest_configure=last(pytest_configure))
 
 
 def _item_outcome(item: Any, nextitem: Any, file: PytestFile) -> tuple[str, str]:
@@ -390,33 +383,25 @@ class MemoryPlugin:
         self.problem = ""
         """Why the file cannot be loaded."""
         self._failed_parts: list[str] = []
-        first = pytest.hookimpl(tryfirst=True)
-        self.hooks = _plugin_of(
-            opaque(self.pytest_collection),
-            opaque(self.pytest_collectreport),
-            opaque(self.pytest_runtest_protocol),
-            first(opaque(self.pytest_sessionfinish)),
-            opaque(self.pytest_runtest_logreport),
-            # before pytest makes its own exception of a unittest.SkipTest, and forgets where that came from
-            first(opaque(self.pytest_runtest_makereport)),
-        )
-        # a module of tests that is in no file
-        self._module: Any = type("MemoryModule", (pytest.Module,), {"__module__": "_pytest.python"})
-        for method in (self._getobj, self.collect):
-            setattr(self._module, method.__name__, opaque(method))
+        plugin = self
 
-    def _getobj(self, module: Any) -> Any:  # noqa: ARG002  pytest gives it
-        return self.file.load()
+        class MemoryModule(pytest.Module):
+            """A module of tests that is in no file."""
 
-    def collect(self, module: Any) -> Any:
-        names = vars(module.obj)
-        kept = {name: value for name, value in names.items() if isinstance(value, self.file.hidden)}
-        for name in kept:
-            del names[name]
-        try:
-            return list(pytest.Module.collect(module))
-        finally:
-            names.update(kept)
+            def _getobj(self) -> Any:
+                return plugin.file.load()
+
+            def collect(self) -> Any:
+                names = vars(self.obj)
+                kept = {name: value for name, value in names.items() if isinstance(value, plugin.file.hidden)}
+                for name in kept:
+                    del names[name]
+                try:
+                    return list(super().collect())
+                finally:
+                    names.update(kept)
+
+        self._module = MemoryModule
 
     def pytest_collection(self, session: Any) -> bool:
         session.config.option.tbstyle = "line"
@@ -448,6 +433,7 @@ class MemoryPlugin:
         self.file.runner.run(name, call)
         return True
 
+    @first
     def pytest_sessionfinish(self) -> None:
         self.file.runner.finish()
 
@@ -456,6 +442,8 @@ class MemoryPlugin:
         if report.outcome == "failed":
             self._failed_parts.append(_last_line(report))
 
+    # before pytest makes its own exception of a unittest.SkipTest, and forgets where that came from
+    @first
     def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
         if call.excinfo is not None:
             self.file.runner.note_error(call.excinfo.value)
@@ -479,7 +467,7 @@ def run_pytest(
     else:
         end_session()
         unneeded = [name for name, use in OPTIONAL_PYTEST_PLUGINS.items() if not use.search(source)]
-        status = pytest.main(_pytest_options(unneeded), plugins=[plugin.hooks, _rarely_needed_parts(source)])
+        status = pytest.main(_pytest_options(unneeded), plugins=[plugin, _rarely_needed_parts(source)])
     if status not in (0, 1, 5):
         raise RuntimeError(plugin.problem or f"pytest ended with {int(status)}")
 
@@ -535,7 +523,7 @@ def _usual_sessions() -> list[tuple[MemoryPlugin, Any]]:
     config = None
     with contextlib.suppress(BaseException):
         plugin = MemoryPlugin()
-        config = _prepareconfig(_pytest_options(OPTIONAL_PYTEST_PLUGINS), plugins=[plugin.hooks])
+        config = _prepareconfig(_pytest_options(OPTIONAL_PYTEST_PLUGINS), plugins=[plugin])
         session = pytest.Session.from_config(config)
         config._do_configure()
         config.hook.pytest_sessionstart(session=session)

@@ -27,10 +27,7 @@ TESTS_FILE = "test_answer.py"
 """The file name in the code of tests; there is no such file."""
 COMPARED_FILE_PATTERN = re.compile(r"(?:[=!]=|,)\s*__file__\b|\b__file__\s*[=!]=")
 """Tests that compare the name of their file with that in a warning, a traceback or a frame."""
-FRAME_ATTRIBUTES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
-"""Attributes of tracebacks, generators and coroutines that are frames."""
-FRAME = "\0frame"
-COMPARE, ENTER, HOLDS, LEAVE, SAME, TRUTH = "\0compare", "\0enter", "\0holds", "\0leave", "\0same", "\0truth"
+COMPARE, ENTER, HOLDS, LEAVE, SAME = "\0compare", "\0enter", "\0holds", "\0leave", "\0same"
 CHAIN, LOOK_UP, MATCH, METHOD, SEEK = "\0chain", "\0look up", "\0match", "\0method", "\0seek"
 STAR_IMPORT, GENUINE = "\0star import", "\0genuine "
 """Placeholders of our functions in the code of tests until it is compiled: a name could be redefined."""
@@ -75,7 +72,7 @@ class _AssertionRewriter(ast.NodeTransformer):
         if node.name.startswith("test"):
             has_docstring = ast.get_docstring(node, clean=False) is not None
             _LeaveRewriter().visit_body(node)
-            node.body.insert(int(has_docstring), ast.Expr(_call(ENTER, ast.Constant(node.name))))
+            node.body.insert(int(has_docstring), ast.Expr(_call(ENTER)))
             node.body.append(ast.Expr(_call(LEAVE)))
         return node
 
@@ -93,7 +90,7 @@ class _AssertionRewriter(ast.NodeTransformer):
             return ast.copy_location(ast.Expr(_call(HOLDS, how, left, right, place)), node)
         # an assert fails where a chain ends early, so what comes later may be computed
         is_chain = isinstance(test, ast.Compare) and len(test.ops) > 1
-        node.test = _call(TRUTH, self._chained(test) if is_chain else self.visit(test))  # type: ignore[arg-type]
+        node.test = self._chained(test) if is_chain else self.visit(test)  # type: ignore[arg-type]
         if node.msg is not None:
             node.msg = self.visit(node.msg)
         return node
@@ -177,16 +174,6 @@ class _NameRewriter(ast.NodeTransformer):
         return node  # its class must be a name
 
 
-class _FrameRewriter(ast.NodeTransformer):
-    """Lets an answer get frames from our function."""
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        self.generic_visit(node)
-        if node.attr not in FRAME_ATTRIBUTES or not isinstance(node.ctx, ast.Load):
-            return node
-        return ast.copy_location(_call(FRAME, node.value, ast.Constant(node.attr)), node)
-
-
 def _values_of_subject(pattern: ast.pattern) -> Iterator[ast.expr]:
     """What a pattern compares with the subject itself, not with its parts."""
     if isinstance(pattern, ast.MatchValue):
@@ -236,23 +223,6 @@ def _orders_of_sets(held: Any) -> list[Any]:
         return _orders_of_sets(held.co_consts)
     inner = [order for item in held for order in _orders_of_sets(item)] if isinstance(held, list | tuple) else []
     return [*inner, list(map(repr, held))] if isinstance(held, frozenset) else inner
-
-
-def compiled_answer(source: str, path: str) -> types.CodeType:
-    """The code of an answer that runs beside its tests; what it asks for frames is not known yet."""
-    if not any(name in source for name in FRAME_ATTRIBUTES):
-        return compile(source, path, "exec", dont_inherit=True)
-    tree = ast.fix_missing_locations(_FrameRewriter().visit(ast.parse(source, path)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)
-        code: types.CodeType = compile(tree, path, "exec", dont_inherit=True)
-    return code
-
-
-def with_frames(code: types.CodeType, frame_attribute: Any) -> types.CodeType:
-    """The code of an answer that gets frames from this function."""
-    made: types.CodeType = with_functions(code, {FRAME: frame_attribute})
-    return made
 
 
 def with_functions(code: Any, functions: dict[str, Any]) -> Any:
