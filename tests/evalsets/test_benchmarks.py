@@ -14,6 +14,7 @@ from steelyard.engine.preflight.references import check_references
 from steelyard.errors import InputError
 from steelyard.evalsets import load
 from steelyard.records import Case, Dependency
+from steelyard.verifiers.code.join_stub import code_from_reply
 from support.facts import facts
 
 if TYPE_CHECKING:
@@ -351,14 +352,40 @@ def test_what_other_benchmarks_add_is_understood_and_proves_itself(file: Path) -
     no_bug = {**fixes, "task_id": "Python/1", "buggy_solution": "    return -(-sum(numbers))\n"}
     cases = loaded(file, fixes, no_bug, BIG_CODE_BENCH)
     assert cases[0].counterexample == STUB + "    return max(numbers)\n"
-    assert cases[2].tests.startswith("import unittest\n")
-    assert (
-        "import unittest\nfrom"
-        not in case(file, BIG_CODE_BENCH, test=f"import unittest\n{BIG_CODE_BENCH['test']}").tests
-    )
     proved, problems = check_references(cases)
     assert proved == 4
     assert [problem.where for problem in problems] == ['case "Python/1"']
+
+
+LEET_CODE = {
+    "task_id": "add-node",
+    "prompt": "from typing import *\nfrom math import *\ninf = float('inf')\n\nclass Node:\n    def __init__(self, value):\n"
+    "        self.value = value\n\ndef node(value):\n    return Node(value)\n",
+    "completion": "class Solution:\n    def add(self, one: Optional[Node], more: int = 0) -> int:\n"
+    "        return one.value + more if isinstance(one, Node) else more\n",
+    "entry_point": "Solution().add",
+    "test": "def check(candidate):\n    assert candidate(one = node(3), more = 4) == 7\n    assert candidate(one = None) == 0\n",
+    "query": "Add a number to that of a node.\n```python\nclass Solution:\n    def add(self, one: Optional[Node], more: int = 0) -> int:\n```",
+    "response": "Like this.",
+    "input_output": [{"input": "one = None", "output": "0"}],
+    "meta": {"question_id": 1, "difficulty": "Easy"},
+}
+
+
+def test_a_problem_of_leetcode_is_a_method_below_imports_and_classes(file: Path) -> None:
+    literal = {
+        **LEET_CODE,
+        "task_id": "none",
+        "test": "def check(candidate):\n    assert candidate(None, more = 2) == 2\n",
+    }
+    cases = loaded(file, LEET_CODE, literal)
+    assert cases[0].messages[0].text == LEET_CODE["query"]
+    assert (cases[0].metadata, cases[0].verify.style) == ({"difficulty": "Easy"}, "check")
+    assert check_references(cases) == (2, [])
+    # a model answers with the class alone
+    assert [code_from_reply(one, f"```python\n{LEET_CODE['completion']}```").code for one in cases] == [
+        f"{LEET_CODE['prompt']}{LEET_CODE['completion']}"
+    ] * 2
 
 
 def test_the_buggy_solution_of_a_rust_problem_is_a_counterexample(file: Path) -> None:

@@ -46,10 +46,19 @@ def test_an_expected_name_that_no_code_can_define_is_the_cases_mistake() -> None
         for expected in (Expectations(expected_functions=(name,)), Expectations(expected_types=(name,))):
             with pytest.raises(VerifierError, match="is not a name in Python"):
                 check_tests(replace(case("assert add(1, 2) == 3"), expectations=expected), "asserts")
-        with pytest.raises(VerifierError, match="is not a name in Python"):
-            check_tests(case("def check(candidate):\n    assert candidate(1)", entry_point=name), "check")
     for name in ("add", "Box.add", "größe"):
         check_tests(replace(case("assert f(1)"), expectations=Expectations(expected_functions=(name,))), "asserts")
+
+
+def test_an_entry_point_is_a_function_or_a_method_of_a_class_that_is_made_without_arguments() -> None:
+    tests = "def check(candidate):\n    assert candidate(1)"
+    for name in ("add(a, b)", "class", "2nd", "add two", "Box.", "Box(1).add", "Box().add()", "Box()"):
+        with pytest.raises(
+            VerifierError, match=r"is neither a function such as two_sum nor a method such as Solution\(\)"
+        ):
+            check_tests(case(tests, entry_point=name), "check")
+    for name in ("add", "Box.add", "Box().add", "Box().inner().add", "größe"):
+        check_tests(case(tests, entry_point=name), "check")
 
 
 @pytest.mark.parametrize("style", ["asserts", "unittest", "pytest"])

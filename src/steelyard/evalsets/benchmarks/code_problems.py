@@ -149,8 +149,11 @@ RUST_KEYS = ("canonical_solution", *HUMAN_EVAL_PACK_KEYS)
 BIG_CODE_BENCH_KEYS = (
     *("complete_prompt", "instruct_prompt", "code_prompt", "canonical_solution", "doc_struct", "libs"),
 )
+LEET_CODE_KEYS = (
+    *("completion", "query", "response", "input_output", "meta", "question_id", "difficulty", "tags"),
+    *("problem_description", "starter_code", "estimated_date"),
+)
 TEST_CASE_CLASS = re.compile(r"^class\s+\w+\(.*\bTestCase\b.*\)\s*:", re.MULTILINE)
-UNITTEST_IMPORT = re.compile(r"^\s*(?:import|from)\s.*\bunittest\b", re.MULTILINE)
 HUMAN_EVAL_X_CRATES = {"rand": "0.4", "regex": "1", "md5": "0.7"}
 """The crates that HumanEval-X imports everywhere, in the versions it was written for."""
 
@@ -167,6 +170,8 @@ def case_table_from_benchmark(line: dict[str, Any]) -> dict[str, Any]:
         return _rust(line)
     if "complete_prompt" in line and "test" in line:
         return _big_code_bench(line)
+    if {"query", "completion", "entry_point", "test"} <= line.keys():
+        return _leet_code(line)
     stub, entry_point = line.get("prompt"), line.get("entry_point")
     if (
         isinstance(stub, str)
@@ -200,29 +205,36 @@ def _human_eval(line: dict[str, Any], stub: str, entry_point: str) -> dict[str, 
     return case
 
 
+def _leet_code(line: dict[str, Any]) -> dict[str, Any]:
+    """LeetCodeDataset: a question, and imports and classes that stand before the answer and its tests."""
+    stub = _text(line, "prompt")
+    meta = line["meta"] if isinstance(line.get("meta"), dict) else line
+    kept = {"difficulty": meta["difficulty"]} if "difficulty" in meta else {}
+    return {
+        "language": "python",
+        "timeout_secs": HUMAN_EVAL_TIMEOUT_SECONDS,
+        "metadata": kept,
+        **_without(line, LEET_CODE_KEYS),
+        "prompt": _text(line, "query"),
+        "reference": f"{stub}\n{_text(line, 'completion')}",
+        "verify": {"stub": stub, **line.get("verify", {})},
+    }
+
+
 def _big_code_bench(line: dict[str, Any]) -> dict[str, Any]:
     """BigCodeBench: a stub with a docstring, and test cases of unittest that are below the answer."""
-    stub, test, entry_point = (_text(line, key) for key in ("complete_prompt", "test", "entry_point"))
+    stub, test = _text(line, "complete_prompt"), _text(line, "test")
     if not TEST_CASE_CLASS.search(test):
         raise InputError("test has no unittest.TestCase class")
     case = {
         "language": "python",
         **_without(line, BIG_CODE_BENCH_KEYS),
         "prompt": _completion_prompt(stub, "python"),
-        "test": _below_answer(test, entry_point),
-        "verify": {"style": "unittest", "stub": stub, "entry_point": entry_point, **line.get("verify", {})},
+        "verify": {"style": "unittest", "stub": stub, **line.get("verify", {})},
     }
     if "canonical_solution" in line:
         case.setdefault("reference", stub + _text(line, "canonical_solution"))
     return case
-
-
-def _below_answer(test: str, entry_point: str) -> str:
-    """Tests that were written to be below the answer, as a file of their own."""
-    if not entry_point.isidentifier():
-        raise InputError("entry_point is not the name of a function")
-    needed = [] if UNITTEST_IMPORT.search(test) else ["import unittest"]
-    return "\n".join([*needed, "from answer import *", f"from answer import {entry_point}", test])
 
 
 def _evalplus(line: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 import textwrap
 import warnings
@@ -19,14 +20,31 @@ from steelyard.verifiers.code.extract import (
     without_thinking,
 )
 
-FUNCTION_HEAD_PATTERN = re.compile(r"^(?:@.*\n)*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
-"""A line at the left margin that begins a function, with its decorators."""
+FUNCTION_HEAD_PATTERN = re.compile(r"^(?:@.*\n)*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
+"""A line at the left margin that begins a function or a class, with its decorators."""
 TOP_LEVEL_BINDING_PATTERN = re.compile(
     r"^(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE
 )
 """A line at the left margin that gives a name to something."""
+ENTRY_POINT_PATTERN = re.compile(r"[^\W\d]\w*(?:(?:\(\))?\.[^\W\d]\w*)*")
+"""A dotted name in which calls have no arguments, such as `Solution().two_sum`."""
 MAX_CACHED_PREAMBLES = 256
 RUST_USE_PATTERN = re.compile(r"^[ \t]*(?:pub[ \t]+)?use\b", re.MULTILINE)
+
+
+def is_entry_point(text: str) -> bool:
+    """Whether a text names what tests call: a function, or a method of a class that is made without arguments.
+
+    >>> [is_entry_point(text) for text in ("two_sum", "Solution().twoSum", "Solution(3).twoSum", "two_sum()")]
+    [True, True, False, False]
+    """
+    words = re.findall(r"\w+", text)
+    return ENTRY_POINT_PATTERN.fullmatch(text) is not None and not any(map(keyword.iskeyword, words))
+
+
+def entry_name(entry_point: str) -> str:
+    """The name that an answer must define: `Solution` of `Solution().two_sum`."""
+    return re.split(r"[.(]", entry_point)[0]
 
 
 def code_from_reply(case: Case, text: str) -> ExtractedCode:
@@ -35,7 +53,7 @@ def code_from_reply(case: Case, text: str) -> ExtractedCode:
     if verbatim is not None:
         return ExtractedCode(verbatim, "as it stands") if verbatim.strip() else ExtractedCode(None, "empty reply")
     expected = (*case.expectations.expected_functions, *case.expectations.expected_types)
-    entry_point, language = case.verify.entry_point, canonical_language(case.language)
+    entry_point, language = entry_name(case.verify.entry_point), canonical_language(case.language)
     found = extract(text, language, defines=(entry_point,) if entry_point else expected)
     if not case.verify.stub:
         return found
@@ -67,7 +85,7 @@ def joined_program(stub: str, entry_point: str, text: str) -> str:
     """
     head = _function_head(stub, entry_point)
     if head is None:
-        return text
+        return _with_preamble(stub, text) if entry_point and _preamble_names(stub) else text
     body = None if _defines(text, entry_point) else _indented_body(stub, entry_point, text)
     return _with_preamble(stub[: head.start()], text) if body is None else _newline_terminated(stub) + body
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.errors import MissingToolError, VerifierError
 from steelyard.text import short_quote
+from steelyard.verifiers.code.join_stub import entry_name, is_entry_point
 from steelyard.verifiers.python.plain.names import USUAL_MODULE_NAMES, library_names
 from steelyard.verifiers.python.plan import ANSWER_MODULES, PythonSettings
 
@@ -54,8 +55,11 @@ def check_tests(case: Case, style: str) -> None:
 
 
 def _check_names(case: Case) -> None:
-    expected = (*case.expectations.expected_functions, *case.expectations.expected_types, case.verify.entry_point)
-    for name in filter(None, expected):
+    if (entry_point := case.verify.entry_point) and not is_entry_point(entry_point):
+        raise VerifierError(
+            f"entry_point {short_quote(entry_point)} is neither a function such as two_sum nor a method such as Solution().two_sum"
+        )
+    for name in (*case.expectations.expected_functions, *case.expectations.expected_types):
         if not all(part.isidentifier() and not keyword.iskeyword(part) for part in name.split(".")):
             raise VerifierError(
                 f"it expects {short_quote(name)}, which is not a name in Python; write it without its arguments"
@@ -95,7 +99,7 @@ def _is_asked(case: Case, name: str) -> bool:
 def told_names(case: Case) -> list[str]:
     """The names that the tests assume and that the prompt mentions."""
     wanted = _free_names(symtable.symtable(case.tests, "tests.py", "exec")) - set(dir(builtins)) - MODULE_ATTRIBUTES
-    wanted |= {case.verify.entry_point} - {""}
+    wanted |= {entry_name(case.verify.entry_point)} - {""}
     for node in (node for each in ast.parse(case.tests).body for node in ast.walk(each)):
         if isinstance(node, ast.ImportFrom) and node.module in ANSWER_MODULES:
             wanted |= {alias.name for alias in node.names} - {"*"}
@@ -127,7 +131,8 @@ def _library_names_without_import(tests: str) -> frozenset[str]:
 def is_told(case: Case, name: str) -> bool:
     """Whether the case names something that its answer must define."""
     texts = (*(message.text for message in case.messages), case.verify.stub or "", case.reference or "")
-    expected = (*case.expectations.expected_functions, *case.expectations.expected_types, case.verify.entry_point)
+    entry = entry_name(case.verify.entry_point)
+    expected = (*case.expectations.expected_functions, *case.expectations.expected_types, entry)
     # a prompt that speaks of math does not ask for the module
     is_module = name in sys.stdlib_module_names or name in USUAL_MODULE_NAMES
     pattern = rf"\b(?:import|as)[ \t].*\b{re.escape(name)}\b" if is_module else rf"\b{re.escape(name)}\b"

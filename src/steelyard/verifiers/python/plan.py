@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from steelyard.errors import VerifierError, did_you_mean
 from steelyard.records import Case, Pair, VerifierSettings
+from steelyard.verifiers.code.join_stub import entry_name
 from steelyard.verifiers.code.pairs import check_pairs
 from steelyard.verifiers.python.answer_claims import answer_claims
 from steelyard.verifiers.python.changed_arguments import looks_at_arguments_again
@@ -229,7 +230,7 @@ def _source(style: str, case: Case) -> PythonTestPlan:
         # what is not written as a function may be made while the file is loaded; its runner finds it
         is_dynamic = any(isinstance(node, ast.ClassDef) or getattr(node, "name", "") == "load_tests" for node in body)
         found = tuple(_tests_in(body)) or (("the file",) if is_dynamic else ())
-        source = _with_imports(_without_start(case.tests, body), body)
+        source = _with_imports(_without_start(case.tests, body), body, case.verify.entry_point)
         return PythonTestPlan(style, found, file=_file(style, source), source=source)
     if style == "check":
         if not case.verify.entry_point:
@@ -283,7 +284,9 @@ def _asserts(node: ast.AST) -> bool:
 def _check(case: Case, check: ast.FunctionDef, *, asserts: bool) -> PythonTestPlan:
     """Each statement of check() that asserts something as a test of its own; check() as a whole where that cannot be."""
     entry_point = case.verify.entry_point
-    given = ({"test": False, "source": source} for source in stub_definitions(case.verify.stub or "", entry_point))
+    stub = case.verify.stub or ""
+    definitions = stub_definitions(stub, entry_name(entry_point)) if _uses_names_of(stub, case.tests) else ()
+    given = ({"test": False, "given": True, "source": source} for source in definitions)
     steps = [*_imports(check), *given, {"test": False, "source": case.tests}]
     parameters = check.args
     plain = len(parameters.args) == 1 and not (parameters.posonlyargs or parameters.kwonlyargs or parameters.defaults)
@@ -309,6 +312,16 @@ def _check(case: Case, check: ast.FunctionDef, *, asserts: bool) -> PythonTestPl
     if not names:
         raise VerifierError("check(candidate) asserts nothing")
     return PythonTestPlan("check", tuple(names), tuple(steps))
+
+
+def _uses_names_of(stub: str, tests: str) -> bool:
+    """Whether tests use a name that a stub may define for them."""
+    nodes = list(ast.walk(ast.parse(tests)))
+    used = {node.id for node in nodes if isinstance(node, ast.Name)}
+    own = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    own |= {str(getattr(node, field, "")) for node in nodes for field in ("arg", "name", "asname")}
+    given = _parsed(stub)
+    return bool(used - own - set(dir(builtins)) or (given is not None and used & bound_names(given.body)))
 
 
 def _imports(tests: ast.stmt) -> Iterator[dict[str, Any]]:
@@ -358,7 +371,7 @@ def _starts_runner(value: ast.expr) -> bool:
     return value.func.attr == "main" and owner.id in FILE_STYLES
 
 
-def _with_imports(source: str, body: list[ast.stmt]) -> str:
+def _with_imports(source: str, body: list[ast.stmt], entry_point: str) -> str:
     """A file of tests that takes its runner and the answer without importing them, as in BigCodeBench, with the imports."""
     nodes = [node for statement in body for node in ast.walk(statement)]
     modules = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
@@ -366,9 +379,11 @@ def _with_imports(source: str, body: list[ast.stmt]) -> str:
     used = {node.id for node in nodes if isinstance(node, ast.Name)}
     missing = [f"import {name}" for name in FILE_STYLES if name in used and name not in modules]
     texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    # a file may also load the answer by its name
-    if modules.isdisjoint(ANSWER_MODULES) and not any(name in text for name in ANSWER_MODULES for text in texts):
+    # a file may also load the answer by its name, unless it is said what it calls
+    is_named = not entry_point and any(name in text for name in ANSWER_MODULES for text in texts)
+    if modules.isdisjoint(ANSWER_MODULES) and not is_named:
         missing.append("from answer import *")
+        missing += [f"from answer import {entry_name(entry_point)}"] if entry_point else []
     first = next((node for node in body if not is_preface(node)), None)
     if not missing or first is None:
         return source

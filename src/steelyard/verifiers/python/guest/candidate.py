@@ -181,6 +181,14 @@ def is_compilable(code: str) -> bool:
     return True
 
 
+def method_of(module: types.ModuleType, expression: str) -> Any:
+    """What an expression such as `Solution().two_sum` stands for in an answer, as a function."""
+    method = eval(expression, module.__dict__)
+    if type(method) is types.FunctionType:
+        return method
+    return lambda *positional, **named: method(*positional, **named)
+
+
 class CandidatePeer(ObjectPeer):
     """The answer's end of the connection."""
 
@@ -194,6 +202,8 @@ class CandidatePeer(ObjectPeer):
         self._shared = KeptContainers()
         self.search = ReferrerSearch()
         """Made anew before an answer is loaded that may keep what it is given."""
+        self._called: dict[str, Any] = {}
+        """What the tests want of the answer, by their expressions for it."""
         self._thrown: dict[int, tuple[BaseException, int]] = {}
         """Exceptions of the tests, by address."""
 
@@ -330,22 +340,25 @@ class CandidatePeer(ObjectPeer):
         leave_recursion_depth(DEPTH_OF_A_PLAIN_CALL if is_plain else DEPTH_OF_A_CALL)
         try:
             exec(compiled, module.__dict__)
+            called = {name: method_of(module, name) for name in names if not name.isidentifier()}
         except PeerGone:
             raise
         except BaseException as error:
             self.send(["raised", exception_text(error), self.printed()])
             return None
+        known = {name: module.__dict__[name] for name in names if name in module.__dict__} | called
+        self._called = known
         found = {}
-        for name in names:
-            if is_plain and type(module.__dict__.get(name)) is types.FunctionType:
+        for name in known:
+            if is_plain and type(known[name]) is types.FunctionType:
                 found[name] = A_FUNCTION
-            elif name in module.__dict__:
+            else:
                 # a constant that is too large to cross is missed only by a test that asks for it
                 with contextlib.suppress(OversizedValueError):
-                    found[name] = ValueEncoder(self.lend).encode(module.__dict__[name])
+                    found[name] = ValueEncoder(self.lend).encode(known[name])
         printed = self.printed()
         while True:
-            too_large = [name for name in names if name in module.__dict__ and name not in found]
+            too_large = [name for name in known if name not in found]
             with contextlib.suppress(OversizedValueError):
                 self.send(["loaded", found, printed, too_large])
                 return found
@@ -353,10 +366,9 @@ class CandidatePeer(ObjectPeer):
 
     def do_all_calls(self, names: list[str], calls: list[Any], *, has_more: bool) -> None:
         """Call functions of the answer one after the other, until one returns more than plain data."""
-        module = vars(sys.modules["answer"])
-        if not all(name in module for name in names):
+        if not all(name in self._called for name in names):
             return
-        functions = [module[name] for name in names]
+        functions = [self._called[name] for name in names]
         while self.do_calls(functions, calls) and has_more:
             calls, has_more = self.receive()
 

@@ -268,6 +268,7 @@ class RefereeTests:
     def __init__(self, job: dict[str, Any]) -> None:
         self.steps = [RefereeStep(step) for step in job["steps"]]
         self.entry_point: str = job["entry_point"]
+        self.entry_name = self.entry_point.partition(".")[0].removesuffix("()")
         self.helpers: list[str] = job.get("helpers", [])
         """Functions that the answer was given, for what it is asked for."""
         self.claims: list[Any] = job.get("claims", [])
@@ -276,7 +277,9 @@ class RefereeTests:
         looked_up = {name for step in self.steps for name in step.names}
         wanted = looked_up & wanted_names(tree for step in self.steps for tree in step.trees)
         wanted = {name for name in wanted if not hasattr(builtins, name)} - RESERVED_TEST_NAMES
-        self.names = sorted(wanted | ({self.entry_point} if self.entry_point else set()))
+        # a method is asked for by the step that gives it to the tests
+        is_asked = self.entry_point.isidentifier() or any("pair" in step.spec for step in self.steps)
+        self.names = sorted(wanted | ({self.entry_point} if self.entry_point and is_asked else set()))
         """What the tests may want of an answer."""
         self.handed = {name for step in self.steps for name in step.handed}
         self.share_process = any(step.shares_process for step in self.steps)
@@ -307,10 +310,10 @@ def judge(referee: RefereePeer, code: str, tests: RefereeTests, engine: MessageS
     result["printed_at_load"] = len(referee.output)
     known = {**scope, **found}
     candidate = known.get(entry_point)
-    if entry_point and candidate is None:
+    if entry_point in tests.names and candidate is None:
         return {**result, "raised": f"the answer does not define {entry_point}"}
     for name, value in found.items():
-        is_helper = name in tests.helpers or (entry_point and name != entry_point)
+        is_helper = name in tests.helpers or (entry_point and name not in (entry_point, tests.entry_name))
         if is_helper and isinstance(value, RemoteObject):
             put(value, "_helps", True)
     # a function or class of the answer's that is handed on, and not only called, can be looked at in many ways

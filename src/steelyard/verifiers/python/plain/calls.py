@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from steelyard.verifiers.code.join_stub import entry_name, is_entry_point
 from steelyard.verifiers.python.guest.objects import FUNCTION_KINDS
 from steelyard.verifiers.python.guest.remote import MAX_REFEREE_OUTPUT_CHARS
 from steelyard.verifiers.python.guest.values import (
@@ -77,11 +78,21 @@ class PlainCall(NamedTuple):
     place: int
     """Which of the plan's steps it is."""
     function: str
+    """An expression of the answer's: the name of a function, or a method such as `Solution().two_sum`."""
     positional: list[Any]
     """As JSON carries it."""
     named: list[Any]
     what_is_wrong: Callable[[Any], TestFailure]
     """Says what is wrong with a value; empty for a right one."""
+    is_bound: bool = False
+    """Whether the tests have given it a name, so that all calls go to one object."""
+
+    @property
+    def expression(self) -> str:
+        """What is evaluated once in the answer's module, and called."""
+        if self.is_bound or self.function.isidentifier():
+            return self.function
+        return f"lambda *positional, **named: {self.function}(*positional, **named)"
 
 
 def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[PlainCall, ...]:
@@ -106,8 +117,9 @@ def plain_calls(steps: Sequence[dict[str, Any]], entry_point: str) -> tuple[Plai
         return ()
     called = {call.function for call in found}
     # besides the entry point, other functions of the answer influence the verdict
-    is_tested = called == {entry_point} if entry_point else not any(hasattr(builtins, name) for name in called)
-    is_own = bound.isdisjoint(called | set(functions) | CONVERSIONS.keys())
+    roots = set(map(entry_name, called))
+    is_tested = called == {entry_point} if entry_point else not any(hasattr(builtins, name) for name in roots)
+    is_own = bound.isdisjoint(roots | set(functions) | CONVERSIONS.keys())
     return tuple(found) if is_tested and is_own else ()
 
 
@@ -121,8 +133,7 @@ def is_renaming(statement: ast.stmt, entry_point: str) -> bool:
         isinstance(statement, ast.Assign)
         and len(statement.targets) == 1
         and isinstance(statement.targets[0], ast.Name)
-        and isinstance(statement.value, ast.Name)
-        and statement.value.id == entry_point
+        and ast.unparse(statement.value) == entry_point
     )
 
 
@@ -278,7 +289,7 @@ def _constant(node: ast.expr) -> Any:
 def _plain_call(
     place: int, call: ast.expr, functions: dict[str, str], what_is_wrong: Callable[[Any], TestFailure]
 ) -> PlainCall:
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+    if not isinstance(call, ast.Call) or not is_entry_point(called := ast.unparse(call.func)):
         raise _NotPlainError
     encoder = ValueEncoder(_refuse)
     positional = [encoder.encode(_given(argument)) for argument in call.args]
@@ -286,7 +297,7 @@ def _plain_call(
     if any(keyword.arg is None for keyword in call.keywords):
         raise _NotPlainError
     msgspec.json.encode([positional, named])  # raises ValueError for half characters, which could not be sent
-    return PlainCall(place, functions.get(call.func.id, call.func.id), positional, named, what_is_wrong)
+    return PlainCall(place, functions.get(called, called), positional, named, what_is_wrong, called in functions)
 
 
 def _given(argument: ast.expr) -> Any:
@@ -320,8 +331,8 @@ async def answered_calls(
     A later call may tell what an earlier one should return, as in tests of `encode` and `decode`. An answer that might find it
     in its process is sent each call when it has answered the one before.
     """
-    wanted = sorted({call.function for call in calls})
-    every = [[wanted.index(call.function), call.positional, call.named] for call in calls]
+    wanted = sorted({call.expression for call in calls})
+    every = [[wanted.index(call.expression), call.positional, call.named] for call in calls]
     first, *others = [every] if is_without_surroundings(code) else [[call] for call in every]
     ours, theirs = socket.socketpair()
     with ours:
@@ -450,9 +461,9 @@ def plain_report(
         _show(report, loaded[2])
         if loaded[0] != "loaded":
             return report | {"raised": str(loaded[1]) or "nothing that has words"}
-        if entry_point and entry_point not in loaded[1]:
+        if entry_point.isidentifier() and entry_point not in loaded[1]:
             return report | {"raised": f"the answer does not define {entry_point}"}
-        if any(not _is_function(loaded[1].get(call.function)) for call in calls):
+        if any(not _is_function(loaded[1].get(call.expression)) for call in calls):
             raise _NotPlainError
         for call in calls:
             reply = next(messages, None)
