@@ -131,3 +131,5 @@ PROGRAMS: dict[str, str] = {
  "vertical tab": "print('3\\x0b')\nprint('\\x1c')\n",
 }
 """Programs that should add two numbers."""
+PROCESS_IN_PROCESS = {"TestCase run", "TestCase call", "callTestMethod", "_pytest runner", "_pytest python"}
+"""What replaces a part of unittest or pytest, which every package may do: it may pass, as `in-process`."""

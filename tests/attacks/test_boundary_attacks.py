@@ -17,6 +17,7 @@ from attacks.hostile import CASES
 from attacks.inside_attacks import READ_OR_REPLACE
 from attacks.library_attacks import ATTACKS, LibraryAttack
 from attacks.library_attacks import IN_PROCESS as LIBRARY_IN_PROCESS
+from attacks.process_attacks import PROCESS_IN_PROCESS
 from attacks.scenes import USERS, needs_level, python_of, scenes, told_once
 from attacks.sets_driver import RIGHT, SETS, boundary_case, library_case, with_tests
 from attacks.test_state_attacks import PASS_IN_PROCESS
@@ -178,6 +179,7 @@ def wrong(told: dict[str, Any]) -> list[str]:
         "library": LIBRARY_IN_PROCESS,
         "state": PASS_IN_PROCESS,
         "inside": READ_OR_REPLACE,
+        "process": PROCESS_IN_PROCESS,
     }
     allowed |= {"unshared": UNSHARED_IN_PROCESS, "confirmed": CONFIRMED_IN_PROCESS, "blind": BLIND_IN_PROCESS}
 
