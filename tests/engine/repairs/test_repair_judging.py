@@ -957,7 +957,7 @@ def test_repairs_are_judged_in_an_ordinary_run_that_every_command_takes(
     with run_query(sql, scene.out) as found:
         assert list(found.rows) == [("m", 4, 2), ("n", 1, 1)]
     assert cli.main(["gate", f"{run}@m", f"{run}@n"]) == 0
-    assert "cannot tell, +50.0 points over 1 case" in capsys.readouterr().out
+    assert "cannot tell by pass rate, +50.0 points over 1 case" in capsys.readouterr().out
     opened = RunView(run)
     assert [(opened.columns[row.column].model, row.outcome) for row in opened.rows] == [
         *(("m", "correct"), ("m", "wrong"), ("m", "correct"), ("m", "wrong")),
