@@ -105,7 +105,7 @@ def add_score_options(sub: Any) -> None:
     scores.add_argument(
         "--score-range",
         metavar="LO:HI",
-        help="the worst and the best score, such as 1:5; a margin is then in the same units (default: 0:1)",
+        help="the worst and the best score, such as 1:5, or --score-range=-1:1; a margin is then in the same units (default: 0:1)",
     )
     scores.add_argument("--lower-is-better", action="store_true", help="the lower a score, the better")
 

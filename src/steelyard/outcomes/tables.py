@@ -44,7 +44,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-DEFAULT_MODEL_COLUMN, DEFAULT_PASSED_COLUMN, DEFAULT_SCORE_COLUMN = "model", "passed", "score"
+DEFAULT_MODEL_COLUMN, DEFAULT_SCORE_COLUMN = "model", "score"
+DEFAULT_PASSED_COLUMNS = ("passed", "correct")
+"""The usual names of the column with the outcome; the first that is there counts."""
+GRADED_COLUMN = "graded"
+"""Whether the score is what was measured, as our own tables of attempts say it."""
 CSV_SUFFIXES, JSON_LINES_SUFFIXES, PARQUET_SUFFIXES = (".csv", ".tsv"), (".jsonl", ".ndjson"), (".parquet",)
 
 
@@ -59,18 +63,31 @@ class OutcomeTableColumns(NamedTuple):
     score: str | None
     is_score_asked: bool = True
     """Whether the scores must be right: where they were only found beside the outcomes, they are left out if they are not."""
+    graded: str | None = None
 
     def among(self, there: Collection[str]) -> OutcomeTableColumns:
         """The same for a table with these columns: without a column of outcomes its scores are what was measured."""
         score = self.score or (DEFAULT_SCORE_COLUMN if DEFAULT_SCORE_COLUMN in there else None)
-        has_passed = self.passed is not None or DEFAULT_PASSED_COLUMN in there or score is None
-        passed = (self.passed or DEFAULT_PASSED_COLUMN) if has_passed else None
-        return self._replace(passed=passed, score=score, is_score_asked=self.score is not None or passed is None)
+        passed = self.passed or next((name for name in DEFAULT_PASSED_COLUMNS if name in there), None)
+        if passed is None and score is None:
+            # the complaint that it is not there names it
+            passed = DEFAULT_PASSED_COLUMNS[0]
+        return self._replace(
+            passed=passed,
+            score=score,
+            is_score_asked=self.score is not None or passed is None,
+            graded=GRADED_COLUMN if GRADED_COLUMN in there and score is not None else None,
+        )
 
     @property
     def possible(self) -> list[str]:
         """The columns that may be there or not."""
-        return [DEFAULT_PASSED_COLUMN] * (self.passed is None) + [DEFAULT_SCORE_COLUMN] * (self.score is None)
+        return [*DEFAULT_PASSED_COLUMNS, DEFAULT_SCORE_COLUMN, GRADED_COLUMN]
+
+    @property
+    def outcomes(self) -> list[str]:
+        """The columns that hold yes or no."""
+        return [name for name in (self.passed, self.graded) if name is not None]
 
     def names(self, *, has_model: bool) -> list[str]:
         """The columns that hold names."""
@@ -82,8 +99,7 @@ class OutcomeTableColumns(NamedTuple):
 
     def needed(self, *, has_model: bool) -> list[str]:
         """All columns that are read."""
-        outcomes = [] if self.passed is None else [self.passed]
-        return [*self.names(has_model=has_model), *outcomes, *self.numbers()]
+        return [*self.names(has_model=has_model), *self.outcomes, *self.numbers()]
 
 
 class OutcomeTableBlock(NamedTuple):
@@ -100,6 +116,8 @@ class OutcomeTableBlock(NamedTuple):
     """What is in a column of a row."""
     columns: OutcomeTableColumns
     """What they were read from."""
+    is_graded: bool
+    """Whether some of the scores are what was measured."""
 
 
 def table(
@@ -260,6 +278,8 @@ class OutcomeTableReader:
             scores,
             lambda column, row: values[column][row],
             columns,
+            columns.passed is None
+            or (columns.graded is not None and bool((cells.outcome_codes(values[columns.graded]) == TRUE_CODE).any())),
         )
 
     def _shares(self, scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -280,7 +300,7 @@ class OutcomeTableReader:
         columns = self._columns.among(read.columns)
         has_model = self._has_model(read.columns)
         names, numbers = columns.names(has_model=has_model), columns.numbers()
-        outcomes = [] if columns.passed is None else [columns.passed]
+        outcomes = columns.outcomes
         read.require(names, numbers, outcomes)
         row = 1
         for batch in read.batches([*names, *outcomes, *numbers], [*names, *outcomes]):
@@ -300,6 +320,11 @@ class OutcomeTableReader:
                 scores,
                 partial(_cell, batch),
                 columns,
+                columns.passed is None
+                or (
+                    columns.graded is not None
+                    and bool((outcome_column_codes(batch[columns.graded]) == TRUE_CODE).any())
+                ),
             )
             row += count
 
@@ -343,7 +368,7 @@ class OutcomeTableReader:
                 check(columns.score, is_odd, f": in no mean score; expected {self._scores.expected}", fatal=False)
                 block = block._replace(scores=np.where(is_odd, np.nan, block.scores))
             check(columns.score, is_empty, ": in no mean score", fatal=False)
-        rows = OutcomeRows(file, *block[:-2], is_graded=columns.passed is None)
+        rows = OutcomeRows(file, *block[:-3], is_graded=block.is_graded)
         if not is_good.all():
             rows = rows.chosen(is_good)
         if rows.samples is None:

@@ -46,6 +46,7 @@ SELECT $run AS run, kind, key, ask, try_cast("at" AS TIMESTAMP) AS "at", "case",
   found.warnings, found.passed, found.score AS own_score, found.label, found.reason, found.trust, found.isolation,
   found.tampered, if(kind = 'verdict', coalesce(found.rechecked, 0), NULL) AS rechecked,
   if(kind = 'verdict', coalesce(found.disagreed, 0), NULL) AS disagreed,
+  if(kind = 'verdict', coalesce(found.graded, false), NULL) AS graded,
   stage AS failure_stage, message AS failure, $part::INT AS part
 FROM $lines
 WHERE kind IS NOT NULL AND pair IS NOT NULL
@@ -78,6 +79,7 @@ FACT_FIELDS: dict[str, Any] = {
         **dict.fromkeys(("label", "reason", "trust", "isolation", "tampered"), "VARCHAR"),
         "rechecked": "BIGINT",
         "disagreed": "BIGINT",
+        "graded": "BOOLEAN",
     },
 }
 """What is read of a line of a journal: names and types, nested as there."""

@@ -189,6 +189,40 @@ def test_a_parquet_file_of_scores_is_compared_by_them(tmp_path: Path) -> None:
     assert (found.decision.verdict, found.decision.rule.on) == (REGRESSED, "score")
 
 
+def test_a_named_score_is_compared_also_where_a_table_says_what_passed(tmp_path: Path) -> None:
+    sides = [
+        table(tmp_path, name, mean, columns=("passed", "score")) for name, mean in (("a.csv", 0.9), ("b.csv", 0.6))
+    ]
+    assert gate(*sides, scores=ScoreReading("score")).decision.verdict == REGRESSED
+
+
+def test_a_graded_side_is_compared_with_the_scores_of_a_parquet_file_that_says_what_passed(tmp_path: Path) -> None:
+    path = table(tmp_path, "b.csv", 0.6, columns=("passed", "score"))
+    pq.write_table(pa_csv.read_csv(path), tmp_path / "b.parquet")
+    found = gate(table(tmp_path, "a.csv", 0.9), tmp_path / "b.parquet")
+    assert (found.decision.verdict, found.decision.rule.on) == (REGRESSED, "score")
+    alone = pa_csv.read_csv(path).drop_columns(["score"])
+    pq.write_table(alone, tmp_path / "b.parquet")
+    with pytest.raises(InputError, match="with --on passed"):
+        gate(table(tmp_path, "a.csv", 0.9), tmp_path / "b.parquet")
+
+
+def test_every_report_of_a_graded_run_is_compared_by_its_scores(tmp_path: Path) -> None:
+    for name in ("fall10", "fall30"):
+        steelyard(tmp_path, "import", of("inspect", name), "-o", f"runs-{name}/{name}")
+        reports = [f"{name}.parquet", f"{name}.csv", f"{name}.inspect.json"]
+        steelyard(tmp_path, "report", f"runs-{name}/{name}", *(part for report in reports for part in ("-o", report)))
+    for suffix in ("parquet", "csv"):
+        found = gate(tmp_path / f"fall10.{suffix}", tmp_path / f"fall30.{suffix}")
+        assert (found.decision.verdict, found.decision.rule.on) == (REGRESSED, "score"), suffix
+    (first,) = side(str(tmp_path / "fall10.inspect.json")).models.values()
+    assert any(0 < score < 1 for trials in first for score, _ in trials.scores)
+    with pytest.raises(
+        InputError, match=r"fall10 is graded, and of a folder of runs what passed is compared; name one run"
+    ):
+        gate(tmp_path / "runs-fall10", tmp_path / "runs-fall30")
+
+
 def test_a_fraction_that_says_it_passed_is_an_error_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("case,passed\na,1\nb,0.5\n")
     with pytest.raises(InputError, match=r"a.csv:3: passed is \"0.5\"; expected true or false"):
@@ -299,7 +333,7 @@ def test_of_draws_from_the_same_graded_scores_few_are_called_a_regression(attemp
     alarms = 0
     for _ in range(DRAWS):
         both = [
-            [trials(case, list(chance.choice(scores, attempts)), graded=True) for case, scores in enumerate(by_case)]
+            [trials(case, chance.choice(scores, attempts).tolist(), graded=True) for case, scores in enumerate(by_case)]
             for _ in range(2)
         ]
         sides = (

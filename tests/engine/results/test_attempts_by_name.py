@@ -237,7 +237,9 @@ def test_a_side_of_attempts_is_told_from_a_run_and_a_report(tmp_path: Path) -> N
     assert [
         is_attempts_path(str(name)) for name in (folder, folder.parent, path, f"{tmp_path}/*.parquet", "latest")
     ] == [*(False, True, True, True, False)]
-    with pytest.raises(InputError, match="have passes and no scores: they are compared without --on score and --rule"):
+    with pytest.raises(
+        InputError, match="have passes and no scores: they are compared with --on passed, and without --rule"
+    ):
         gate(path, path, on="score")
 
 

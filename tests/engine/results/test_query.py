@@ -194,7 +194,14 @@ def test_everything_about_an_attempt_is_in_its_row(tmp_path: Path) -> None:
         | {"input_tokens": 10, "output_tokens": 20, "cached_tokens": 5, "reasoning_tokens": 7, "cost_usd": 0.5}
         | {"latency": 1.5, "correct": False, "score": 0.0, "compiled": True, "tests_passed": 1, "tests_failed": 1}
         | {"warnings": 0, "label": "x", "reason": "y", "trust": "in-process", "isolation": "full"}
-        | {"tampered": "patched unittest", "rechecked": 3, "disagreed": 1, "failure_stage": None, "failure": None}
+        | {
+            "tampered": "patched unittest",
+            "rechecked": 3,
+            "disagreed": 1,
+            "graded": False,
+            "failure_stage": None,
+            "failure": None,
+        }
     )
 
 

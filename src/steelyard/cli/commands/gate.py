@@ -298,6 +298,7 @@ def bless(options: argparse.Namespace) -> int:
         rule=options.rule,
         cases=options.cases,
         restart_history=options.restart_history,
+        scores=arguments.score_reading(options),
         root=Path(settings.output_dir),
     )
     warn(blessed.problems)
@@ -325,6 +326,7 @@ def _bless_options(sub: argparse.ArgumentParser) -> None:
         action="store_true",
         help="begin the history that gate --history watches with these runs: a change was accepted",
     )
+    add_score_options(sub)
     add_settings_option(sub)
 
 

@@ -43,6 +43,7 @@ from steelyard.engine.results.read_outcomes import (
     is_attempts_path,
     is_score_table,
     parquet_outcomes,
+    refuse_graded_runs,
 )
 from steelyard.errors import ExitCode, InputError, NotComparableError, Problem, did_you_mean
 from steelyard.outcomes.scores import PLAIN_SCORES, ScoreReading
@@ -209,6 +210,13 @@ def pairing_measure(pairing: Pairing) -> ComparedMeasure:
         GradedCounts(old.graded + new.graded, old.passes + new.passes, (*old.scores, *new.scores))
         for model in pairing.models
         for old, new in model.cases
+    )
+
+
+def side_measure(side: Side) -> ComparedMeasure:
+    """What the outcomes of one side alone say that a difference is about."""
+    return deciding_measure(
+        GradedCounts(trials.graded, trials.passes, trials.scores) for cases in side.models.values() for trials in cases
     )
 
 
@@ -476,12 +484,26 @@ def gate(
     if on is not None and measure is None:
         raise InputError(f'sides are compared on {" or ".join(COMPARED_MEASURES)}, not on "{on}"')
     names = [str(name.absolute()) if isinstance(name, Path) else name for name in (baseline, current)]
-    paths = [split_run_and_model(name)[0] for name in names]
-    meant = [
-        is_attempts_path(path) and not is_score_table(path, scores, is_score_asked=measure == "score") for path in paths
-    ]
-    if not any(meant):
-        old, new = (side(name, rule=rule, root=root, columns=counting.columns, scores=scores) for name in names)
+    if scores.name is not None:
+        measure = measure or "score"
+
+    def known_sides() -> list[Side | None]:
+        """Each side, None for attempts in Parquet of which only passes are counted."""
+        paths = [split_run_and_model(name)[0] for name in names]
+        return [
+            None
+            if is_attempts_path(path) and not is_score_table(path, scores, is_score_asked=measure == "score")
+            else side(name, rule=rule, root=root, columns=counting.columns, scores=scores)
+            for path, name in zip(paths, names, strict=True)
+        ]
+
+    sides = known_sides()
+    if measure is None and None in sides and any(each and side_measure(each) == "score" for each in sides):
+        # what one side has graded is compared by its scores on both
+        measure = "score"
+        sides = known_sides()
+    if sides[0] is not None and sides[1] is not None:
+        old, new = sides[0], sides[1]
         found = gate_sides(
             old,
             new,
@@ -493,23 +515,26 @@ def gate(
             folder=run_folder(names[1], root=root),
         )
         return found._replace(warnings=(*old.warnings, *new.warnings, *found.warnings))
+    for name, whole in zip(names, sides, strict=True):
+        if whole is None and on is None:
+            refuse_graded_runs(split_run_and_model(name)[0])
     if measure == "score" or rule is not None:
         raise InputError(
-            "attempts in Parquet have passes and no scores: they are compared without --on score and --rule"
+            "attempts in Parquet have passes and no scores: they are compared with --on passed, and without --rule"
         )
-    sides: list[TallySide] = []
+    tallied: list[TallySide] = []
     warnings: list[str] = []
-    for name, is_parquet in zip(names, meant, strict=True):
-        if is_parquet:
-            tallied, problems = _attempts_side(name, counting, root)
-            sides.append(tallied)
+    for name, whole in zip(names, sides, strict=True):
+        if whole is None:
+            attempts, problems = _attempts_side(name, counting, root)
+            tallied.append(attempts)
             warnings += map(str, problems)
         else:
-            sides.append(_as_tallies(whole := side(name, root=root, columns=counting.columns, scores=scores)))
+            tallied.append(_as_tallies(whole))
             warnings += [*whole.warnings, *_left_out_of_tallies(whole)]
-    folder = None if meant[1] else run_folder(names[1], root=root)
+    folder = None if sides[1] is None else run_folder(names[1], root=root)
     decided_by = GateRule(alpha, margin, "passed", cases, min_effect)
-    found = gate_tallies(*sides, rule=decided_by, folder=folder)
+    found = gate_tallies(*tallied, rule=decided_by, folder=folder)
     return found._replace(warnings=(*warnings, *found.warnings))
 
 

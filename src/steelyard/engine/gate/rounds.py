@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from steelyard.analysis.measure import ComparedMeasure, GradedCounts, deciding_measure
+from steelyard.analysis.measure import ComparedMeasure
 from steelyard.comparison.exact_tests import CasesRule
 from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, Decision, ModelDecision
 from steelyard.comparison.sides import PairedModel, Side, Trials, pair_sides, rules_changed_sentence
 from steelyard.engine.gate.allocation import CaseAllocation, case_allocations
-from steelyard.engine.gate.gate import GateResult, SamplingRound, gate_sides
+from steelyard.engine.gate.gate import GateResult, SamplingRound, gate_sides, side_measure
 from steelyard.engine.gate.sides import older_runs, side
 from steelyard.engine.gate.top_up import top_up
 from steelyard.engine.options import RunOptions
@@ -154,7 +154,7 @@ def run_until_decided(
         raise InputError(f"--max-samples must be 1 or more, not {until.most}")
     root = Path(means.settings.output_dir)
     baseline = side(until.baseline, root=root)
-    until = replace(until, on=until.on or baseline_measure(baseline))
+    until = replace(until, on=until.on or side_measure(baseline))
     if until.on == "score" and baseline.rule != (rule := asked.get("rule") or "code"):
         raise InputError(
             f'{baseline.name} is scored by rule "{baseline.rule}", this run by "{rule}"; name one with --rule'
@@ -177,15 +177,6 @@ def run_until_decided(
         cases, models=models, samples=min(until.least, until.most), until=until, means=means, base_url=base_url, **asked
     )
     return continue_until_decided(done, means=means, tell=tell)
-
-
-def baseline_measure(baseline: Side) -> ComparedMeasure:
-    """What a difference from a baseline will be about, as far as its own outcomes tell."""
-    return deciding_measure(
-        GradedCounts(trials.graded, trials.passes, trials.scores)
-        for cases in baseline.models.values()
-        for trials in cases
-    )
 
 
 def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallback) -> SequentialRunResult:

@@ -237,6 +237,7 @@ def bless(
     rule: str | None = None,
     cases: CasesRule | None = None,
     restart_history: bool = False,
+    scores: ScoreReading = PLAIN_SCORES,
     root: Path = DEFAULT_RUNS_FOLDER,
 ) -> BlessedBaseline:
     """Pool some runs as a baseline; a case counts with the tests that the last run judged it by.
@@ -249,7 +250,7 @@ def bless(
     if not restart_history:
         # a history that cannot be read is found before anything is written
         read_history(history_path(_baseline_path(label)))
-    sides = [side(name, rule=rule, root=root) for name in names]
+    sides = [side(name, rule=rule, root=root, scores=scores) for name in names]
     times = [_started_at(name, root) for name in names]
     rules = sorted({each.rule for each in sides})
     if len(rules) > 1:

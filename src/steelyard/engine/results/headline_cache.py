@@ -173,6 +173,12 @@ def _cached_headlines(run: StoredRun) -> RunHeadlines | None:
     return cached if is_current and not snapshot.links else None
 
 
+def stored_headlines(run: StoredRun) -> tuple[ModelHeadline, ...]:
+    """The figures of each model of a run as it is now."""
+    cached = _cached_headlines(run)
+    return cached.models if cached else _computed_headlines(run)
+
+
 def _computed_headlines(run: StoredRun) -> tuple[ModelHeadline, ...]:
     info, cases = run.info, run.cases
     return headlines(info, cases, joined_attempt_table(run, info, cases))

@@ -17,6 +17,7 @@ from steelyard.analysis.counts import OutcomeTallies, Tally
 from steelyard.analysis.summary import Summary, summarise_attempts
 from steelyard.comparison.sides import Side, Trials, score_counts
 from steelyard.engine.results.attempt_tables import stored_attempt_table
+from steelyard.engine.results.headline_cache import stored_headlines
 from steelyard.engine.results.query import fact_scores
 from steelyard.engine.results.recordings import (
     RECORDED_VERSION,
@@ -36,7 +37,7 @@ from steelyard.outcomes.files import (
 )
 from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS, AttemptColumns, ModelCaseCounts, ParquetSource
 from steelyard.outcomes.scores import PLAIN_SCORES, ScoreReading
-from steelyard.outcomes.tables import DEFAULT_SCORE_COLUMN
+from steelyard.outcomes.tables import DEFAULT_SCORE_COLUMN, GRADED_COLUMN
 from steelyard.plugins import explain_plugin_errors, load_plugin, plugin_for_suffix
 from steelyard.records import RECORDED_KIND
 from steelyard.store.journal import StoredRun
@@ -97,8 +98,20 @@ def is_attempts_path(name: str) -> bool:
         return path.suffix.lower() == ".parquet" or glob.has_magic(name)
 
 
+def refuse_graded_runs(name: str) -> None:
+    """Refuse a folder of runs that are graded: of these only what passed is counted."""
+    folder = Path(name)
+    for described in sorted(folder.glob("*/run.json")) if folder.is_dir() else ():
+        run = StoredRun(described.parent)
+        if any(model.on == "score" for model in stored_headlines(run)):
+            raise InputError(
+                f"{printable(name)}: {printable(described.parent.name)} is graded, and of a folder of runs what passed is compared; "
+                "name one run, pool them with steelyard bless RUN ... --as NAME, or say --on passed"
+            )
+
+
 def is_score_table(name: str, scores: ScoreReading = PLAIN_SCORES, *, is_score_asked: bool = False) -> bool:
-    """Whether a name is one Parquet file whose scores are compared: they are asked for, or it does not say what passed."""
+    """Whether a name is one Parquet file whose scores are compared: they are asked for or were measured, or nothing says what passed."""
     path = Path(name)
     if path.suffix.lower() != ".parquet" or not path.is_file():
         return False
@@ -108,7 +121,7 @@ def is_score_table(name: str, scores: ScoreReading = PLAIN_SCORES, *, is_score_a
         # counting it says what is wrong
         return False
     return (scores.name or DEFAULT_SCORE_COLUMN) in columns and (
-        is_score_asked or not set(parquet_counts.DEFAULT_OUTCOME_COLUMNS) & set(columns)
+        is_score_asked or GRADED_COLUMN in columns or not set(parquet_counts.DEFAULT_OUTCOME_COLUMNS) & set(columns)
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from steelyard.analysis.attempt_texts import attempted_columns
+from steelyard.analysis.scoring import is_graded
 from steelyard.analysis.suites import accuracy
 from steelyard.analysis.summary import AttemptText, RunResults
 from steelyard.protocols import TIMEOUT_LABELS
@@ -23,8 +24,9 @@ ATTEMPT_CSV_COLUMNS = (
     *("run_id", "case", "model", "tier", "number", "correct", "score", "compiled", "tests_passed", "tests_failed"),
     *("warnings", "label", "reason", "finish", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"),
     *("cost_usd", "latency_s", "failure_stage", "failure", "tampered", "rechecked", "disagreed", "trust", "isolation"),
+    "graded",
 )
-NO_FINDING_CELLS, NO_ANSWER_CELLS, NO_FAILURE_CELLS, NO_TRUST_CELLS = (None,) * 6, (None,) * 7, (None,) * 2, (None,) * 5
+NO_FINDING_CELLS, NO_ANSWER_CELLS, NO_FAILURE_CELLS, NO_TRUST_CELLS = (None,) * 6, (None,) * 7, (None,) * 2, (None,) * 6
 """What stands in a row for a verdict, a reply and a failure that an attempt does not have."""
 
 
@@ -74,6 +76,7 @@ def _attempt_cells(run: str, tried: AttemptText) -> tuple[CsvValue, ...]:
         found.disagreed,
         found.trust,
         found.isolation,
+        is_graded(found),
     )
 
 

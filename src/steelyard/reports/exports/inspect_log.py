@@ -14,7 +14,7 @@ from steelyard.reports.figures import attempt_failure_reason, missing_reason, mo
 
 LOG_VERSION = 2
 CORRECT_SCORER, SCORE_SCORER = "correct", "score"
-"""Whether an attempt is correct, which decides, and its score by the rule of the run."""
+"""Whether an attempt is correct, which decides unless attempts are graded, and its score by the rule of the run."""
 STOP_REASONS: dict[str, str] = {
     Finish.STOP: "stop",
     Finish.LENGTH: "max_tokens",
@@ -45,6 +45,9 @@ def _log(results: RunResults) -> dict[str, Any]:
         CORRECT_SCORER: summary.pass_at[1].value if 1 in summary.pass_at else None,
         SCORE_SCORER: summary.score.value,
     }
+    if summary.on == "score":
+        # the first scorer decides
+        metrics = dict(reversed(metrics.items()))
     return {
         "version": LOG_VERSION,
         "status": "success",
@@ -58,7 +61,7 @@ def _log(results: RunResults) -> dict[str, Any]:
             "model": model,
             "config": {"epochs": last_number(results.attempts)},
             "packages": {"steelyard": info.versions["steelyard"]} if "steelyard" in info.versions else {},
-            "scorers": [{"name": CORRECT_SCORER}, {"name": SCORE_SCORER}],
+            "scorers": [{"name": name} for name in metrics],
         },
         "results": {
             "total_samples": len(results.attempts),

@@ -217,6 +217,7 @@ def _environment() -> jinja2.Environment:
         "breakable": _breakable,
         "counted_option": _counted_option,
         "figure": _figure,
+        "figure_interval": lambda estimate, on: reports.quality(on, estimate).partition(" ")[2],
         "moment": _readable_timestamp,
         "moved": change_direction,
         "pair": lambda value: (value, line(value, 60)),
