@@ -132,8 +132,9 @@ def score(case: Case, finding: Finding, rule: Rule) -> float | None:
 
 def is_graded(finding: Finding) -> bool:
     """Whether a score is what was measured; imports that do not say so yet pass where their score is 1."""
-    is_derived = finding.trust == "recorded" and finding.score is not None and finding.passed is (finding.score >= 1)
-    return finding.graded or is_derived
+    if finding.graded is not None:
+        return finding.graded
+    return finding.trust == "recorded" and finding.score is not None and finding.passed is (finding.score >= 1)
 
 
 def is_without_code(finding: Finding) -> bool:

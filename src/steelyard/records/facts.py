@@ -201,8 +201,8 @@ class Finding(Record, frozen=True, kw_only=True):
     """The verifier's own yes or no, where it has one."""
     score: SignedNumber | None = None
     """The verifier's own score in [0, 1], where it has one."""
-    graded: bool = False
-    """Whether the score is what was measured: a yes or no beside it only says that the score reached a threshold."""
+    graded: bool | None = None
+    """Whether the score is what was measured: a yes or no beside it only says that the score reached a threshold. None if that is not said."""
     levels: dict[str, bool] = {}
     """What was reached, where a verifier knows more than one level of success, such as `plausible` and `fixed`."""
     figures: dict[str, bool | int | str] = {}

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from steelyard.analysis.attempt_texts import unjudged_attempts
+from steelyard.analysis.scoring import is_graded
 from steelyard.analysis.suites import SuiteScores, accuracy
 from steelyard.analysis.summary import AttemptText, CaseSummary, ModelSummary, RunResults
 from steelyard.records import Diagnostic, DiagnosticLevel, Fact, RunInfo, Verdict
@@ -104,7 +105,7 @@ def _result(run: str, tried: AttemptText, verdict: Verdict) -> dict[str, Any]:
         "run_id": run,
         "score": tried.score,
         "correct": tried.correct,
-        **({"graded": True} if found.graded else {}),
+        **({"graded": True} if is_graded(found) else {}),
         "failure": found.label,
         "reason": found.reason,
         "finish_reason": answer.finish if answer else None,

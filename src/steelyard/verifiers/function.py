@@ -73,7 +73,7 @@ async def verify_with_function(path: str, case: Case, text: str) -> Finding:
     return Finding(
         passed=bool(passed),
         score=None if score is None else float(score),
-        graded=is_graded,
+        graded=is_graded or None,
         label=label,
         reason=reason or label,
     )

@@ -123,6 +123,10 @@ def test_assertions_that_hold_or_not_are_compared_by_what_passed(tmp_path: Path)
 
     found = gate(results("a.json", 0), results("b.json", 12))
     assert (found.decision.rule.on, found.decision.verdict) == ("passed", REGRESSED)
+    for name in ("a", "b"):
+        steelyard(tmp_path, "import", f"{name}.json", "-o", name)
+    imported = gate(tmp_path / "a", tmp_path / "b")
+    assert (imported.decision.rule.on, imported.decision.verdict) == ("passed", REGRESSED)
 
 
 def test_a_log_whose_scores_have_no_headline_asks_for_one(tmp_path: Path) -> None:

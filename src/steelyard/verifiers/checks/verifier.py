@@ -238,7 +238,7 @@ def _finding(checks: CheckList, outcomes: list[CheckOutcome]) -> Finding:
     return Finding(
         passed=passed,
         score=1.0 if score > 1 - SCORE_TOLERANCE else score,
-        graded=checks.threshold is None and any(found.is_graded for found in outcomes),
+        graded=(checks.threshold is None and any(found.is_graded for found in outcomes)) or None,
         tests=tuple(_test(one, found) for one, found in pairs),
         label="" if passed else FailureLabel.WRONG_ANSWER,
         reason=reason,
