@@ -8,74 +8,34 @@ import re
 import socket
 import struct
 import sys
-from contextlib import AsyncExitStack
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from steelyard.errors import MissingToolError, VerifierError
-from steelyard.protocols import ENDLESS_SECONDS, GuestModules, ProcessResult, ResourceLimits
-from steelyard.verifiers.python.plan import PythonSettings
+from steelyard.errors import MissingToolError
+from steelyard.protocols import GuestModules, ProcessResult, ResourceLimits
+from steelyard.verifiers.python.settings import PythonSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from steelyard.protocols import GuestHost, Sandbox
+    from steelyard.protocols import GuestHost
     from steelyard.records import Case
-    from steelyard.verifiers.python.plan import PythonTestPlan
 
 OLDEST_MINOR_VERSION = 11
 """The oldest Python 3 that can run answers: what runs them is written for it."""
 MAX_GUEST_MESSAGE_BYTES = 64 << 20
 """Bytes of one message of a guest."""
 GUEST_PARTS = {
-    "candidate": ("new_interpreter", "wire", "values", "sharing", "objects", "candidate"),
-    "inside": (
-        "new_interpreter",
-        "wire",
-        "test_names",
-        "test_rewriter",
-        "fairness",
-        "runners",
-        "step_runner",
-        "harness_marks",
-        "inside",
-    ),
-    "referee": (
-        "new_interpreter",
-        "wire",
-        "test_names",
-        "values",
-        "sharing",
-        "identity",
-        "objects",
-        "remote",
-        "referee",
-    ),
-    "file_referee": (
-        "new_interpreter",
-        "wire",
-        "test_names",
-        "values",
-        "sharing",
-        "identity",
-        "objects",
-        "remote",
-        "referee",
-        "test_rewriter",
-        "fairness",
-        "runners",
-        "file_referee",
-    ),
+    "answer": ("new_interpreter", "wire", "values", "answer"),
+    "tests": ("new_interpreter", "wire", "values", "remote", "steps", "runners", "harness_marks", "tests"),
     "program": ("new_interpreter", "program"),
 }
 """The modules that a guest is made of, in the order they are loaded; the last has its `main`."""
 MULTIPROCESSING_SERVER_PATTERN = re.compile(r"\b(?:Manager|managers|connection|forkserver)\b")
 LOCAL_SERVER_PATTERN = re.compile(r"\b(?:AF_UNIX|unix_server|start_unix_server|UnixStreamServer)\b")
-REFEREE_EXIT_SECONDS = 10
-"""Seconds in which a referee must report once its answer was stopped at a limit."""
 GUEST_EXIT_SECONDS = 0.2
 """Seconds in which a guest may end by itself once its connection is done."""
 
@@ -144,9 +104,11 @@ def venv_base_folders(environment: Path) -> tuple[str, ...]:
 class GuestChannel:
     """Our end of a connection to a guest; its messages may come from an answer, so they are bounded."""
 
-    def __init__(self, channel: socket.socket) -> None:
+    def __init__(self, channel: socket.socket, most: int = MAX_GUEST_MESSAGE_BYTES) -> None:
+        """No message may have more than `most` bytes."""
         channel.setblocking(False)
         self._channel = channel
+        self._most = most
         self._rest = b""
         self.garbled = False
         """Whether something came that is not a message of a guest."""
@@ -160,7 +122,7 @@ class GuestChannel:
         """The guest's next message; None when it has ended. After a malformed message nothing more is read."""
         try:
             (length,) = struct.unpack("I", await self._take(4))
-            if length > MAX_GUEST_MESSAGE_BYTES:
+            if length > self._most:
                 raise ValueError("too long")
             decoded: list[Any] = msgspec.json.decode(await self._take(length), type=list)
         except (OSError, EOFError):
@@ -196,97 +158,18 @@ async def compiled_together(host: GuestHost, codes: Sequence[str], limits: Resou
     return compiled if compiled is not None else [False] * len(codes)
 
 
+def python_limits(case: Case) -> ResourceLimits:
+    """What an answer to a case may use up."""
+    # a busy machine must not turn right into timed out: CPU time decides, wall time is a backstop
+    return ResourceLimits(cpu_seconds=case.timeout_secs, wall_seconds=2 * case.timeout_secs + 10)
+
+
 async def finish_call(host: GuestHost, call: asyncio.Future[ProcessResult]) -> ProcessResult:
     """The result of a call whose connection is done; one that lingers is stopped."""
     done, _ = await asyncio.wait([call], timeout=GUEST_EXIT_SECONDS)
     if not done:
         host.stop()
     return await call
-
-
-MAX_REFEREE_PROCESSES = 4096
-"""The limit is set once, and where a user's processes all count, those of other sandboxes come and go: it must fork for every answer."""
-
-
-class RefereeProcess:
-    """The tests of one case, waiting in a sandbox of their own for one answer after the other."""
-
-    def __init__(self, sandbox: Sandbox, tests: PythonTestPlan, environment: str) -> None:
-        self.tests = tests
-        self.environment = environment
-        self.ended = False
-        self.is_late = False
-        """Whether the tests of an answer were stopped, because they went on for too long after it had done its part."""
-        self._held = AsyncExitStack()
-        self._sandbox = sandbox
-
-    async def begin(self, tests: dict[str, Any]) -> None:
-        guest = python_guest("file_referee" if self.tests.file else "referee", self.environment, self.tests.style)
-        self._host = await self._held.enter_async_context(self._sandbox.host(guest))
-        ours, theirs = socket.socketpair()
-        self._channel = self._held.enter_context(ours)
-        # it outlives many answers: how long each may take is counted anew every time
-        forever = ResourceLimits(
-            cpu_seconds=ENDLESS_SECONDS, wall_seconds=ENDLESS_SECONDS, processes=MAX_REFEREE_PROCESSES
-        )
-        self._call = asyncio.ensure_future(self._host.call([theirs], forever))
-        self._guest = GuestChannel(self._channel)
-        await self._guest.send([tests])
-        reply = await self._guest.receive()
-        if reply is None or reply[0] != "ready":
-            outcome = await self.end()
-            why = exit_description(outcome) if reply is None else str(reply[1:2] and reply[1])
-            raise VerifierError(f"its tests could not be taken up: {why}")
-
-    def introduce(self) -> socket.socket:
-        """A new connection to the referee, for an answer; raises a VerifierError if the referee has ended."""
-        referees, candidates = socket.socketpair()
-        try:
-            with referees:
-                socket.send_fds(self._channel, [b"c"], [referees.fileno()])
-        except OSError as error:
-            candidates.close()
-            raise VerifierError(f"the referee is gone: {error}") from None
-        return candidates
-
-    @property
-    def host(self) -> GuestHost:
-        """The sandbox that it is in."""
-        return self._host
-
-    async def judged(
-        self, code: str, answering: asyncio.Future[ProcessResult], seconds: float, *, withholds: bool
-    ) -> list[Any] | None:
-        """What the referee saw of an answer; None when it did not survive that, or needs more than `seconds` after its end.
-
-        It can withhold from the tests what functions that return a value change in their arguments.
-        """
-        await self._guest.send([code, withholds])
-        receiving = asyncio.ensure_future(self._guest.receive())
-        try:
-            # the limits of the answer hold for as long as it runs
-            both: list[asyncio.Future[Any]] = [receiving, answering]
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            if answering.done() and answering.result().limit:
-                # whoever asked it something is told at once; others wait for what will not come
-                seconds = min(seconds, REFEREE_EXIT_SECONDS)
-            await asyncio.wait([receiving], timeout=seconds)
-            if receiving.done():
-                return receiving.result()
-            self.is_late = True
-            self._host.stop()
-            return None
-        finally:
-            receiving.cancel()
-
-    async def end(self) -> ProcessResult:
-        """End the referee."""
-        self.ended = True
-        self._channel.close()
-        try:
-            return await finish_call(self._host, self._call)
-        finally:
-            await self._held.aclose()
 
 
 def exit_description(outcome: ProcessResult) -> str:

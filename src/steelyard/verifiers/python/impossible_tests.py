@@ -8,25 +8,24 @@ import keyword
 import re
 import symtable
 import sys
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.errors import MissingToolError, VerifierError
 from steelyard.text import short_quote
 from steelyard.verifiers.code.join_stub import entry_name, is_entry_point
-from steelyard.verifiers.python.plain.names import USUAL_MODULE_NAMES, library_names
-from steelyard.verifiers.python.plan import ANSWER_MODULES, PythonSettings
+from steelyard.verifiers.python.plan import ANSWER_MODULES
+from steelyard.verifiers.python.settings import PythonSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from steelyard.records import Case
 
-MAX_CACHED_TESTS = 1000
-"""Tests for which is remembered what they leave to the answer."""
 TEST_PACKAGES = frozenset({"pytest", "_pytest"})
 """Packages that tests of style pytest find without an environment of their own."""
+USUAL_MODULE_NAMES = frozenset({"np", "numpy", "pandas", "pd", "plt", "pytest", "scipy"})
+"""Names of packages, which a prompt may mention without asking for them."""
 MODULE_ATTRIBUTES = frozenset(
     {"__file__", "__name__", "__doc__", "__builtins__", "__spec__", "__loader__", "__package__"}
 )
@@ -104,28 +103,6 @@ def told_names(case: Case) -> list[str]:
         if isinstance(node, ast.ImportFrom) and node.module in ANSWER_MODULES:
             wanted |= {alias.name for alias in node.names} - {"*"}
     return sorted(name for name in wanted if is_told(case, name))
-
-
-def untold_names(case: Case) -> list[str]:
-    """The functions of the library that tests take from the answer, along with others, though the case does not ask for them."""
-    return sorted(name for name in _library_names_without_import(case.tests) if not is_told(case, name))
-
-
-@lru_cache(maxsize=MAX_CACHED_TESTS)
-def _library_names_without_import(tests: str) -> frozenset[str]:
-    """The functions of the library that tests use without importing them, if they leave other names to the answer as well."""
-    try:
-        wanted = _free_names(symtable.symtable(tests, "tests.py", "exec")) - set(dir(builtins)) - MODULE_ATTRIBUTES
-    except (SyntaxError, ValueError):
-        return frozenset()  # examples, and pairs
-    if len(wanted) <= 1:
-        return frozenset()
-    used = [
-        node.func if isinstance(node, ast.Call) else node.value
-        for node in ast.walk(ast.parse(tests))
-        if isinstance(node, ast.Call | ast.Attribute)
-    ]
-    return library_names() & wanted & {node.id for node in used if isinstance(node, ast.Name)}
 
 
 def is_told(case: Case, name: str) -> bool:

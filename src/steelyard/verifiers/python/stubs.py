@@ -1,84 +1,79 @@
-"""What a case's stub gives to its answer besides the requested function: tests mean that, not what an answer makes of it."""
+"""What a case's stub gives to its answer besides the requested function."""
 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from steelyard.verifiers.python.guest.test_names import bound_names
+from steelyard.verifiers.code.join_stub import entry_name
+from steelyard.verifiers.python.guest.wire import ANSWER_MODULE_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+_OWN_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
-class StubParts(NamedTuple):
-    """What the stub of a case defines and its tests may use."""
-
-    helpers: tuple[str, ...] = ()
-    """Names of functions that are written out, and of what is imported."""
-    imports: tuple[str, ...] = ()
-    """Imports of what the tests use, as statements that may fail."""
-    constants: dict[str, str] = {}
-    """Literals with a name, as text."""
-
-
-def stub_parts(stub: str, entry_point: str, tests: ast.AST) -> StubParts:
-    """What a stub defines for these tests."""
-    body = _body(stub)
-    used = {node.id for node in ast.walk(tests) if isinstance(node, ast.Name)}
-    imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
-    imported = {name for node in imports for name in bound_names([node])}
-    helpers = [name for name in _written_functions(body, entry_point) if name not in imported]
-    return StubParts(
-        helpers=(*helpers, *sorted(imported)),
-        imports=tuple(_lenient(node) for node in imports if used & bound_names([node])),
-        constants={name: text for node in body for name, text in _constants(node) if name in used},
-    )
-
-
-def stub_definitions(stub: str, entry_point: str) -> Iterator[str]:
-    """Imports, functions and classes of a stub other than the requested function, as statements."""
-    for node in _body(stub):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            yield _lenient(node)
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name != entry_point:
-            yield ast.unparse(node)
-
-
-def is_preface(node: ast.stmt) -> bool:
-    """Whether a statement must stay in front: a docstring or an import from the future."""
-    return (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)) or (
-        isinstance(node, ast.ImportFrom) and node.module == "__future__"
-    )
-
-
-def _body(stub: str) -> list[ast.stmt]:
+def stub_statements(stub: str, entry_point: str) -> Iterator[tuple[str, set[str]]]:
+    """Imports, literals, and definitions that are written out, each with the names that it binds."""
     try:
-        return ast.parse(stub).body
+        body = ast.parse(stub).body
     except (SyntaxError, ValueError):
-        return []
-
-
-def _lenient(node: ast.stmt) -> str:
-    """An import that does nothing if there is no such module: those who need it will miss it."""
-    return f"try:\n    {ast.unparse(node)}\nexcept ImportError:\n    pass"
-
-
-def _written_functions(body: list[ast.stmt], entry_point: str) -> Iterator[str]:
-    """Functions that have more than a docstring, and so are not what is asked for."""
+        return
     for node in body:
-        if isinstance(node, ast.FunctionDef) and node.name != entry_point:
-            empty = (ast.Pass, ast.Raise)
-            if any(not (isinstance(part, empty) or is_preface(part)) for part in node.body):
-                yield node.name
+        if isinstance(node, ast.Import | ast.ImportFrom) and not _is_from_future(node):
+            # those who need it will miss it
+            yield f"try:\n    {ast.unparse(node)}\nexcept ImportError:\n    pass", bound_names([node])
+        elif isinstance(node, ast.FunctionDef) and node.name != entry_point and _is_written(node):
+            yield ast.unparse(node), {node.name}
+        elif isinstance(node, ast.ClassDef) and entry_point and node.name != entry_name(entry_point):
+            yield ast.unparse(node), {node.name}
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and _is_literal(node.value):
+            yield ast.unparse(node), bound_names([node])
 
 
-def _constants(node: ast.stmt) -> Iterator[tuple[str, str]]:
-    target: Any = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
-    value = getattr(node, "value", None)
-    if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(target, ast.Name) and value is not None:
-        try:
-            ast.literal_eval(value)
-        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            return
-        yield target.id, ast.unparse(value)
+def _is_from_future(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
+
+
+def _is_written(function: ast.FunctionDef) -> bool:
+    """Whether a function has more than a docstring, and so is not what is asked for."""
+    return any(
+        not isinstance(part, ast.Pass | ast.Raise)
+        and not (isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant))
+        for part in function.body
+    )
+
+
+def _is_literal(value: ast.expr | None) -> bool:
+    try:
+        ast.literal_eval(value)  # type: ignore[arg-type]
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+def bound_names(statements: Iterable[ast.AST]) -> set[str]:
+    """What statements give a name to, in branches too, unless they take it from the answer."""
+    return set(_bindings(list(statements)))
+
+
+def _bindings(waiting: list[Any]) -> Iterator[str]:
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, _OWN_SCOPES[:3]):
+            yield node.name
+        elif isinstance(node, ast.Import):
+            yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            if node.module not in ANSWER_MODULE_NAMES:
+                yield from (alias.asname or alias.name for alias in node.names)
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                yield node.id
+        elif not isinstance(node, _OWN_SCOPES):
+            # exceptions, and the patterns of `match`
+            yield from (name for field in ("name", "rest") if isinstance(name := getattr(node, field, None), str))
+            waiting += ast.iter_child_nodes(node)

@@ -1,8 +1,7 @@
-"""How the tests of each style are run beside an answer, in the process that has loaded it."""
+"""How unittest and pytest run the tests of a file, in this process, and what they say of each."""
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import os
 import pathlib
@@ -12,28 +11,16 @@ import threading
 import time
 import types
 import unittest
-import unittest.mock  # loaded before the answer is, so that its classes are known
+import unittest.mock  # loaded before the answer is: it belongs to what runs the tests
 from importlib import metadata
-from typing import NamedTuple, Protocol
 
-from steelyard.verifiers.python.guest.fairness import ComparisonJudge
-from steelyard.verifiers.python.guest.test_rewriter import TESTS_FILE, file_of_tests
-from steelyard.verifiers.python.guest.wire import (
-    MAX_OPEN_FILES,
-    MessageSocket,
-    TestFailure,
-    death,
-    exception_text,
-    failure_cause,
-    shortage,
-)
+from steelyard.verifiers.python.guest.steps import TestResultLine, result_line
+from steelyard.verifiers.python.guest.wire import MAX_OPEN_FILES, TESTS_FILE, TestFailure, raised_failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from typing import Any
-
-    from steelyard.records import TestFailureCause
 
 try:
     import pytest
@@ -42,8 +29,6 @@ try:
     from _pytest.runner import runtestprotocol
 
     HAS_PYTEST = True
-    first = pytest.hookimpl(tryfirst=True)
-    _RAISED = pytest.StashKey[list[BaseException]]()
     for _plugin in metadata.entry_points(group="pytest11"):
         if _plugin.name != "steelyard":
             # loaded before the answer is: some of them change pytest, and their changes are not the answer's
@@ -55,18 +40,6 @@ try:
 except ImportError:  # only files in pytest's style need it
     HAS_PYTEST = False
 
-    def first(hook: Any) -> Any:
-        """A hook that comes before those of other plug-ins; without pytest nobody calls it."""
-        return hook
-
-
-__builtins__ = dict(vars(builtins))  # type: ignore[assignment]  # a module has a dict there unless it is the first
-"""The builtins of our functions, safe from temporary changes by an answer."""
-TESTS_MODULE = "test_answer"
-NEEDS_TESTS_MODULE_PATTERN = re.compile(
-    r"pickle|shelve|test_answer|sys\.modules|multiprocessing|ProcessPool|\{__name__\}|__name__ ?[+%]"
-)
-"""Tests that must be found by the name of their module; the others are not found."""
 PYTEST_OPTIONS = (
     # an empty file of settings; without one pytest would look around for it
     *("-s", "--noconftest", "-c", os.devnull, "--assert=plain", "-p", "no:terminal"),
@@ -80,258 +53,87 @@ LEGACY_PATHS_PATTERN = re.compile(r"\btmpdir|\bfspath\b")
 OUTPUT_OPTIONS_PATTERN = re.compile(r"config\b")
 
 
-def received_job(fd: int) -> tuple[MessageSocket, dict[str, Any]]:
-    """The socket of a guest that runs tests, and its job; a guest that lacks what the tests need ends here."""
-    engine = MessageSocket(fd, lenient=True)
-    job = engine.receive()[0]
-    if job["style"] != "pytest":
-        end_session()
-    if job["style"] == "pytest" and not HAS_PYTEST:
-        engine.send(["unable", "pytest is not installed in the environment that the case names"])
-        os._exit(0)
-    return engine, job
-
-
-class TestResultLine(NamedTuple):
-    """How one test went."""
-
-    name: str
-    outcome: str
-    """`passed`, `failed`, `expected` (it failed, as its file says that it will), `skipped` or `declined`: the test itself,
-    while it ran, decided that it has nothing to say."""
-    message: str
-    seconds: float
-    cause: TestFailureCause = ""
-    undefined: str = ""
-    """An undefined name that the tests use."""
-
-
-class TestRunner(Protocol):
-    """Runs the tests that pytest finds."""
-
-    def expect(self, count: int) -> None:
-        """Hear how many tests there are, before the first one is run."""
-
-    def run(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
-        """Run one test and report its result."""
-
-    def is_answers(self, error: BaseException) -> bool:
-        """Whether an exception came out of the answer."""
-
-    def note_error(self, error: BaseException) -> None:
-        """Hear of an exception that failed a test."""
-
-    def finish(self) -> None:
-        """Hear that all tests have been run, before pytest cleans up."""
-
-
-class StyleRunner:
-    """Runs tests, each in a process of its own or all in this one."""
-
-    def __init__(self, judge: ComparisonJudge, tell: Callable[[TestResultLine], None], *, is_apart: bool) -> None:
-        self.judge = judge
-        self._tell = tell
-        self.is_apart = is_apart
-        self._fork, self._wait, self._exit, self._getpid = os.fork, os.wait4, os._exit, os.getpid
-        self._clock = time.perf_counter
-        self._undefined = ""
-        self._cause: TestFailureCause = ""
-        """What failed the test that runs."""
-        self._shortage = ""
-
-    def expect(self, count: int) -> None:
-        """A single test is apart from all others in this process."""
-        self.is_apart = self.is_apart and count != 1
-
-    def run(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
-        """Run one test and report its result."""
-        if not self.is_apart:
-            self._run_here(name, test)
-            return
-        child = self._fork()
-        if child == 0:
-            try:
-                self.judge.process = self._getpid()
-                self._run_here(name, test)
-            finally:
-                self._exit(0)
-        try:
-            _, status, used = self._wait(child, 0)
-            end = death(status, used) if status else None
-        except ChildProcessError:
-            # an answer may ignore its children, or wait for all of them: the next session, in one process, decides
-            end = TestFailure("the answer has waited for the process of this test", "death")
-        if end is not None:
-            self._tell(TestResultLine(name, "failed", end.text, 0.0, end.cause))
-
-    def is_answers(self, error: BaseException) -> bool:
-        """Whether a skip came out of the answer."""
-        return self.judge.has_foreign_code(error.__traceback__)
-
-    def note_error(self, error: BaseException) -> None:
-        """Remember what failed a test, and an undefined name that the tests themselves use."""
-        self._undefined = self._undefined or undefined_name(error)
-        is_answers = self.judge.has_answers_code(error.__traceback__)
-        self._cause = self._cause or failure_cause(error, is_answers=is_answers)
-        self._shortage = self._shortage or shortage(error)
-
-    def finish(self) -> None:
-        """Let pytest clean up."""
-
-    def _run_here(self, name: str, test: Callable[[], tuple[str, str]]) -> None:
-        began = self._clock()
-        self._cause = self._shortage = ""
-        try:
-            outcome, message = test()
-            message += self._shortage
-        except BaseException as error:
-            self.note_error(error)
-            outcome, message = "failed", exception_text(error)
-        self.judge.stay()
-        hidden = self.judge.hidden_failure()
-        if outcome == "passed" and hidden:
-            outcome, message, self._cause = "failed", hidden, "comparison"
-        self._tell(TestResultLine(name, outcome, message, self._clock() - began, self._cause, self._undefined))
-
-
-def undefined_name(error: BaseException) -> str:
-    """The undefined name that code of the tests used, if that was the error."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if type(error) is not NameError or trace is None or trace.tb_frame.f_code.co_filename != TESTS_FILE:
-        return ""
-    return str(error.name)
-
-
-def empty_tests_module(source: str) -> types.ModuleType:
-    """The tests as a module that no answer finds, with builtins that no answer changes."""
-    module = types.ModuleType(TESTS_MODULE)
-    module.__file__ = file_of_tests(source)
-    module.__dict__["__builtins__"] = dict(vars(builtins))
-    if NEEDS_TESTS_MODULE_PATTERN.search(source):
-        sys.modules[TESTS_MODULE] = module
-    return module
-
-
-def run_unittest(runner: StyleRunner, module: types.ModuleType) -> None:
+def run_unittest(module: types.ModuleType, tell: Callable[[TestResultLine], None]) -> None:
     """Run the tests that unittest finds in a module, and also functions test_*."""
-    tests = list(_cases_in(unittest.TestLoader().loadTestsFromModule(module)))
+    result = TellingResult(tell)
+    unittest.TestLoader().loadTestsFromModule(module).run(result)
     functions = {
         name: function
         for name, function in vars(module).items()
         if name.startswith("test") and isinstance(function, types.FunctionType) and not function.__code__.co_argcount
     }
-    runner.expect(len(tests) + len(functions))
-    order = None if runner.is_apart else CaseOrder(tests)
-    for test in tests:
-        runner.run(_case_name(test), _unittest_call(test, module, runner, order))
     for name, function in functions.items():
-        runner.run(name, _function_call(function, runner.judge))
-
-
-def _cases_in(suite: Any) -> Iterator[Any]:
-    for test in suite:
-        if isinstance(test, unittest.TestSuite):
-            yield from _cases_in(test)
-        else:
-            yield test
-
-
-def _case_name(test: Any) -> str:
-    method = getattr(test, "_testMethodName", "")
-    return f"{type(test).__qualname__}.{method}" if method else str(test.id())
-
-
-class SkipNotingResult(unittest.TestResult):
-    """Knows whether a test was skipped by its own code."""
-
-    def __init__(self, runner: StyleRunner) -> None:
-        super().__init__()
-        self._runner = runner
-        self.is_declined = False
-
-    def addSkip(self, test: Any, reason: str) -> None:  # noqa: N802  the name is unittest's
-        error = sys.exc_info()[1]
-        self.is_declined = error is not None and not self._runner.is_answers(error)
-        super().addSkip(test, reason)
-
-    def addError(self, test: Any, err: Any) -> None:  # noqa: N802
-        self._runner.note_error(err[1])
-        super().addError(test, err)
-
-    def addFailure(self, test: Any, err: Any) -> None:  # noqa: N802
-        self._runner.note_error(err[1])
-        super().addFailure(test, err)
-
-    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: N802
-        if err is not None:
-            self._runner.note_error(err[1])
-        super().addSubTest(test, subtest, err)
-
-
-class CaseOrder:
-    """Where each test stands among all of them, so that classes and the file are set up once."""
-
-    def __init__(self, tests: list[Any]) -> None:
-        self._tests = tests
-        self._previous: Any = None
-
-    def begin(self, test: Any, result: Any) -> tuple[bool, bool]:
-        """Whether a test is the first one, and whether it is the last: what a class tears down waits for that."""
-        is_first, is_last = self._previous is None, test is self._tests[-1]
-        result._previousTestClass, result._testRunEntered = self._previous, not is_last
-        self._previous = type(test)
-        return is_first, is_last
-
-
-def _unittest_call(
-    test: Any, module: types.ModuleType, runner: StyleRunner, order: CaseOrder | None
-) -> Callable[[], tuple[str, str]]:
-    def call() -> tuple[str, str]:
-        result = SkipNotingResult(runner)
-        is_first, is_last = order.begin(test, result) if order else (True, True)
-        # unittest itself looks for them in the module's name, which cannot be found
-        set_up, tear_down = (
-            None if TESTS_MODULE in sys.modules else getattr(module, name, None)
-            for name in ("setUpModule", "tearDownModule")
-        )
-        if set_up is not None and is_first:
-            try:
-                set_up()
-            except unittest.SkipTest as skipped:
-                return "skipped", str(skipped)
-        suite = unittest.TestSuite([test])
-        suite.run(result)
-        if tear_down is not None and is_last:
-            tear_down()
-        return _unittest_outcome(result)
-
-    return call
-
-
-def _unittest_outcome(result: SkipNotingResult) -> tuple[str, str]:
-    for _, trace in (*result.failures, *result.errors):
-        return "failed", trace.strip().splitlines()[-1]
-    if result.unexpectedSuccesses:
-        return "failed", "passed, although it is expected to fail"
-    if result.skipped:
-        return "declined" if result.is_declined else "skipped", str(result.skipped[0][1])
-    if result.expectedFailures:
-        return "expected", "failed, as expected"
-    return ("passed", "") if result.testsRun == 1 else ("failed", "did not run as a test")
-
-
-def _function_call(function: Any, judge: ComparisonJudge) -> Callable[[], tuple[str, str]]:
-    def call() -> tuple[str, str]:
+        began = time.perf_counter()
         try:
             function()
+            line = result_line(name, TestFailure(), began)
         except unittest.SkipTest as skipped:
-            is_own = not judge.has_foreign_code(skipped.__traceback__)
-            return "declined" if is_own else "skipped", str(skipped)
-        return "passed", ""
+            line = TestResultLine(name, "skipped", str(skipped), 0.0)
+        except BaseException as error:
+            line = result_line(name, raised_failure(error), began)
+        tell(line)
 
-    return call
+
+class TellingResult(unittest.TestResult):
+    """Tells how each test went when it is over."""
+
+    def __init__(self, tell: Callable[[TestResultLine], None]) -> None:
+        super().__init__()
+        self._tell = tell
+        self._running: Any = None
+        self._outcome = "passed"
+        self._failure = TestFailure()
+        self._began = 0.0
+
+    def startTest(self, test: Any) -> None:  # noqa: N802  the names are unittest's
+        super().startTest(test)
+        self._running, self._outcome, self._failure = test, "passed", TestFailure()
+        self._began = time.perf_counter()
+
+    def stopTest(self, test: Any) -> None:  # noqa: N802
+        super().stopTest(test)
+        self._report(test)
+        self._running = None
+
+    def _report(self, test: Any) -> None:
+        method = getattr(test, "_testMethodName", "")
+        name = f"{type(test).__qualname__}.{method}" if method else str(test.id())
+        outcome = "failed" if self._failure.text else self._outcome
+        seconds = time.perf_counter() - self._began
+        self._tell(TestResultLine(name, outcome, self._failure.text, seconds, *self._failure[1:]))
+
+    def _note(self, test: Any, outcome: str, failure: TestFailure) -> None:
+        if self._running is None:  # of a class or of the file
+            self._began = time.perf_counter()
+        if not self._failure.text or self._running is None:
+            self._outcome, self._failure = outcome, failure
+        if self._running is None:
+            self._report(test)
+
+    def addError(self, test: Any, err: Any) -> None:  # noqa: N802
+        super().addError(test, err)
+        self._note(test, "failed", raised_failure(err[1]))
+
+    def addFailure(self, test: Any, err: Any) -> None:  # noqa: N802
+        super().addFailure(test, err)
+        self._note(test, "failed", raised_failure(err[1]))
+
+    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: N802
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self._note(test, "failed", raised_failure(err[1]))
+
+    def addSkip(self, test: Any, reason: str) -> None:  # noqa: N802
+        super().addSkip(test, reason)
+        self._note(test, "skipped", TestFailure())
+
+    def addExpectedFailure(self, test: Any, err: Any) -> None:  # noqa: N802
+        super().addExpectedFailure(test, err)
+        self._note(test, "expected", TestFailure())
+
+    def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: N802
+        super().addUnexpectedSuccess(test)
+        self._note(test, "failed", TestFailure("passed, although it is expected to fail", "comparison"))
 
 
 def _rarely_needed_parts(source: str) -> Any:
@@ -349,39 +151,19 @@ def _rarely_needed_parts(source: str) -> Any:
     return types.SimpleNamespace(pytest_addoption=pytest_addoption, pytest_configure=last(pytest_configure))
 
 
-def _item_outcome(item: Any, nextitem: Any, file: PytestFile) -> tuple[str, str]:
-    """Run one test of pytest's; how it went."""
-    outcome, message = _pytest_outcome(runtestprotocol(item, log=False, nextitem=nextitem))
-    raised = item.stash[_RAISED]
-    if outcome == "expected" and any(
-        isinstance(error, pytest.xfail.Exception) and file.runner.is_answers(error) for error in raised
-    ):
-        return "failed", message
-    if outcome == "failed" and file.is_without_answer and item.get_closest_marker("xfail") is not None:
-        # the mark may name an exception that only an answer raises
-        return "expected", message
-    is_own = outcome == "skipped" and raised and not any(map(file.runner.is_answers, raised))
-    return "declined" if is_own else outcome, message
-
-
-class PytestFile(NamedTuple):
-    """A file of tests that pytest runs."""
-
-    runner: TestRunner
-    load: Callable[[], types.ModuleType]
-    hidden: tuple[type, ...]
-    """Types whose values are not tests."""
-    is_without_answer: bool
-
-
 class MemoryPlugin:
-    """Collects from memory, and hears how each test went."""
+    """Collects from memory, and tells how each test went."""
 
-    file: PytestFile
+    load: Callable[[], types.ModuleType]
+    tell: Callable[[TestResultLine], None]
 
     def __init__(self) -> None:
+        self.error: BaseException | None = None
+        """What the file raised when it was loaded."""
         self.problem = ""
-        """Why the file cannot be loaded."""
+        """Why the file cannot be collected."""
+        self._first = TestFailure()
+        """The first error of the test that runs."""
         self._failed_parts: list[str] = []
         plugin = self
 
@@ -389,17 +171,13 @@ class MemoryPlugin:
             """A module of tests that is in no file."""
 
             def _getobj(self) -> Any:
-                return plugin.file.load()
-
-            def collect(self) -> Any:
-                names = vars(self.obj)
-                kept = {name: value for name, value in names.items() if isinstance(value, plugin.file.hidden)}
-                for name in kept:
-                    del names[name]
                 try:
-                    return list(super().collect())
-                finally:
-                    names.update(kept)
+                    return plugin.load()
+                except pytest.skip.Exception:
+                    raise
+                except BaseException as error:
+                    plugin.error = error
+                    raise
 
         self._module = MemoryModule
 
@@ -409,7 +187,6 @@ class MemoryPlugin:
         session.items = list(session.genitems(from_memory))
         session.config.hook.pytest_collection_modifyitems(session=session, config=session.config, items=session.items)
         session.testscollected = len(session.items)
-        self.file.runner.expect(len(session.items))
         return True
 
     def pytest_collectreport(self, report: Any) -> None:
@@ -417,57 +194,41 @@ class MemoryPlugin:
             self.problem = _last_line(report)
             raise pytest.UsageError(self.problem)
         if report.outcome == "skipped":
-            self.file.runner.run("the file", lambda: ("skipped", _last_line(report)))
+            self.tell(TestResultLine("the file", "skipped", _last_line(report), 0.0))
 
     def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> bool:
+        self._first, self._failed_parts = TestFailure(), []
+        began = time.perf_counter()
+        outcome, message = _outcome(runtestprotocol(item, log=False, nextitem=nextitem))
+        if self._failed_parts and outcome == "passed":
+            outcome, message = "failed", self._failed_parts[0]
         name = item.nodeid.partition("::")[2].replace("::", ".")
-        item.stash[_RAISED] = []
-
-        def call() -> tuple[str, str]:
-            del self._failed_parts[:]
-            outcome, message = _item_outcome(item, nextitem, self.file)
-            return (
-                ("failed", self._failed_parts[0]) if self._failed_parts and outcome == "passed" else (outcome, message)
-            )
-
-        self.file.runner.run(name, call)
+        failure = self._first if outcome == "failed" else TestFailure()
+        self.tell(TestResultLine(name, outcome, message, time.perf_counter() - began, *failure[1:]))
         return True
-
-    @first
-    def pytest_sessionfinish(self) -> None:
-        self.file.runner.finish()
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         # subtests are reported here, and their test continues
         if report.outcome == "failed":
             self._failed_parts.append(_last_line(report))
 
-    # before pytest makes its own exception of a unittest.SkipTest, and forgets where that came from
-    @first
     def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
-        if call.excinfo is not None:
-            self.file.runner.note_error(call.excinfo.value)
-        if call.excinfo is not None and call.when == "call":
-            item.stash[_RAISED].append(call.excinfo.value)
+        if call.excinfo is not None and not self._first.text:
+            self._first = raised_failure(call.excinfo.value)
 
 
-def run_pytest(
-    runner: TestRunner,
-    load: Callable[[], types.ModuleType],
-    source: str,
-    hidden: tuple[type, ...] = (),
-    *,
-    is_without_answer: bool = False,
-) -> None:
-    """Run the tests that pytest finds in a module, and in no other file; values of hidden types are not tests."""
+def run_pytest(load: Callable[[], types.ModuleType], source: str, tell: Callable[[TestResultLine], None]) -> None:
+    """Run the tests that pytest finds in the module that `load` makes, and in no file; raises what that raises."""
     plugin, session = _SESSIONS.pop() if is_begun_for(source) else (MemoryPlugin(), None)
-    plugin.file = PytestFile(runner, load, hidden, is_without_answer)
+    plugin.load, plugin.tell = load, tell
     if session is not None:
         status = _session_status(session)
     else:
         end_session()
         unneeded = [name for name, use in OPTIONAL_PYTEST_PLUGINS.items() if not use.search(source)]
         status = pytest.main(_pytest_options(unneeded), plugins=[plugin, _rarely_needed_parts(source)])
+    if plugin.error is not None:
+        raise plugin.error
     if status not in (0, 1, 5):
         raise RuntimeError(plugin.problem or f"pytest ended with {int(status)}")
 
@@ -552,7 +313,7 @@ _SESSIONS = _usual_sessions()
 """One at most, with our plug-in: a process of tests takes it."""
 
 
-def _pytest_outcome(reports: Any) -> tuple[str, str]:
+def _outcome(reports: Any) -> tuple[str, str]:
     outcome, message = "passed", ""
     for report in reports:
         if report.outcome == "failed":
