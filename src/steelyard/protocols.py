@@ -384,6 +384,23 @@ class HasStub(Protocol):
         ...
 
 
+class FalseTests(NamedTuple):
+    """The tests of a case with expected values changed, so that a right answer fails; nothing else of the case is changed."""
+
+    one_by_one: tuple[Case, ...] = ()
+    """Each with one expected value of an equality changed, to one that is far outside any tolerance."""
+    all: Case | None = None
+    """With every one of them changed; None where there is nothing to change."""
+
+
+class HasControls(Protocol):
+    """An optional method of a verifier whose tests share a process with the answer, so that who passes any tests is found out."""
+
+    def false_tests(self, case: Case) -> FalseTests:
+        """The false tests that an answer may be run against, after it has passed the true ones."""
+        ...
+
+
 class VerifierFactory(Protocol):
     """The entry point of a verifier.
 

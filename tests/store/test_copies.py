@@ -327,3 +327,21 @@ def is_json(line: bytes) -> bool:
     except msgspec.DecodeError:
         return False
     return True
+
+
+def test_a_word_of_an_earlier_or_later_version_for_trust_drops_no_verdict(tmp_path: Path) -> None:
+    folder = run(tmp_path / "one", ["m", "n", "o"])
+    journal = folder / "attempts.jsonl"
+    words = iter(("unproved", "sworn", "isolated"))
+    lines = [
+        line.replace('"found":{', f'"found":{{"trust":"{next(words)}",') if '"found"' in line else line
+        for line in journal.read_text().splitlines(keepends=True)
+    ]
+    journal.write_text("".join(lines))
+    read = [fact.found for fact in Journal(folder).facts() if isinstance(fact, Verdict)]
+    assert [(found.trust, found.note) for found in read] == [
+        ("in-process", ""),
+        ("in-process", 'its trust was given as "sworn"'),
+        ("isolated", ""),
+    ]
+    assert asked("SELECT trust FROM attempts ORDER BY model", tmp_path) == [(found.trust,) for found in read]

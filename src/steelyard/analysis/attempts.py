@@ -17,7 +17,7 @@ from steelyard.analysis import scoring
 from steelyard.analysis.scoring import FindingMeasures
 from steelyard.analysis.suites import classify_response
 from steelyard.protocols import FailureLabel
-from steelyard.records import Case, Fact, Failure, Finish, Judgment, Reply, Rule, RunInfo, Trust, Verdict, is_trusted
+from steelyard.records import Case, Fact, Failure, Finish, Judgment, Reply, Rule, RunInfo, Verdict, is_trusted
 
 MAX_REASON_CHARACTERS = 200
 REPLY_KEY_HASH_BYTES, FACT_PLACE_BYTES = 4, 8
@@ -26,10 +26,7 @@ NO_PLACE = -1
 MAX_INCREMENTAL_ROWS = 2000
 """Rows that are replaced one at a time; with more it is faster to make the table again."""
 
-TRUST_SENTENCES = {
-    "unproved": "its tests ran without a proof of their end",
-    "recorded": "another tool says so",
-}
+TRUST_SENTENCES = {"recorded": "another tool says so"}
 
 AttemptOutcome = Literal["correct", "wrong", "missing"]
 """`missing` where no verdict counts."""
@@ -366,7 +363,7 @@ class FailureNote(NamedTuple):
 class FactNotes:
     """What is kept of each fact, and the row that it makes."""
 
-    def __init__(self, rule: Rule, require_trust: Trust) -> None:
+    def __init__(self, rule: Rule, require_trust: str) -> None:
         self.place = NO_PLACE
         """The place of the fact that is being read."""
         self.digests: dict[VerdictDigest, int] = {}
@@ -441,7 +438,7 @@ class FactNotes:
         )
 
 
-def _verdict_digest(case: Case, verdict: Verdict, require_trust: Trust) -> VerdictDigest:
+def _verdict_digest(case: Case, verdict: Verdict, require_trust: str) -> VerdictDigest:
     finding = verdict.found
     measured = scoring.finding_measures(case, finding)
     primary = classify_response(measured.correct, one_line(finding.label))

@@ -41,7 +41,7 @@ class VerificationCount(Record, frozen=True, kw_only=True):
     """How many attempts were verified in one way."""
 
     trust: str
-    """Where the tests ran: `isolated` from the code they judge, `in-process` with it, or `unproved`, without a proof of their end."""
+    """Where the tests ran: `isolated` from the code they judge, or `in-process` with it."""
     isolation: str
     """The sandbox the code ran in."""
     node: str = ""

@@ -21,6 +21,8 @@ from steelyard.records.cases import (
     is_secret,
 )
 from steelyard.records.facts import (
+    FLAG_BESIDE_TESTS,
+    FLAG_CHANGED_TESTS,
     Answer,
     Diagnostic,
     DiagnosticLevel,
@@ -41,6 +43,7 @@ from steelyard.records.facts import (
     WitnessResult,
     WitnessSource,
     is_trusted,
+    read_trust,
 )
 from steelyard.records.messages import (
     DEFAULT_MAX_TURNS,
@@ -78,6 +81,8 @@ from steelyard.records.tiers import Experiment, InheritingTier, Tier, extended_t
 
 __all__ = [
     "DEFAULT_MAX_TURNS",
+    "FLAG_BESIDE_TESTS",
+    "FLAG_CHANGED_TESTS",
     "JUDGE_ONLY_KIND",
     "LABELLER_PATTERN",
     "MIN_SECRET_CHARACTERS",
@@ -150,5 +155,6 @@ __all__ = [
     "extended_tier",
     "is_secret",
     "is_trusted",
+    "read_trust",
     "settings_as",
 ]

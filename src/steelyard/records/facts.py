@@ -25,19 +25,36 @@ WitnessSource = Literal["reference", "compiled reference", "built-in"]
 TestOutcome = Literal["passed", "failed", "ignored"]
 TestFailureCause = Literal["", "comparison", "computation", "exception", "memory", "cpu", "death"]
 """What failed a test, as far as it is known; for `computation` it raised something that no broken machine causes."""
-Trust = Literal["", "isolated", "in-process", "unproved", "recorded"]
-"""Where tests ran: isolated from the code they judge, in one process with it, or there without a proof of their end;
-`recorded` if another tool decided, and empty where no code was run."""
+Trust = Literal["", "isolated", "in-process", "recorded"]
+"""Where values were compared: out of the reach of the code that is judged, or in one process with it; `recorded` if another
+tool decided, and empty where no code was run."""
+TRUST_WORDS: tuple[Trust, ...] = get_args(Trust)
+"""From the strongest on, after the empty one."""
+FLAG_BESIDE_TESTS, FLAG_CHANGED_TESTS = "only beside its tests", "passes changed tests"
+"""What a reader should look at in an attempt that nobody accuses: it passes beside its tests and fails apart from them, or it
+fails some of the tests that are made false and passes others."""
 
 
-def is_trusted(trust: Trust, required: Trust) -> bool:
+def read_trust(word: str) -> Trust:
+    """A word for trust as it is read today: earlier versions wrote `unproved`, and what no version knows promises least.
+
+    >>> read_trust("unproved"), read_trust("isolated")
+    ('in-process', 'isolated')
+    """
+    return next((trust for trust in TRUST_WORDS if trust == word), "in-process")
+
+
+def is_trusted(trust: str, required: str) -> bool:
     """Whether a verdict has at least the required trust.
 
     >>> is_trusted("in-process", "isolated"), is_trusted("isolated", "in-process")
     (False, True)
     """
-    order = get_args(Trust)
-    return not required or order.index(trust) <= order.index(required)
+    return not required or TRUST_WORDS.index(read_trust(trust)) <= TRUST_WORDS.index(read_trust(required))
+
+
+MAX_QUOTED_CHARACTERS = 40
+"""How much of a word that nobody knows is shown."""
 
 
 class Finish(StrEnum):
@@ -217,9 +234,15 @@ class Finding(Record, frozen=True, kw_only=True):
     """What the code printed, cut to a bounded length."""
     compile_seconds: Amount = 0
     test_seconds: Amount = 0
-    trust: Trust = ""
-    """Where the tests ran: `isolated` from the code they judge, `in-process` with it, or `unproved`, without a proof of their end;
-    `recorded` where another tool has judged."""
+    trust: str = ""
+    """A `Trust`: `isolated` where the values were compared out of the answer's reach, `in-process` where its tests shared a process
+    with it, `recorded` where another tool has judged. `unproved` and unknown words are read as `in-process`."""
+    flag: str = ""
+    """What a reader should look at in an attempt that nobody accuses: `only beside its tests` or `passes changed tests`."""
+    watched: bool | None = None
+    """Whether a plain run looked at it, too; None where a plain run has decided."""
+    controls: Count = 0
+    """With how many tests that are made false it was tried."""
     note: str = ""
     """What a reader should know about how it was judged."""
     isolation: str = ""
@@ -232,6 +255,13 @@ class Finding(Record, frozen=True, kw_only=True):
     """How often the attempt was verified again."""
     disagreed: Count = 0
     """How often that gave another verdict."""
+
+    def __post_init__(self) -> None:
+        if self.trust not in TRUST_WORDS:
+            if self.trust != "unproved":
+                unknown = f'its trust was given as "{self.trust[:MAX_QUOTED_CHARACTERS]}"'
+                force_setattr(self, "note", "; ".join(filter(None, (self.note, unknown))))
+            force_setattr(self, "trust", read_trust(self.trust))
 
 
 class Fact(Record, tag_field="kind", frozen=True, kw_only=True):

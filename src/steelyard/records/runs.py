@@ -8,7 +8,6 @@ import msgspec
 from msgspec import Meta
 
 from steelyard.records.base import Amount, AttemptNumber, Count, Record, Share
-from steelyard.records.facts import Trust
 from steelyard.records.panels import Panel
 from steelyard.records.tiers import Experiment
 from steelyard.secret_texts import hidden_texts
@@ -207,8 +206,12 @@ class RunInfo(Record, frozen=True, kw_only=True):
     prices: dict[str, Price] = {}
     unrecorded: dict[str, Count] = {}
     """Per model, how many cases a replay had no recording for."""
-    require_trust: Trust = ""
-    """The trust that a verdict needs for a pass to count; empty if any is enough."""
+    require_trust: str = ""
+    """The trust that a verdict needs to count; empty if any is enough."""
+    controls: Count | None = None
+    """With how many false tests a pass beside its tests is tried; None for as many as its language has by default."""
+    control_key: str = ""
+    """What decides, with the text of an answer, which false tests these are; empty for runs of earlier versions."""
     skipped: dict[str, str] = {}
     """The cases that were left out because the machine could not verify them, with the reason."""
     uncontained: dict[str, str] = {}

@@ -278,7 +278,7 @@ def verification_text(models: Sequence[ModelSummary]) -> str:
             how = ", ".join(filter(None, (way.trust, way.isolation)))
             name = " on ".join(filter(None, (how or "read", way.node)))
             ways[name] += way.attempts
-            weaker[name] += way.correct if way.trust in ("in-process", "unproved") else 0
+            weaker[name] += way.correct if way.trust == "in-process" else 0
     entries = sorted(ways.items(), key=lambda item: (-item[1], item[0]))
     texts = [
         f"{count:,} {line(way)}" + (f" ({weaker[way]:,} correct)" if weaker[way] else "")

@@ -15,7 +15,7 @@ from steelyard.engine.preflight.forecast import forecast, forecast_text
 from steelyard.engine.preflight.named_code import require_allowed_code, run_code
 from steelyard.engine.run import run
 from steelyard.errors import InputError
-from steelyard.records import Case, RunInfo
+from steelyard.records import Case, RunInfo, read_trust
 from steelyard.store.journal import StoredRun
 from steelyard.store.run_folders import runs
 from steelyard.text import counted
@@ -77,7 +77,7 @@ def top_up(
         rules=info.rules,
         suites=info.suites,
         eval_sets=info.eval_sets,
-        require_trust=info.require_trust,
+        require_trust=read_trust(info.require_trust),
         means=own,
     )
     for reason in done.stopped:

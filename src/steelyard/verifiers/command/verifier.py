@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from steelyard.errors import InputError, MissingToolError, VerifierError, did_you_mean
 from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits, Sandbox, Workspace
 from steelyard.providers.agent import workspaces
-from steelyard.records import Answer, Case, Finding, Test, Trust
+from steelyard.records import Answer, Case, Finding, Test
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.block_names import block_names
 from steelyard.verifiers.code.extract import canonical_language, extract
@@ -505,10 +505,10 @@ def _is_by_exit_code(case: Case) -> bool:
     return CommandSettings.of(case).results in ("", EXIT_CODE_RESULTS)
 
 
-def _trust(case: Case, finding: Finding, proof: EndProof | None) -> Trust:
+def _trust(case: Case, finding: Finding, proof: EndProof | None) -> str:
     """How far the verdict of a test command can be trusted: an exit code alone says nothing about the tests' end."""
-    is_unproved = finding.trust == "unproved" or (_is_by_exit_code(case) and proof is None)
-    return "unproved" if finding.tests and is_unproved else "in-process"
+    is_by_exit_code_alone = _is_by_exit_code(case) and proof is None
+    return "unproved" if finding.tests and is_by_exit_code_alone else "in-process"
 
 
 async def _run(
