@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from steelyard.verifiers.python.guest.wire import ANSWER_MODULE_NAMES
 from steelyard.verifiers.python.guests import GuestChannel, answer_guest, finish_call, python_guest, python_limits
-from steelyard.verifiers.python.plain import RunReport, run_report, tests_job
+from steelyard.verifiers.python.plain import RunReport, run_job, run_report
 from steelyard.verifiers.python.plan import imported_modules
 from steelyard.verifiers.python.settings import PythonSettings
 
@@ -58,7 +58,7 @@ async def report_apart(sandbox: Sandbox, case: Case, plan: PythonTestPlan, code:
             answered = asyncio.ensure_future(answer.call([answering], limits))
             running = asyncio.ensure_future(tests.call([theirs, calling], limits, beside=answer))
             try:
-                job = tests_job(case, plan, code, sorted(_used_names(case.tests)))
+                job = run_job(case, plan, code, sorted(_used_names(case.tests)))
                 report = await run_report(GuestChannel(ours), job, running, tests)
                 await finish_call(answer, answered)
             finally:

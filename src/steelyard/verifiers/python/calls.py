@@ -27,7 +27,6 @@ from steelyard.verifiers.python.guest.values import (
 )
 from steelyard.verifiers.python.guest.wire import MAX_EXCEPTION_CHARS, TestFailure, class_failure_cause, difference
 from steelyard.verifiers.python.guests import GuestChannel, finish_call
-from steelyard.verifiers.python.stubs import bound_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

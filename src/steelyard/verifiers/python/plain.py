@@ -75,7 +75,7 @@ class RunReport(NamedTuple):
         return is_whole and bool(self.tests) and all(test.outcome != "failed" for test in self.tests.values())
 
 
-def tests_job(case: Case, plan: PythonTestPlan, code: str, used: Sequence[str] = ()) -> dict[str, Any]:
+def run_job(case: Case, plan: PythonTestPlan, code: str, used: Sequence[str] = ()) -> dict[str, Any]:
     """What a guest is told that runs these tests; `used` are the names that they use of an answer elsewhere."""
     return {
         "style": plan.style,
@@ -146,7 +146,7 @@ class PlainRuns:
             async with self._sandbox.host(answer_guest("tests", case, plan.style, f"{code}\n{case.tests}")) as host:
                 running = asyncio.ensure_future(host.call([theirs], python_limits(case)))
                 try:
-                    return await run_report(GuestChannel(ours), tests_job(case, plan, code), running, host)
+                    return await run_report(GuestChannel(ours), run_job(case, plan, code), running, host)
                 finally:
                     running.cancel()
 
@@ -164,7 +164,7 @@ class PlainRuns:
 
     async def _skipped_by_reference(self, case: Case, plan: PythonTestPlan) -> frozenset[str]:
         """The tests that end without having passed for the reference, too, found once for all answers."""
-        key = f"{case.digest}"
+        key = f"{case.tests_digest} {hash(case.reference)}"
         if key not in self._skips:
             if len(self._skips) >= MAX_CACHED_SKIPS:
                 self._skips.pop(next(iter(self._skips)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import doctest
 import math
 import platform
@@ -156,9 +157,9 @@ def _check_source(body: Sequence[ast.stmt], steps: Sequence[Step], entry_point: 
         if isinstance(node, ast.FunctionDef) and node.name == "check":
             numbers = {id(test): number for number, test in enumerate(tests)}
             inner = [_wrapped(each, numbers[id(each)]) if id(each) in numbers else each for each in node.body]
-            told.append(
-                ast.FunctionDef(**{**{field: getattr(node, field, None) for field in node._fields}, "body": inner})
-            )
+            changed = copy.copy(node)
+            changed.body = inner
+            told.append(changed)
         else:
             told.append(node)
     return _unparsed([*told, *ast.parse(call).body])

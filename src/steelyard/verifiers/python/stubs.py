@@ -24,9 +24,7 @@ def stub_statements(stub: str, entry_point: str) -> Iterator[tuple[str, set[str]
         if isinstance(node, ast.Import | ast.ImportFrom) and not _is_from_future(node):
             # those who need it will miss it
             yield f"try:\n    {ast.unparse(node)}\nexcept ImportError:\n    pass", bound_names([node])
-        elif isinstance(node, ast.FunctionDef) and node.name != entry_point and _is_written(node):
-            yield ast.unparse(node), {node.name}
-        elif isinstance(node, ast.ClassDef) and entry_point and node.name != entry_name(entry_point):
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef) and _is_given(node, entry_name(entry_point)):
             yield ast.unparse(node), {node.name}
         elif isinstance(node, ast.Assign | ast.AnnAssign) and _is_literal(node.value):
             yield ast.unparse(node), bound_names([node])
@@ -36,12 +34,14 @@ def _is_from_future(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "__future__"
 
 
-def _is_written(function: ast.FunctionDef) -> bool:
-    """Whether a function has more than a docstring, and so is not what is asked for."""
-    return any(
+def _is_given(node: ast.FunctionDef | ast.ClassDef, asked: str) -> bool:
+    """Whether a definition is not what is asked for: a function that has more than a docstring, or another class."""
+    if isinstance(node, ast.ClassDef):
+        return bool(asked) and node.name != asked
+    return node.name != asked and any(
         not isinstance(part, ast.Pass | ast.Raise)
         and not (isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant))
-        for part in function.body
+        for part in node.body
     )
 
 

@@ -111,7 +111,7 @@ class PythonVerifier:
         found = [code_from_reply(case, text).code for case, text in replies]
         guest = python_guest("answer", PythonSettings.of(first).python_env, self._plan(first).style)
         async with self._sandbox.host(guest) as host:
-            compiled = await compiled_together(host, [code or "" for code in found], _limits(first))
+            compiled = await compiled_together(host, [code or "" for code in found], python_limits(first))
         return [code is not None and is_compiled for code, is_compiled in zip(found, compiled, strict=True)]
 
     def _plan(self, case: Case) -> PythonTestPlan:
@@ -165,7 +165,7 @@ class PythonVerifier:
     async def _called(self, case: Case, plan: PythonTestPlan, code: str) -> Finding | None:
         """The verdict of calls with plain data; None if a result is something else."""
         async with self._sandbox.host(answer_guest("answer", case, plan.style, code)) as host:
-            report = await answered_calls(host, code, plan.calls, case.verify.entry_point, pythonpython_limits(case))
+            report = await answered_calls(host, code, plan.calls, case.verify.entry_point, python_limits(case))
         return None if report is None else called_finding(report, plan.names)
 
     async def _looked_at(self, case: Case, plan: PythonTestPlan, code: str, called: Finding) -> Finding:

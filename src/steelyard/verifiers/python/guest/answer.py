@@ -5,7 +5,10 @@ Runs in a contained child of a zygote, on the standard library alone.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import gc
+import io
 import os
 import socket
 import sys
@@ -35,6 +38,8 @@ DEPTH_OF_A_CALL = -1
 COMPILE_ERRORS = (SyntaxError, ValueError, MemoryError, RecursionError)
 PRELOADED_ANSWER_MODULES = ("bisect", "copy", "functools", "heapq", "itertools", "math", "re", "string", "typing")
 """What answers usually import: loaded once, so that no fork has to."""
+FUNCTION_KINDS = (types.FunctionType, types.BuiltinFunctionType, functools.partial, type(functools.cache(len)))
+"""What can be called, and no more is known of it."""
 REHEARSALS = 20
 """How often the interpreter must see code until it runs it in its fastest form."""
 
@@ -83,26 +88,27 @@ class AnswerServer:
         return True
 
     def call(self, expression: str, given: list[Any], by_name: list[Any], looks_again: bool) -> list[Any]:
-        """What a call returned or raised, as plain data; with `looks_again` also whether it changed what it was given."""
+        """What a call returned or raised, as plain data; with `looks_again` also whether it changed what it was given, and what it printed."""
         positional = [decoded(value) for value in given]
         named = {name: decoded(value) for name, value in by_name}
         began = time.perf_counter()
-        try:
-            function = self._called.get(expression)
-            if function is None:
-                function = self._called[expression] = eval(expression, self._names)
-            said: list[Any] = ["ok", function(*positional, **named)]
-        except PeerGone:
-            raise
-        except BaseException as error:  # every exception is the answer's result
-            said = raised(error)
+        with contextlib.redirect_stdout(io.StringIO()) if looks_again else contextlib.nullcontext() as printed:
+            try:
+                function = self._called.get(expression)
+                if function is None:
+                    function = self._called[expression] = eval(expression, self._names)
+                said: list[Any] = ["ok", function(*positional, **named)]
+            except PeerGone:
+                raise
+            except BaseException as error:  # every exception is the answer's result
+                said = raised(error)
         seconds = time.perf_counter() - began
         try:
             if said[0] == "ok":
                 said[1] = encoded(said[1])
             if looks_again:
                 now = [encoded(value) for value in positional], [[name, encoded(named[name])] for name in named]
-                said.append(now != (given, by_name))
+                said += [now != (given, by_name), printed.getvalue()]  # type: ignore[union-attr]
         except NotPlainError as error:
             return ["odd", f"it returned {error}"]
         return [*said, seconds]
@@ -112,7 +118,7 @@ class AnswerServer:
         if name not in self._names:
             return ["missing"]
         value = self._names[name]
-        if isinstance(value, types.FunctionType | types.BuiltinFunctionType):
+        if isinstance(value, FUNCTION_KINDS):
             return ["function"]
         try:
             hash(value)

@@ -6,6 +6,7 @@ What cannot be forwarded so ends the run as not applicable: it says nothing abou
 from __future__ import annotations
 
 import builtins
+import sys
 import types
 
 from steelyard.verifiers.python.guest.values import NotPlainError, decoded, encoded
@@ -50,9 +51,9 @@ class RemoteAnswer:
         if said == "function":
             self._functions[name] = RemoteFunction(self, name)
             return self._functions[name]
-        if said == "value":
-            return decoded(held[0])
-        self._give_up(str(held[0]))
+        if said != "value":
+            self._give_up(str(held[0]))
+        return decoded(held[0])
 
     def call(self, name: str, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """What a function of the answer returns; raises what it raises."""
@@ -63,7 +64,9 @@ class RemoteAnswer:
         said, *held = self._ask("call", name, *given, True)
         if said == "odd":
             self._give_up(f"{name}: {held[0]}")
-        if held[-2]:
+        *_, changes, printed, _ = held
+        sys.stdout.write(printed)
+        if changes:
             self._give_up(f"{name} changes what it is given")
         if said == "ok":
             return decoded(held[0])
@@ -107,6 +110,8 @@ class RemoteFunction:
 
     def __getattr__(self, name: str) -> Any:
         self._answer.unknown(f"the tests look at {self._name}.{name}")
+
+    __doc__ = property(lambda self: self.__getattr__("__doc__"))  # type: ignore[assignment]
 
 
 class RemoteModule(types.ModuleType):

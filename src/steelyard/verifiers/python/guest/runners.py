@@ -6,7 +6,6 @@ import contextlib
 import os
 import pathlib
 import re
-import sys
 import threading
 import time
 import types
@@ -14,6 +13,7 @@ import unittest
 import unittest.mock  # loaded before the answer is: it belongs to what runs the tests
 from importlib import metadata
 
+from steelyard.verifiers.python.guest.remote import RemoteFunction
 from steelyard.verifiers.python.guest.steps import TestResultLine, result_line
 from steelyard.verifiers.python.guest.wire import MAX_OPEN_FILES, TESTS_FILE, TestFailure, raised_failure
 
@@ -179,6 +179,17 @@ class MemoryPlugin:
                     plugin.error = error
                     raise
 
+            def collect(self) -> Any:
+                # pytest would look at many attributes of each of them
+                names = vars(self.obj)
+                hidden = {name: value for name, value in names.items() if isinstance(value, RemoteFunction)}
+                for name in hidden:
+                    del names[name]
+                try:
+                    return list(super().collect())
+                finally:
+                    names.update(hidden)
+
         self._module = MemoryModule
 
     def pytest_collection(self, session: Any) -> bool:
@@ -212,7 +223,7 @@ class MemoryPlugin:
         if report.outcome == "failed":
             self._failed_parts.append(_last_line(report))
 
-    def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
+    def pytest_runtest_makereport(self, call: Any) -> None:
         if call.excinfo is not None and not self._first.text:
             self._first = raised_failure(call.excinfo.value)
 

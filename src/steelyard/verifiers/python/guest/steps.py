@@ -124,17 +124,17 @@ class _ExampleTeller(doctest.DocTestRunner):
         self._count = 0
         self.problem = ""
 
-    def report_start(self, out: Any, test: Any, example: Any) -> None:
+    def report_start(self, *_: Any) -> None:
         self._began = time.perf_counter()
 
-    def report_success(self, out: Any, test: Any, example: Any, got: str) -> None:
+    def report_success(self, _out: Any, _test: Any, example: Any, _got: str) -> None:
         self._report(example, TestFailure())
 
-    def report_failure(self, out: Any, test: Any, example: Any, got: str) -> None:
+    def report_failure(self, _out: Any, _test: Any, example: Any, got: str) -> None:
         said = f"raised nothing, expected {example.exc_msg}" if example.exc_msg else ""
         self._report(example, TestFailure(said or f"got {got[:200]!r}, expected {example.want[:200]!r}", "comparison"))
 
-    def report_unexpected_exception(self, out: Any, test: Any, example: Any, exc_info: Any) -> None:
+    def report_unexpected_exception(self, _out: Any, _test: Any, example: Any, exc_info: Any) -> None:
         self._report(example, raised_failure(exc_info[1]))
 
     def _report(self, example: Any, failure: TestFailure) -> None:

@@ -89,7 +89,7 @@ class TestSession:
             end_session()
         began = time.perf_counter()
         try:
-            self._tests = compile(job["tests"], TESTS_FILE, "exec", dont_inherit=True) if job["tests"] else None
+            self._tests = compile(job["tests"], TESTS_FILE, "exec", dont_inherit=True)
         except COMPILE_ERRORS as error:
             self._send(["unable", f"its tests do not compile: {exception_text(error)}"])
             return
@@ -122,7 +122,7 @@ class TestSession:
         else:
             names = self._names_of_answer()
             self._give(names)
-            if self._tests is None:
+            if self._job["style"] == "doctest":
                 problem = run_examples(self._job["examples"], names, self._tell_test)
                 if problem:
                     self._tell("raised", problem, "")
@@ -140,7 +140,7 @@ class TestSession:
         before = dict(names)
         sys.modules["test_answer"] = module
         self._give(names)
-        exec(self._tests, names)  # type: ignore[arg-type]
+        exec(self._tests, names)
         if names is not vars(module):
             vars(module).update((name, value) for name, value in names.items() if before.get(name, before) is not value)
         return module
