@@ -111,7 +111,7 @@ class RemoteFunction:
     def __getattr__(self, name: str) -> Any:
         self._answer.unknown(f"the tests look at {self._name}.{name}")
 
-    __doc__ = property(lambda self: self.__getattr__("__doc__"))  # type: ignore[assignment]
+    __doc__ = property(lambda self: self.__getattr__("__doc__"))
 
 
 class RemoteModule(types.ModuleType):
