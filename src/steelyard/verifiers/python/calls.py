@@ -324,6 +324,8 @@ class CallReport(NamedTuple):
     """What is wrong with each result, and seconds; those that were not reached are missing."""
     raised: str = ""
     """What loading the answer raised."""
+    missing: tuple[str, ...] = ()
+    """Names that the tests call, and the answer does not define."""
     compile_error: tuple[str, int | None] | None = None
     compile_seconds: float = 0
 
@@ -357,16 +359,20 @@ class _Talk:
         self._guest = guest
         self._tests: list[tuple[TestFailure, float]] = []
         self._raised = ""
+        self._missing: tuple[str, ...] = ()
         self._compile_error: tuple[str, int | None] | None = None
         self._compile_seconds = 0.0
 
     def report(self, ended: ProcessResult) -> CallReport:
-        return CallReport(ended, tuple(self._tests), self._raised, self._compile_error, self._compile_seconds)
+        return CallReport(
+            ended, tuple(self._tests), self._raised, self._missing, self._compile_error, self._compile_seconds
+        )
 
     async def hold(self, code: str, calls: Sequence[PlainCall], entry_point: str) -> bool:
         """Load the answer and call it; False if a plain run has to decide. Whoever ends early has not done the rest."""
         try:
-            await self._guest.send(["load", code, [entry_point] if entry_point else []])
+            called = sorted({entry_name(call.function) for call in calls})
+            await self._guest.send(["load", code, called])
             said = await self._guest.receive()
             if said is not None and said[0] == "not compiled":
                 self._compile_error = str(said[1]), said[2] if type(said[2]) is int else None
@@ -376,9 +382,12 @@ class _Talk:
                 said = await self._guest.receive()
             if said is None:
                 return not self._guest.garbled
-            if said[0] != "loaded" or said[1]:
-                missing = f"the answer does not define {entry_point}"
-                self._raised = missing if said[0] == "loaded" else str(said[1]) or "nothing that has words"
+            if said[0] != "loaded":
+                self._raised = str(said[1]) or "nothing that has words"
+                return True
+            self._missing = tuple(name for name in called if name in said[1])
+            if entry_point in self._missing:
+                self._raised = f"the answer does not define {entry_point}"
                 return True
             for call in calls:
                 await self._guest.send(["call", call.expression, call.positional, call.named, False])

@@ -35,7 +35,7 @@ from steelyard.verifiers.python.guests import (
     python_limits,
     venv_base_folders,
 )
-from steelyard.verifiers.python.impossible_tests import asked_builtin, check_tests, told_names
+from steelyard.verifiers.python.impossible_tests import asked_builtin, check_defined, check_tests, told_names
 from steelyard.verifiers.python.plain import PlainRuns
 from steelyard.verifiers.python.plan import PythonTestPlan, python_test_plan
 from steelyard.verifiers.python.settings import PythonSettings
@@ -166,7 +166,10 @@ class PythonVerifier:
         """The verdict of calls with plain data; None if a result is something else."""
         async with self._sandbox.host(answer_guest("answer", case, plan.style, code)) as host:
             report = await answered_calls(host, code, plan.calls, case.verify.entry_point, python_limits(case))
-        return None if report is None else called_finding(report, plan.names)
+        if report is None:
+            return None
+        check_defined(case, report.missing)
+        return called_finding(report, plan.names)
 
     async def _looked_at(self, case: Case, plan: PythonTestPlan, code: str, called: Finding) -> Finding:
         """A verdict of calls, of which a share is compared with a plain run."""
