@@ -157,14 +157,19 @@ def _check_source(body: Sequence[ast.stmt], steps: Sequence[Step], given: Sequen
     for node in body:
         if isinstance(node, ast.FunctionDef) and node.name == "check":
             changed = copy.copy(node)
-            # an answer may have a helper of its own by one of these names; the tests do not mean that
-            changed.body = [part for source in given for part in ast.parse(source).body]
-            changed.body += [_wrapped(each, numbers[id(each)]) if id(each) in numbers else each for each in node.body]
+            changed.body = [_wrapped(each, numbers[id(each)]) if id(each) in numbers else each for each in node.body]
             is_whole = not any(id(each) in numbers for each in node.body)
-            told.append(changed)
+            told += _within(given, changed) if given else [changed]
         else:
             told.append(node)
     return _unparsed([*told, _wrapped(call, 0) if is_whole else call])
+
+
+def _within(given: Sequence[str], check: ast.FunctionDef) -> list[ast.stmt]:
+    """A function among what the case gives: an answer may have a helper by one of these names that the tests do not mean."""
+    made = ast.parse("def __steelyard_given__():\n    return check\ncheck = __steelyard_given__()").body
+    made[0].body[:0] = [*(part for source in given for part in ast.parse(source).body), check]  # type: ignore[attr-defined]
+    return made
 
 
 def _told(steps: Iterable[Step]) -> str:
