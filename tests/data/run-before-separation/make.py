@@ -56,7 +56,9 @@ COMPILED: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 
-LABELS = "case,model,number,passed\nfriendly,large,1,yes\nfriendly,large,2,yes\nfriendly,small,1,no\n"
+LABELS = (
+    "case,model,number,passed\njs-half,large,1,yes\njs-half,large,2,no\nrust-half,large,1,yes\nrust-half,large,2,no\n"
+)
 
 
 def lines(answers: Mapping[str, Mapping[str, Sequence[str]]]) -> Iterator[str]:
@@ -106,7 +108,6 @@ def make(place: Path) -> None:
     replayed = "--models replay:replies.jsonl --pass-k 1,2"
     judges = "--judges python:stand_in.py:judge"
     steelyard(place, f"run cases.toml {replayed} {judges} --output runs/whole", exit_codes=(3,))
-    steelyard(place, "label runs/whole --import labels.csv --by ada")
     steelyard(place, "import first_results.jsonl --output runs/imported")
     (place / "runs").rename(place / "steelyard-runs")
     steelyard(place, "query", "SELECT run, count(*) FROM attempts GROUP BY run")
@@ -122,6 +123,7 @@ def make(place: Path) -> None:
     steelyard(place, "run languages.toml --models replay:languages.jsonl --output runs/languages")
     steelyard(place, "tiers experiment.toml --output runs/experiment")
     steelyard(place, f"judge runs/languages --rubric rubric.toml {judges}")
+    steelyard(place, "label runs/languages --import labels.csv --by ada")
 
     steelyard(place, "bless runs/monday --as main")
     steelyard(place, "bless runs/monday runs/tuesday --as main")
