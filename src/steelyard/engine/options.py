@@ -31,6 +31,10 @@ class RunOptions(NamedTuple):
     """Whether code may run where it can reach network, files and secrets."""
     recheck: int = 0
     """How often an attempt that passed or ran out of time is verified again."""
+    controls: int | None = None
+    """With how many false tests a pass beside its tests is tried, 0 to 2; None for the number of the run, or of the language."""
+    control_key: str = ""
+    """What decides which false tests these are: a run has its own."""
     python_env: str = ""
     """The virtual environment of Python answers, instead of the one their cases name."""
     backend: str = "local"

@@ -202,6 +202,7 @@ def comparable_plan(info: RunInfo) -> RunInfo:
         eval_sets=(),
         versions={},
         prices={},
+        control_key="",
         unrecorded={},
         skipped={},
         uncontained={},

@@ -18,7 +18,7 @@ from steelyard.analysis.scoring import find_rule
 from steelyard.analysis.summary import Summary
 from steelyard.engine.asking.batches import NOTHING_HELD, run_batches
 from steelyard.engine.options import RunOptions
-from steelyard.engine.plan import plan_notes, shard_cases, shard_record
+from steelyard.engine.plan import plan_notes, shard_cases, shard_record, with_current_plan
 from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.connect import (
@@ -173,6 +173,7 @@ def run(
     rule = plan.rule or sets.rule or "code"
     given = [models] if isinstance(models, str) else list(models)
     find_rule(rule, own)
+    means = with_control_key(means)
     check_plan(sets.cases, plan.k, plan.samples)
     check_parameters(plan.parameters or {})
     if plan.shard is not None and plan.until is not None:
@@ -222,6 +223,8 @@ def run(
         prices={model: price for model in (*providers, *judges) if (price := prices.price(model)) is not None},
         unrecorded=_unrecorded(dealt, providers),
         require_trust=plan.require_trust,
+        controls=means.controls,
+        control_key=means.control_key,
         skipped=skipped,
         uncontained=uncontained_agents(given, means),
     )
@@ -267,6 +270,22 @@ def _cases(given: Sequence[Case] | Sequence[str | Path] | str | Path) -> evalset
         return evalsets.EvalSets(cases, (), ())
     loaded = evalsets.load([path for path in given if not isinstance(path, Case)])
     return loaded._replace(cases=(*cases, *loaded.cases)) if cases else loaded
+
+
+def with_control_key(means: RunOptions) -> RunOptions:
+    """How a new run is carried out: nobody knows before which false tests an answer will get."""
+    return means._replace(control_key=secrets.token_hex(16))
+
+
+def _with_controls_of(journal: Journal, means: RunOptions) -> RunOptions:
+    """How a stored run is carried on: with its own controls, so that verifying again gives the same; one without gets a key."""
+    info = journal.info
+    number = info.controls if means.controls is None else means.controls
+    key = info.control_key or with_control_key(means).control_key
+    if (number, key) != (info.controls, info.control_key):
+        changed = msgspec.structs.replace(info, controls=number, control_key=key)
+        journal.describe(changed if number == info.controls else with_current_plan(changed))
+    return means._replace(controls=number, control_key=key)
 
 
 def _unrecorded(cases: Sequence[Case], providers: Mapping[str, Provider]) -> dict[str, int]:
@@ -326,6 +345,8 @@ async def _ended_session(
     judges: Mapping[str, Provider],
 ) -> _EndedSession:
     """What is left of a session that did what a run owes; a journal that is created is added to `journals`."""
+    if not callable(journal) and providers is not None:
+        means = _with_controls_of(journal, means)
     planned = as_stored(with_python_env(asked, means.python_env)) if providers is not None else ()
     verifying = VerifierSet(planned, means)
     verifying.check(planned)

@@ -35,7 +35,7 @@ from steelyard.engine.plan import (
 )
 from steelyard.engine.pool import run_concurrently
 from steelyard.engine.progress import SessionProgress
-from steelyard.engine.steps import RetryPolicy, ask, failure, is_verified_again_alone, verdict_key
+from steelyard.engine.steps import RetryPolicy, ask, failure, is_verified_again_alone
 from steelyard.engine.tiers.judging import JudgeRequests, JudgeRunner
 from steelyard.engine.tiers.rubric_checks import RubricJudging
 from steelyard.engine.verifiers import VerifierSet, with_python_env
@@ -326,7 +326,7 @@ class Session:
         for fact in self._journal.facts():
             if isinstance(fact, Reply) and fact.key in self._replied and self._is_verified(fact.case):
                 case = self._by_id[fact.case]
-                key = verdict_key(fact, case, self._verifying.of(case))
+                key = self._verifying.verdict_key(fact.key, case)
                 if self._verifies_all or key not in self._judged or key in self._withdrawn:
                     yield fact, case
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from itertools import count
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -174,12 +174,26 @@ async def _asked(provider: Provider, attempt: Attempt, delivery: Delivery) -> An
         return sound_answer(await ask_provider(provider, attempt, delivery), delivery.note)
 
 
-async def verify_with_retry(reply: Reply, case: Case, verifier: Verifier, rechecks: int = 0) -> Verdict | Failure:
+class Controls(Protocol):
+    """Tries passes with tests that are made false."""
+
+    def number(self, case: Case) -> int:
+        """With how many of them a pass is tried."""
+        ...
+
+    async def tried(self, case: Case, answer: Answer, found: Finding) -> Finding:
+        """The finding about an answer after that."""
+        ...
+
+
+async def verify_with_retry(
+    reply: Reply, case: Case, verifier: Verifier, rechecks: int = 0, controls: Controls | None = None
+) -> Verdict | Failure:
     """The verdict on one reply after at most two tries, and how often repeated verification gave another one."""
-    fact = await verify(reply, case, verifier)
+    fact = await verify(reply, case, verifier, controls)
     if isinstance(fact, Failure):
         # a sandbox that was killed under an answer says nothing about it
-        fact = await verify(reply, case, verifier)
+        fact = await verify(reply, case, verifier, controls)
     if isinstance(fact, Verdict) and rechecks:
         fact = await recheck(fact, reply, case, verifier, rechecks)
     return fact
@@ -191,18 +205,20 @@ def is_verified_again_alone(found: Finding) -> bool:
     return bool(found.trouble) or (found.label == FailureLabel.TIME_LIMIT and not has_fair_clock())
 
 
-async def verify(reply: Reply, case: Case, verifier: Verifier) -> Verdict | Failure:
+async def verify(reply: Reply, case: Case, verifier: Verifier, controls: Controls | None = None) -> Verdict | Failure:
     """The verdict on one reply, or the reason why it is missing."""
     try:
         with wrap_exceptions(VerifierError):
             found = round_tripped(await verifier.verify(case, reply.answer), Finding)
+            if controls is not None:
+                found = await controls.tried(case, reply.answer, found)
             if case.expectations.custom_check:
                 checked = await verify_with_function(case.expectations.custom_check, case, reply.answer.text)
                 found = _with_custom_check(found, round_tripped(checked, Finding))
     except StepError as error:
         return failure(reply, error)
     return Verdict(
-        key=verdict_key(reply, case, verifier),
+        key=verdict_key(reply.key, case, verifier, controls.number(case) if controls is not None else 0),
         at=now(),
         case=reply.case,
         model=reply.model,
@@ -239,9 +255,9 @@ def _with_custom_check(found: Finding, checked: Finding) -> Finding:
     )
 
 
-def verdict_key(reply: Reply, case: Case, verifier: Verifier) -> str:
-    """Two verdicts with the same key judge the same reply by the same tests, verifier and toolchain."""
-    return digest(reply.key, case.tests_digest, verifier.version)
+def verdict_key(ask: str, case: Case, verifier: Verifier, controls: int) -> str:
+    """Two verdicts with the same key judge the same reply by the same tests, verifier and toolchain, and by as many controls."""
+    return digest(ask, case.tests_digest, verifier.version, *((controls,) if controls else ()))
 
 
 def failure(of: Attempt | Reply | Verdict, error: StepError) -> Failure:

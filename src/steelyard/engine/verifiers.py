@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from steelyard.analysis.scoring import is_correct
+from steelyard.engine.controls import ControlSet
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.preflight.witnesses import (
@@ -19,7 +20,7 @@ from steelyard.engine.preflight.witnesses import (
     could_come_from_machine,
     share_with_nobody,
 )
-from steelyard.engine.steps import failure, is_verified_again_alone, verify_with_retry
+from steelyard.engine.steps import failure, is_verified_again_alone, verdict_key, verify_with_retry
 from steelyard.errors import InputError, VerifierError, did_you_mean, problems_by_reason
 from steelyard.plugins import explain_plugin_errors, is_plugin, load_plugin, plugin_names
 from steelyard.protocols import Sandbox, Verifier, VerifierFactory
@@ -65,6 +66,7 @@ class VerifierSet:
         self._share = 1.0 if cpus is None else cpus / processor_count()
         self._turns: dict[str, asyncio.Semaphore] = {}
         self._witnesses = WitnessSet(self.of, self._sandbox.level, share_witnesses, cases)
+        self._controls = ControlSet(self.of, means.controls, means.control_key, share_witnesses)
         self._verifiers: dict[str, Verifier] = {kind: _verifier(kind, self._sandbox) for kind in kinds}
         for verifier in self._verifiers.values():
             if isinstance(verifier, ChecksVerifier):
@@ -116,6 +118,10 @@ class VerifierSet:
     def of(self, case: Case) -> Verifier:
         """The verifier of a case that can be verified."""
         return self._verifiers[case.kind]
+
+    def verdict_key(self, ask: str, case: Case) -> str:
+        """The key of a verdict by this machine on the reply to an ask key."""
+        return verdict_key(ask, case, self.of(case), self._controls.number(case))
 
     def rules(self, case: Case) -> tuple[str, ...]:
         """The verifier of a case with the version of its rules, as sides of a comparison name it; empty for judges."""
@@ -178,7 +184,7 @@ class VerifierSet:
         if problem := witnesses.known_problem(case):
             return failure(reply, VerifierError(problem))
         began = time.monotonic()
-        fact = await verify_with_retry(reply, case, self._judged(reply, case), self._recheck)
+        fact = await verify_with_retry(reply, case, self._judged(reply, case), self._recheck, self._controls)
         if isinstance(fact, Verdict) and not alone and not is_correct(case, fact.found) and self._was_crowded(began):
             return _with_trouble(fact, "code beside it had many processes")
         if isinstance(fact, Failure) or (is_verified_again_alone(fact.found) and not alone):

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import InputError
+from steelyard.records import Case
 
 
 class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,6 +32,7 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     library: str = ""
     needs: str = ""
     links: dict[str, str] = {}
+    compiled: bool = False
 
     def verify(self, tests: str, *, prompt: str, program: str = "") -> dict[str, Any]:
         """How a case verifies an answer with these tests; `program` is code that is known to be linked with them."""
@@ -63,6 +65,14 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def languages() -> dict[str, Language]:
     """The languages by what their files end in."""
     return msgspec.toml.decode(Path(__file__).with_name("languages.toml").read_bytes(), type=dict[str, Language])
+
+
+def language_of(case: Case) -> Language | None:
+    """The language of the answers to a case, where we know it: by the name of their file, or as the case calls it."""
+    known = languages()
+    by_file = known.get(PurePosixPath(case.verify.answer).suffix[1:])
+    name = case.language or case.kind
+    return by_file or next((each for each in known.values() if name in (each.fence, each.name.lower())), None)
 
 
 def languages_of(benchmark: str) -> dict[str, Language]:

@@ -78,7 +78,7 @@ def top_up(
         suites=info.suites,
         eval_sets=info.eval_sets,
         require_trust=read_trust(info.require_trust),
-        means=own,
+        means=own if own.controls is not None else own._replace(controls=info.controls),
     )
     for reason in done.stopped:
         tell(f"warning: {label} was topped up in part: {reason}")

@@ -72,6 +72,8 @@ class NodeWorker:
             require_isolation=terms.require_isolation,
             allow_weak_sandbox=terms.allow_weak_sandbox,
             recheck=terms.recheck,
+            controls=terms.controls,
+            control_key=terms.control_key,
         )
         try:
             self._verifiers = VerifierSet(self._cases, options, cpus=1, share_witnesses=self._files.tried_once_per_node)

@@ -213,6 +213,8 @@ class RayPool:
             require_isolation=options.require_isolation,
             allow_weak_sandbox=options.allow_weak_sandbox,
             recheck=options.recheck,
+            controls=options.controls,
+            control_key=options.control_key,
         )
         self._gateway, joined = await GatewayProcess.start(self._place, self._terms)
         ready = [node for node in joined.nodes if not node.capability.refused]

@@ -88,6 +88,8 @@ class Terms(Record, frozen=True, kw_only=True):
     require_isolation: str = ""
     allow_weak_sandbox: bool = False
     recheck: int = 0
+    controls: int | None = None
+    control_key: str = ""
 
 
 class Capability(Record, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ from steelyard.engine.preflight.connect import (
 from steelyard.engine.preflight.conversations import check_conversations
 from steelyard.engine.preflight.named_code import experiment_code, own_code, settings_code, stored_tiers
 from steelyard.engine.preflight.rubric_judges import connect_judges, with_judges
-from steelyard.engine.run import Run, carry_out, run_id, shard_cases_of, tool_versions, with_shard
+from steelyard.engine.run import Run, carry_out, run_id, shard_cases_of, tool_versions, with_control_key, with_shard
 from steelyard.engine.tiers.judging import owed_judgments
 from steelyard.errors import InputError
 from steelyard.evalsets.experiments import LoadedExperiment
@@ -49,6 +49,7 @@ def run_experiment(
     check_plan(loaded.cases, (1,), header.runs)
     check_experiment_parameters(loaded)
     loaded = with_panel_judges(loaded, means)
+    means = with_control_key(means)
     dealt = shard_cases_of(loaded.cases, shard)
     beside = Path(loaded.files[0].path).parent
     with own_code(experiment_code(loaded, beside, means) + settings_code(means.settings), means):
@@ -79,6 +80,8 @@ def run_experiment(
             rules=loaded.rules,
             versions=tool_versions(),
             prices={model: price for model in (*names, *judges) if (price := prices.price(model)) is not None},
+            controls=means.controls,
+            control_key=means.control_key,
             uncontained=uncontained_agents(judges, means, loaded.experiment.tiers),
         )
         info = with_shard(info, loaded.cases, shard)

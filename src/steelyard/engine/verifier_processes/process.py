@@ -32,7 +32,11 @@ class VerifierProcess:
             control_group.use_divided_group(Path(terms.control_group))
         self._files = NodeFiles(terms.run)
         options = RunOptions(
-            require_isolation=terms.level, allow_weak_sandbox=terms.allow_weak_sandbox, recheck=terms.recheck
+            require_isolation=terms.level,
+            allow_weak_sandbox=terms.allow_weak_sandbox,
+            recheck=terms.recheck,
+            controls=terms.controls,
+            control_key=terms.control_key,
         )
         cases = msgspec.json.decode(terms.cases, type=list[Case])
         self._verifiers = VerifierSet(cases, options, share_witnesses=self._files.tried_once_per_node)

@@ -78,6 +78,8 @@ class VerifierProcesses:
             level=verifying.level,
             allow_weak_sandbox=means.allow_weak_sandbox,
             recheck=means.recheck,
+            controls=means.controls,
+            control_key=means.control_key,
             control_group=str(group or ""),
         )
         processors = max(1, math.ceil(min(verifying.at_once, processor_count()) / count)) + EXTRA_REPLIES_PER_PROCESS

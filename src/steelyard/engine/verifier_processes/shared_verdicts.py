@@ -107,7 +107,7 @@ class SharedVerdicts:
             self._kept_bytes = 0
         elif isinstance(fact, Verdict) and (identity := self._recalled.pop(fact.ask, None)) not in self._kept:
             # what another version, other tests or another sandbox found is not what would be found now
-            is_current = fact.key == digest(fact.ask, case.tests_digest, verifier.version)
+            is_current = fact.key == self._verifying.verdict_key(fact.ask, case)
             is_current = is_current and fact.found.isolation == self._verifying.level
             if identity is not None and is_current and not fact.shared_from and _is_reached_again(fact, case):
                 self._keep(identity, _encoder.encode(fact))
@@ -122,7 +122,7 @@ class SharedVerdicts:
         if kept is not None:
             self._kept[identity] = kept
             if kept and self._is_repeatable(reply, case):
-                self._report(_shared_verdict(_decoder.decode(kept), reply), case)
+                self._report(self._shared_verdict(_decoder.decode(kept), reply, case), case)
                 return
         elif identity not in self._waiting:
             self._waiting[identity] = []
@@ -167,10 +167,23 @@ class SharedVerdicts:
         self._keep(identity, _encoder.encode(fact) if is_shared else b"")
         for reply, its_case in waiting:
             if isinstance(fact, Verdict) and is_shared:
-                self._report(_shared_verdict(fact, reply), its_case)
+                self._report(self._shared_verdict(fact, reply, its_case), its_case)
             else:
                 self._returned.append((reply, its_case))
         self._changed.set()
+
+    def _shared_verdict(self, verdict: Verdict, reply: Reply, case: Case) -> Verdict:
+        """The verdict on one reply as that on an identical reply to the same case."""
+        return msgspec.structs.replace(
+            verdict,
+            key=self._verifying.verdict_key(reply.key, case),
+            at=now(),
+            model=reply.model,
+            tier=reply.tier,
+            number=reply.number,
+            ask=reply.key,
+            shared_from=verdict.ask,
+        )
 
     def _keep(self, identity: str, verdict: bytes) -> None:
         self._kept[identity] = verdict
@@ -188,18 +201,4 @@ def _is_reached_again(verdict: Verdict, case: Case) -> bool:
         found.label not in UNSHARED_LABELS
         and not is_verified_again_alone(found)
         and took <= MAX_SHARE_OF_TIME_LIMIT * case.timeout_secs
-    )
-
-
-def _shared_verdict(verdict: Verdict, reply: Reply) -> Verdict:
-    """The verdict on one reply as that on an identical reply to the same case."""
-    return msgspec.structs.replace(
-        verdict,
-        key=digest(reply.key, verdict.tests, verdict.verifier),
-        at=now(),
-        model=reply.model,
-        tier=reply.tier,
-        number=reply.number,
-        ask=reply.key,
-        shared_from=verdict.ask,
     )

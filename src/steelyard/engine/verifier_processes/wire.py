@@ -27,6 +27,8 @@ class VerifierTerms(Record, frozen=True, kw_only=True):
     """The isolation level that the run found; a weaker one will not do."""
     allow_weak_sandbox: bool
     recheck: int
+    controls: int | None
+    control_key: str
     control_group: str
     """The control group that the run has divided; empty if there is none."""
 
