@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from steelyard.engine.controls import MAX_TRIALS, PASSES_FALSE_TESTS, ControlSet
 from steelyard.engine.steps import verify_with_retry
 from steelyard.errors import VerifierError
 from steelyard.protocols import FalseTests
-from steelyard.records import FLAG_CHANGED_TESTS, Answer, Case, Failure, Finding, Reply, Verdict, Verify
+from steelyard.records import FLAG_CHANGED_TESTS, Answer, Case, Failure, Finding, Reply, TestOutcome, Verdict, Verify
 
 RIGHT = "def double(x): return 2 * x"
 EXITS = "import os\nos._exit(0)"
@@ -53,7 +54,7 @@ class PlainVerifier:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", f"{code}\n{case.tests}", stderr=asyncio.subprocess.DEVNULL
         )
-        outcome = "failed" if await process.wait() else "passed"
+        outcome: TestOutcome = "failed" if await process.wait() else "passed"
         tests = (records.Test(name="test", outcome=outcome),)
         label = "wrong answer" if outcome == "failed" else ""
         return Finding(code=code, tests=tests, trust=self.trust, label=label, isolation="none")
@@ -67,7 +68,7 @@ class PlainVerifier:
     async def close(self) -> None: ...
 
 
-def _with_tests(case: Case):
+def _with_tests(case: Case) -> Callable[[str], Case]:
     return lambda tests: replace(case, verify=replace(case.verify, tests=tests))
 
 

@@ -55,6 +55,7 @@ def settings_and_run_options(
         require_isolation=getattr(options, "require_isolation", None) or "",
         allow_weak_sandbox=getattr(options, "allow_weak_sandbox", False),
         recheck=getattr(options, "recheck", None) or 0,
+        controls=getattr(options, "controls", None),
         python_env=getattr(options, "python_env", None) or "",
         backend=getattr(options, "backend", None) or "local",
         ray_address=getattr(options, "ray_address", ""),

@@ -162,6 +162,13 @@ def add_execution_options(sub: argparse.ArgumentParser, *, backend: bool = False
         metavar="N",
         help="verify attempts that passed or timed out N more times, and list different outcomes",
     )
+    how.add_argument(
+        "--controls",
+        type=int,
+        choices=(0, 1, 2),
+        help="false tests that a pass is tried with where its tests ran in its own process (default: as in the run; 2, and 1 for "
+        "compiled languages and agents)",
+    )
     how.add_argument("--env-file", metavar="FILE", help="read API keys from a file of NAME=value lines")
     add_sandbox_options(how)
     if asks:
