@@ -33,6 +33,13 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     needs: str = ""
     links: dict[str, str] = {}
     compiled: bool = False
+    comment: str = r"//[^\n]*|/\*[\s\S]*?\*/"
+    quotes: str = '"'
+    truth: tuple[str, str] = ("true", "false")
+    equal: str = ""
+    same: str = ""
+    asserts: str = ""
+    values: str = ""
 
     def verify(self, tests: str, *, prompt: str, program: str = "") -> dict[str, Any]:
         """How a case verifies an answer with these tests; `program` is code that is known to be linked with them."""

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from steelyard.errors import InputError, MissingToolError, VerifierError, did_you_mean
+from steelyard.languages.controls import false_tests
 from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits, Sandbox, Workspace
 from steelyard.providers.agent import workspaces
 from steelyard.records import Answer, Case, Finding, Test
@@ -153,6 +154,8 @@ class CommandVerifier:
             trust="isolated" if said.run else _trust(case, finding, proof),
             isolation=self._sandbox.level,
         )
+
+    false_tests = staticmethod(false_tests)
 
     async def close(self) -> None:
         """Nothing to release."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from steelyard.errors import VerifierError
+from steelyard.languages.controls import false_tests
 from steelyard.protocols import TIMEOUT_LABELS, FailureLabel, ProcessResult, ResourceLimits
 from steelyard.records import (
     Answer,
@@ -192,6 +193,8 @@ class RustVerifier:
             trust=finding.trust or "in-process",
             isolation=self._sandbox.level,
         )
+
+    false_tests = staticmethod(false_tests)
 
     async def close(self) -> None:
         """Nothing to release."""
