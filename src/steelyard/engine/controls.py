@@ -65,6 +65,10 @@ class ControlSet:
             return 0
         return default_controls(case) if self._number is None else self._number
 
+    def has_false_tests(self, case: Case) -> bool:
+        """Whether there is something to change in the tests of a case."""
+        return hasattr(self._verifier_of(case), "false_tests") and bool(self._false(case).one_by_one)
+
     async def tried(self, case: Case, answer: Answer, found: Finding) -> Finding:
         """The finding about an answer after its controls: `tampered` where it passes tests of which all are false."""
         number = self.number(case)

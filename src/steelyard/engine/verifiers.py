@@ -123,6 +123,10 @@ class VerifierSet:
         """The key of a verdict by this machine on the reply to an ask key."""
         return verdict_key(ask, case, self.of(case), self._controls.number(case))
 
+    def has_false_tests(self, case: Case) -> bool:
+        """Whether tests of a case can be made false."""
+        return self._controls.has_false_tests(case)
+
     def rules(self, case: Case) -> tuple[str, ...]:
         """The verifier of a case with the version of its rules, as sides of a comparison name it; empty for judges."""
         if case.kind not in self._verifiers:

@@ -36,7 +36,7 @@ class Change(NamedTuple):
     text: str
 
 
-class Token(NamedTuple):
+class SourceToken(NamedTuple):
     """A piece of a program."""
 
     kind: str
@@ -119,12 +119,12 @@ def _token_pattern(comment: str, quotes: str) -> re.Pattern[str]:
     return re.compile("|".join((*kinds, r"(?P<other>&&|\|\||[^\s\w]|\n)")))
 
 
-def _tokens(text: str, language: Language) -> Iterator[Token]:
+def _tokens(text: str, language: Language) -> Iterator[SourceToken]:
     for found in _token_pattern(language.comment, language.quotes).finditer(text):
-        yield Token(found.lastgroup or "", found[0], found.start(), found.end())
+        yield SourceToken(found.lastgroup or "", found[0], found.start(), found.end())
 
 
-def _operands(text: str, tokens: Sequence[Token], language: Language) -> Iterator[Sequence[Token]]:
+def _operands(text: str, tokens: Sequence[SourceToken], language: Language) -> Iterator[Sequence[SourceToken]]:
     """What stands beside each equality that is asserted."""
     starts = {token.begin: place for place, token in enumerate(tokens)}
     code = {place for token in tokens if token.kind != "string" for place in range(token.begin, token.end)}
@@ -140,9 +140,9 @@ def _operands(text: str, tokens: Sequence[Token], language: Language) -> Iterato
             yield _beside(tokens, right, 1, text)
 
 
-def _arguments(tokens: Sequence[Token], first: int) -> list[list[Token]]:
+def _arguments(tokens: Sequence[SourceToken], first: int) -> list[list[SourceToken]]:
     """The arguments of a call, from the first token of the first one on."""
-    found: list[list[Token]] = [[]]
+    found: list[list[SourceToken]] = [[]]
     depth = 0
     ends = (";",) if tokens[first - 1].text == "(" else (";", "\n")
     for token in tokens[first:]:
@@ -156,9 +156,9 @@ def _arguments(tokens: Sequence[Token], first: int) -> list[list[Token]]:
     return found
 
 
-def _beside(tokens: Sequence[Token], place: int, step: int, text: str) -> list[Token]:
+def _beside(tokens: Sequence[SourceToken], place: int, step: int, text: str) -> list[SourceToken]:
     """The operand that begins at a place and is read in a direction."""
-    found: list[Token] = []
+    found: list[SourceToken] = []
     depth = 0
     opening, closing = (OPENING, CLOSING) if step > 0 else (CLOSING, OPENING)
     while 0 <= place < len(tokens):
@@ -174,7 +174,7 @@ def _beside(tokens: Sequence[Token], place: int, step: int, text: str) -> list[T
     return found[::step]
 
 
-def _change(operand: Sequence[Token], text: str, language: Language) -> Change | None:
+def _change(operand: Sequence[SourceToken], text: str, language: Language) -> Change | None:
     """A change of the first value in an operand; None if it has none, or computes something."""
     if not operand or _computes(operand, text, language):
         return None
@@ -184,7 +184,7 @@ def _change(operand: Sequence[Token], text: str, language: Language) -> Change |
     return None
 
 
-def _computes(operand: Sequence[Token], text: str, language: Language) -> bool:
+def _computes(operand: Sequence[SourceToken], text: str, language: Language) -> bool:
     """Whether an operand calls something that does not just build a value, or looks a value up."""
     for token in operand:
         if token.kind == "string" and INTERPOLATION.search(token.text) and token.text[0] != "'":
@@ -199,7 +199,7 @@ def _computes(operand: Sequence[Token], text: str, language: Language) -> bool:
     return False
 
 
-def _another(token: Token, text: str, language: Language) -> str | None:
+def _another(token: SourceToken, text: str, language: Language) -> str | None:
     """Another value in place of a literal, far from it and of its type."""
     if token.kind == "string":
         quote, content = token.text[0], token.text[1:-1]

@@ -105,12 +105,25 @@ async def _check_references(cases: Sequence[Case], means: RunOptions) -> Referen
         problems.extend(await _stub_problems(verifying, case))
 
     unproved = [case for case in ours if not case.reference and case.id not in reasons]
+    problems += _uncontrolled_cases(verifying, unproved)
     try:
         await run_concurrently(iter(claims), try_out, verifying.at_once)
         await run_concurrently(iter(unproved), try_stub, verifying.at_once)
     finally:
         await verifying.close()
     return ReferenceCheck(proved, sorted(problems))
+
+
+def _uncontrolled_cases(verifying: VerifierSet, cases: Sequence[Case]) -> list[Problem]:
+    """What to know of cases without a reference whose passes would otherwise be tried with false tests, all of them at once."""
+    beside = [case for case in cases if verifying.has_false_tests(case)]
+    if not beside:
+        return []
+    what = (
+        f"{counted(len(beside), 'case')} without a reference, such as {beside[0].id}: a pass is not tried with false tests, which "
+        "a reference has to fail; one that runs in the answer's own process is taken as it is"
+    )
+    return [Problem("", 0, what, fatal=False)]
 
 
 async def _reference_problem(verifying: VerifierSet, case: Case, text: str, *, must_pass: bool) -> str:
