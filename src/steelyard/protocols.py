@@ -401,6 +401,14 @@ class HasControls(Protocol):
         ...
 
 
+class HasAdvice(Protocol):
+    """An optional method of a verifier, so that `validate` names cases whose verdicts could mean more."""
+
+    def advice(self, case: Case) -> str:
+        """What a pass of this case leaves open, and what would close it; empty if there is nothing. Cases with one text are named together."""
+        ...
+
+
 class VerifierFactory(Protocol):
     """The entry point of a verifier.
 

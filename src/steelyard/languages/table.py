@@ -12,6 +12,9 @@ import msgspec
 from steelyard.errors import InputError
 from steelyard.records import Case
 
+END_PLACEHOLDER = "STEELYARD_END_OF_TESTS"
+"""The placeholder for the secret that tests print last, in a file of a case."""
+
 
 class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A row of `languages.toml`, which says what each field means."""
@@ -40,6 +43,12 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     same: str = ""
     asserts: str = ""
     values: str = ""
+
+    @property
+    def end_line(self) -> str:
+        """The line of code that prints the placeholder."""
+        texts = (self.end, *self.files.values())
+        return next(line.strip(" \t;") for text in texts for line in text.split("\n") if END_PLACEHOLDER in line)
 
     def verify(self, tests: str, *, prompt: str, program: str = "") -> dict[str, Any]:
         """How a case verifies an answer with these tests; `program` is code that is known to be linked with them."""

@@ -94,6 +94,7 @@ async def _check_references(cases: Sequence[Case], means: RunOptions) -> Referen
     if for_judges:
         what = f"{counted(len(for_judges), 'case')} with a rubric: the reference is not tried, because only judges can tell"
         problems.append(Problem("", 0, what, fatal=False))
+    problems += _advice(verifying, [case for case in ours if case.id not in reasons])
     claims = [
         (case, text, must_pass)
         for case in ours
@@ -124,6 +125,19 @@ def _uncontrolled_cases(verifying: VerifierSet, cases: Sequence[Case]) -> list[P
         "a reference has to fail; one that runs in the answer's own process is taken as it is"
     )
     return [Problem("", 0, what, fatal=False)]
+def _advice(verifying: VerifierSet, cases: Sequence[Case]) -> list[Problem]:
+    """What passes of these cases leave open: each advice once, with all cases that it is for."""
+    advised: dict[str, list[str]] = {}
+    for case in cases:
+        advice = getattr(verifying.of(case), "advice", None)
+        if text := advice(case) if advice is not None else "":
+            advised.setdefault(text, []).append(f'"{case.id}"')
+    return [
+        Problem(
+            f"{'case' if len(ids) == 1 else counted(len(ids), 'case') + ':'} {', '.join(ids)}", 0, text, fatal=False
+        )
+        for text, ids in advised.items()
+    ]
 
 
 async def _reference_problem(verifying: VerifierSet, case: Case, text: str, *, must_pass: bool) -> str:

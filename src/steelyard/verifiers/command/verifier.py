@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from steelyard.errors import InputError, MissingToolError, VerifierError, did_you_mean
 from steelyard.languages.controls import false_tests
+from steelyard.languages.table import END_PLACEHOLDER
 from steelyard.protocols import FailureLabel, ProcessResult, ResourceLimits, Sandbox, Workspace
 from steelyard.providers.agent import workspaces
 from steelyard.records import Answer, Case, Finding, Test
@@ -23,10 +24,7 @@ from steelyard.verifiers.code.block_names import block_names
 from steelyard.verifiers.code.extract import canonical_language, extract
 from steelyard.verifiers.code.pairs import check_pairs, finding_by_pairs
 from steelyard.verifiers.code.patches import added_lines, patch_in
-from steelyard.verifiers.command.doubts import object_doubts, text_doubts
-from steelyard.verifiers.command.native import inspect_program, redefined_by_macro
 from steelyard.verifiers.command.needs import needs
-from steelyard.verifiers.command.node import node_guard
 from steelyard.verifiers.command.output import (
     MAX_COMMAND_OUTPUT_CHARS,
     bad_end_text,
@@ -41,7 +39,7 @@ from steelyard.verifiers.command.output import (
     subtract_baseline,
 )
 from steelyard.verifiers.command.own_places import OwnPlaces, own_places
-from steelyard.verifiers.command.proof import EndProof, end_proof, needs_descriptor_paths
+from steelyard.verifiers.command.proof import EndProof, end_line, end_proof, needs_descriptor_paths
 from steelyard.verifiers.command.results import RESULT_PARSERS, parse_results
 from steelyard.verifiers.command.settings import CommandSettings
 from steelyard.verifiers.command.stubs import command_stub
@@ -95,7 +93,7 @@ class CommandVerifier:
     """
 
     settings = CommandSettings
-    version = "command 16"
+    version = "command 17"
     at_once = processor_count()
     runs_code = True
 
@@ -121,6 +119,15 @@ class CommandVerifier:
     def stub(self, case: Case) -> str:
         return command_stub(case)
 
+    def advice(self, case: Case) -> str:
+        if not _is_by_exit_code(case) or _end_proof(case):
+            return ""
+        line = end_line(case)
+        return (
+            "only an exit code says that its tests passed, so an answer that ends with 0 before they do passes, too; let a file of tests "
+            f"print {END_PLACEHOLDER} last{f' ({line})' if line else ''}, or have `results` read a report"
+        )
+
     def witness(self, case: Case) -> Case:
         return command_witness(case, _required_tools(case), needs(case, _own_names(case)))
 
@@ -137,21 +144,18 @@ class CommandVerifier:
         proof = _end_proof(case)
         said = CommandSettings.of(case)
         own = {said.answer: extracted.code}
-        needs_paths = needs_descriptor_paths(case, extracted.code)
         built = {**(proof.built if proof else said.files), **own}
         readable = _places_of(tuple(_commands(case))).readable
-        async with self._sandbox.workspace(built, readable=readable, descriptor_paths=needs_paths) as place:
+        has_paths = needs_descriptor_paths(case)
+        async with self._sandbox.workspace(built, readable=readable, descriptor_paths=has_paths) as place:
             files = {**(proof.tested if proof else said.files), **own}
-            finding = await _build_lint_and_test(place, case, files, extracted.code, proof)
-        if word := redefined_by_macro(case, extracted.code):
-            finding = _forged_finding(finding, case, f"gives {word} another meaning in the tests that include it")
-        finding = text_doubts(finding, case, extracted.code, needs_paths=needs_paths)
+            finding = await _build_lint_and_test(place, case, files, proof)
         return replace(
             finding,
             code=extracted.code,
             missing=_missing(extracted.code, case.language, expected),
             # what a program must print never enters the sandbox
-            trust="isolated" if said.run else _trust(case, finding, proof),
+            trust="isolated" if said.run else "in-process",
             isolation=self._sandbox.level,
         )
 
@@ -177,7 +181,7 @@ class CommandVerifier:
             finding,
             code=patch,
             missing=_missing(added_lines(patch), case.language, expected),
-            trust=_trust(case, finding, proof),
+            trust="in-process",
             isolation=self._sandbox.level,
         )
 
@@ -376,7 +380,7 @@ def _missing(code: str, language: str, expected: tuple[str, ...]) -> tuple[str, 
 async def _baseline_finding(place: Workspace, case: Case, packed: PackedWorkspace) -> Finding:
     """What the workspace's own tests say before any change, without those that the case adds."""
     await _unpack(place, packed)
-    found = await _build_lint_and_test(place, case, {}, "")
+    found = await _build_lint_and_test(place, case, {})
     if found.tampered:
         raise VerifierError(f"the workspace's own tests cannot be distinguished: {found.tampered}")
     if found.compiled is False and (lint := CommandSettings.of(case).lint):
@@ -400,7 +404,7 @@ async def _finding_after_patch(
     if obstacle:
         return _unjudgeable_finding(FailureLabel.DOES_NOT_APPLY, obstacle)
     files = proof.tested if proof else CommandSettings.of(case).files
-    return await _build_lint_and_test(place, case, files, added_lines(patch), proof)
+    return await _build_lint_and_test(place, case, files, proof)
 
 
 async def _unpack(place: Workspace, packed: PackedWorkspace) -> None:
@@ -418,7 +422,7 @@ def _unjudgeable_finding(label: str, reason: str) -> Finding:
 
 
 async def _build_lint_and_test(
-    place: Workspace, case: Case, files: Mapping[str, str], code: str, proof: EndProof | None = None
+    place: Workspace, case: Case, files: Mapping[str, str], proof: EndProof | None = None
 ) -> Finding:
     verify = CommandSettings.of(case)
     finding = Finding()
@@ -445,73 +449,47 @@ async def _build_lint_and_test(
             verify.pairs, verify.tolerance, lambda stdin: _run(place, verify.run, case, stdin)
         )
         return replace(judged, **{name: getattr(finding, name) for name in BEFORE_PAIRS_FIELDS})
-    return await _tested(place, case, finding, code, proof)
+    return await _tested(place, case, finding, proof)
 
 
-async def _tested(place: Workspace, case: Case, finding: Finding, code: str, proof: EndProof | None) -> Finding:
-    """What the test command says, of a program that still has the tests' own functions."""
+async def _tested(place: Workspace, case: Case, finding: Finding, proof: EndProof | None) -> Finding:
+    """What the test command says."""
     verify = CommandSettings.of(case)
-    program = await inspect_program(place, case, code)
-    if program and program.replaced:
-        return _forged_finding(finding, case, f"replaces {program.replaced}, by which the tests judge it")
-    if program and program.runs_before_main:
-        reason = "code that runs before main is not allowed: it could end the tests"
-        unrun = _failed_test(verify.test, reason)
-        return replace(finding, tests=unrun, passed=False, label=FailureLabel.NOT_ALLOWED, reason=reason)
-    if program and (program.may_end_tests or not program.is_known):
-        finding = replace(finding, trust="unproved")
-    if program and program.is_known:
-        finding = await object_doubts(finding, place, case)
     report = _report(case)
     if report:
         # what a build or a lint has left there is no result
         obstacle = await _rewrite_files(place, {report: ""}, "the build")
         if obstacle:
             return replace(finding, tests=_failed_test(verify.test, obstacle), label=FailureLabel.DIED, reason=obstacle)
-    guard = node_guard(case, code) if "node" in _tools(verify.test) else None
-    if guard:
-        await place.write(guard.files)
-    outcome = await _run(place, f"{guard.command if guard else ''}{verify.test}", case)
-    if guard and (changed := await guard.changed(place)):
-        return _forged_finding(finding, case, f"changes {changed}, by which the tests judge it")
-    if guard and await guard.is_pending(place):
-        finding = replace(finding, trust="unproved")
+    outcome = await _run(place, verify.test, case)
     printed = await place.read(report, MAX_RESULTS_BYTES + 1) if report else outcome.stdout
     output = proof.without(combined_output(outcome)) if proof else combined_output(outcome)
     finding = replace(finding, output=output[:MAX_COMMAND_OUTPUT_CHARS], test_seconds=outcome.seconds)
     try:
         tests = _tests(printed, outcome, case)
     except ForgedResultsError as error:
-        return _forged_finding(finding, case, str(error), "tampered with the results: ")
+        return replace(
+            finding,
+            tests=_failed_test(verify.test, str(error)),
+            label=FailureLabel.TAMPERED,
+            reason=f"tampered with the results: {error}",
+            tampered=str(error),
+        )
     if proof and not proof.is_in(outcome.stdout) and all(test.outcome == "passed" for test in tests):
         tests = list(_failed_test(verify.test, "ended before the end of its tests", outcome.seconds))
     label, reason = _why(tests, outcome)
     return replace(finding, tests=tuple(tests), label=label, reason=reason, trouble=trouble_sign(outcome))
 
 
-def _forged_finding(finding: Finding, case: Case, forgery: str, prefix: str = "") -> Finding:
-    return replace(
-        finding,
-        tests=_failed_test(CommandSettings.of(case).test, forgery),
-        label=FailureLabel.TAMPERED,
-        reason=f"{prefix}{forgery}",
-        tampered=forgery,
-    )
-
-
 def _end_proof(case: Case) -> EndProof | None:
     """The proof that the tests finished, if they have no report."""
-    return end_proof(case) if _is_tested(case) and _is_by_exit_code(case) and not CommandSettings.of(case).run else None
+    return end_proof(case) if _is_by_exit_code(case) else None
 
 
 def _is_by_exit_code(case: Case) -> bool:
-    return CommandSettings.of(case).results in ("", EXIT_CODE_RESULTS)
-
-
-def _trust(case: Case, finding: Finding, proof: EndProof | None) -> str:
-    """How far the verdict of a test command can be trusted: an exit code alone says nothing about the tests' end."""
-    is_by_exit_code_alone = _is_by_exit_code(case) and proof is None
-    return "unproved" if finding.tests and is_by_exit_code_alone else "in-process"
+    """Whether there are tests of which nothing but an exit code is known."""
+    said = CommandSettings.of(case)
+    return _is_tested(case) and not said.run and said.results in ("", EXIT_CODE_RESULTS)
 
 
 async def _run(
