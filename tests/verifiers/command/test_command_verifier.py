@@ -112,7 +112,7 @@ def test_without_a_format_the_exit_code_is_the_one_test() -> None:
     right = judge("exit 0", case())
     assert outcomes(right) == {"sh answer.sh": "passed"}
     assert (right.compiled, right.label, right.reason) == (None, "", "")
-    assert (right.trust, right.isolation) == ("unproved", sandbox().level)
+    assert (right.trust, right.isolation) == ("in-process", sandbox().level)
     assert is_correct(case(), right)
     wrong = judge("echo 'Error: got 3' >&2; exit 3", case(results="exit code"))
     assert (wrong.label, wrong.reason) == ("wrong answer", "sh answer.sh: Error: got 3")

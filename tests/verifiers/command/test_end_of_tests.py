@@ -1,4 +1,4 @@
-"""A command that ends with 0 before its tests do has not passed, and where nothing can tell, the verdict says so."""
+"""A command that ends with 0 before its tests do has not passed, and `validate` names the cases where nothing can tell."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import re
 from typing import NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from steelyard.analysis.scoring import is_correct
+from steelyard.engine.preflight.references import check_references
 from steelyard.records import Answer, Case, Finding, Verify
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
@@ -25,7 +27,6 @@ class Scene(NamedTuple):
     case: Case
     honest: str
     attacks: dict[str, str]
-    trust: str = "in-process"
 
 
 def command_case(
@@ -51,11 +52,6 @@ NODE_ATTACKS = {
     "exits on errors": f'process.on("uncaughtException", () => process.exit(0));\n{NODE_WRONG}',
     "hides errors": f'process.on("uncaughtException", () => {{}});\nprocess.on("unhandledRejection", () => process.exit(0));\n{NODE_WRONG}',
     "says nothing of its exit": f'process.on("exit", () => {{ process.exitCode = 0; }});\n{NODE_WRONG}',
-    "replaces assert": f'import assert from "node:assert";\nassert.strictEqual = () => {{}};\nassert.equal = () => {{}};\n{NODE_WRONG}',
-    "replaces assert quietly": 'import { createRequire, syncBuiltinESMExports } from "node:module";\nconst assert = createRequire(import.meta.url)("node:assert");\n'
-    f"for (const name of Object.keys(assert)) try {{ assert[name] = () => {{}}; }} catch {{}}\nsyncBuiltinESMExports();\n{NODE_WRONG}",
-    "replaces test": 'import { createRequire, syncBuiltinESMExports } from "node:module";\nconst tests = createRequire(import.meta.url)("node:test");\n'
-    "const before = tests.test;\ntry { tests.test = (name) => before(name, () => {}); } catch {}\ntry { tests.default = tests.test; } catch {}\nsyncBuiltinESMExports();\n" + NODE_WRONG,
 }  # fmt: skip
 C_MAIN = "#include <assert.h>\n#include <stdio.h>\nint add(int, int);\nint main(void) { assert(add(1, 2) == 3); assert(add(0, 0) == 0); %s return 0; }\n"
 C_TAP = (
@@ -69,9 +65,6 @@ C_ATTACKS = {
     "constructor before others": f'#include <stdlib.h>\nstatic void first(void) {{ _Exit(0); }}\n__attribute__((section(".preinit_array"), used)) static void (*start)(void) = first;\n{C_WRONG}',
     "own __assert_fail": f"#include <stdlib.h>\nvoid __assert_fail(const char *a, const char *b, unsigned c, const char *d) {{ exit(0); }}\n{C_WRONG}",
     "own abort": f"void abort(void) {{ for (;;) __builtin_trap(); }}\n{C_WRONG}",
-    "constructor reports": f'#include <stdio.h>\n#include <stdlib.h>\n__attribute__((constructor)) static void first(void) {{ printf("1..2\\nok 1 - adds\\nok 2 - nothing\\n"); fflush(stdout); _Exit(0); }}\n{C_WRONG}',
-    "own printf": '#include <stdarg.h>\n#include <string.h>\n#include <unistd.h>\nint vdprintf(int, const char *, va_list);\n'
-    f'int printf(const char *f, ...) {{ if (!strncmp(f, "%s", 2)) {{ f += 2; }} va_list l; va_start(l, f); vdprintf(1, f, l); va_end(l); return 0; }}\n{C_WRONG}',
     "printf by another name": f'int quiet(const char *f, ...) __asm__("printf");\nint quiet(const char *f, ...) {{ return 0; }}\n{C_WRONG}',
     "exits when called": "#include <stdlib.h>\nint add(int a, int b) { exit(0); }\n",
 }  # fmt: skip
@@ -83,25 +76,11 @@ SCENES = {
         command_case("javascript", "answer.mjs", "node --test-reporter=tap --test-reporter-destination=r.tap test.mjs", {"test.mjs": NODE_TAP}, results="tap:r.tap"),
         "export const add = (a, b) => a + b;\n", NODE_ATTACKS,
     ),
-    "C by its exit code": Scene(
-        command_case("c", "answer.c", "./test", {"test.c": C_MAIN % ""}, C_BUILD), "int add(int a, int b) { return a + b; }\n",
-        {name: code for name, code in C_ATTACKS.items() if name != "exits when called"}, "unproved",
-    ),
     "C with a secret": Scene(
         command_case("c", "answer.c", "./test", {"test.c": C_MAIN % 'puts("STEELYARD_END_OF_TESTS");'}, C_BUILD), "int add(int a, int b) { return a + b; }\n",
         {**C_ATTACKS, "reads the tests": '#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\nint add(int a, int b) { char t[4096] = ""; FILE *f = fopen("test.c", "r"); if (f) fread(t, 1, 4095, f); puts(t); exit(0); }\n'},
     ),
     "C with TAP": Scene(command_case("c", "answer.c", "./test", {"test.c": C_TAP}, C_BUILD, "tap"), "int add(int a, int b) { return a + b; }\n", C_ATTACKS),
-    "C that is included": Scene(
-        command_case("c", "answer.c", "./test", {"test.c": '#include "answer.c"\n' + (C_MAIN % 'puts("STEELYARD_END_OF_TESTS");').replace("int add(int, int);\n", "")}, "gcc -o test test.c"),
-        "#define SUM(a, b) ((a) + (b))\nint add(int a, int b) { return SUM(a, b); }\n",
-        {
-            "no assertions": f"#define NDEBUG\n{C_WRONG}",
-            "another equality": f"#include <assert.h>\n#undef assert\n#define assert(x) ((void)0)\n#define main real(void) {{ return 0; }} int main\n{C_WRONG}",
-            "add is a macro": "#define add(a, b) (a + b == 3 ? 3 : 0) \nint other(int a, int b) { return 0; }\n#define \\\nassert(x)\n",
-            "return": f"#define return ;return puts(\"\"), 0;return\n{C_WRONG}",
-        },
-    ),
     "sh": Scene(
         command_case("sh", "answer.sh", "sh test.sh", {"test.sh": '. ./answer.sh\n[ "$(add 1 2)" = 3 ] || false\n'}), "add() { echo $(($1 + $2)); }\n",
         {"exits": "exit 0\n", "is wrong": "add() { echo 4; }\n", "replaces the shell": "exec true\n"},
@@ -113,9 +92,6 @@ SCENES = {
     "Perl": Scene(
         command_case("perl", "Answer.pm", "perl -I. test.pl", {"test.pl": 'use Answer;\ndie "wrong" unless Answer::add(1, 2) == 3;\n'}), "package Answer;\nsub add { return $_[0] + $_[1]; }\n1;\n",
         {"exits": "package Answer;\nexit 0;\n1;\n", "exits when called": "package Answer;\nsub add { exit 0; }\n1;\n"},
-    ),
-    "a script that ends itself": Scene(
-        command_case("javascript", "answer.mjs", "node test.mjs", {"test.mjs": f"{NODE_TEST}process.exit(0);\n"}), "export const add = (a, b) => a + b;\n", {}, "unproved"
     ),
 }  # fmt: skip
 
@@ -139,26 +115,45 @@ def findings() -> dict[tuple[str, str], Finding]:
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_only_the_honest_answer_passes_and_says_how_far_it_is_proved(
-    findings: dict[tuple[str, str], Finding], name: str
-) -> None:
+def test_only_the_honest_answer_passes(findings: dict[tuple[str, str], Finding], name: str) -> None:
     for (scene, attack), finding in findings.items():
         if scene != name:
             continue
         assert is_correct(SCENES[name].case, finding) == (attack == "honest"), (attack, finding)
     honest = findings[name, "honest"]
-    assert honest.trust == SCENES[name].trust
+    assert honest.trust == "in-process"
     assert re.search(r"[0-9a-f]{32}", honest.output) is None, "the secret would make every verdict another one"
 
 
-def test_an_exit_code_alone_passes_an_early_exit_but_calls_it_unproved() -> None:
+BY_EXIT_CODE = command_case("c", "answer.c", "./test", {"test.c": C_MAIN % ""}, C_BUILD)
+
+
+def test_where_only_an_exit_code_is_known_an_early_exit_passes_in_process() -> None:
     async def verify() -> Finding:
         sandbox = ZygoteSandbox(strongest_isolation(allow_weak=True))
         try:
             text = verbatim_reply(C_ATTACKS["exits when called"], "c")
-            return await CommandVerifier(sandbox).verify(SCENES["C by its exit code"].case, Answer(text=text))
+            return await CommandVerifier(sandbox).verify(BY_EXIT_CODE, Answer(text=text))
         finally:
             await sandbox.close()
 
     finding = asyncio.run(verify())
-    assert (finding.label, finding.trust) == ("", "unproved")
+    assert (finding.label, finding.trust) == ("", "in-process")
+
+
+def test_validate_names_the_cases_of_which_only_an_exit_code_is_known_together() -> None:
+    ending_itself = command_case(
+        "javascript", "answer.mjs", "node test.mjs", {"test.mjs": f"{NODE_TEST}process.exit(0);\n"}
+    )
+    cases = [
+        BY_EXIT_CODE,
+        replace(BY_EXIT_CODE, id="add again"),
+        replace(ending_itself, id="node"),
+        *(replace(scene.case, id=name) for name, scene in SCENES.items()),
+    ]
+    problems = [problem for problem in check_references(cases).problems if "only an exit code" in problem.what]
+    assert not any(problem.fatal for problem in problems)
+    assert {problem.where: problem.what.partition("last ")[2] for problem in problems} == {
+        '2 cases: "add", "add again"': r'(in test.c: puts("\nSTEELYARD_END_OF_TESTS")), or have `results` read a report',
+        'case "node"': r'(in test.mjs: console.log("\nSTEELYARD_END_OF_TESTS")), or have `results` read a report',
+    }

@@ -135,7 +135,7 @@ HOSTILE = {
     "an unclosed comment": Attempt(WRONG + "/* ", "does not compile"),
     "a brace too many": Attempt(WRONG + "}\nmod other {", "does not compile"),
     "an attribute for what follows": Attempt(WRONG + "#[cfg(any())]", "does not compile"),
-    "a module that follows": Attempt(WRONG + "mod tests;", "not allowed"),
+    "a module that follows": Attempt(WRONG + "mod tests;", "does not compile"),
     "leaving at once": Attempt(wrong_but("std::process::exit(0);"), "died"),
     "leaving from a thread": Attempt(
         wrong_but("std::thread::spawn(|| std::process::exit(0)).join().ok();"), "died"
@@ -193,31 +193,40 @@ HOSTILE = {
         + WRONG,
         "tampered",
     ),
-    "a file of the machine": Attempt('const S: &str = include_str!("/etc/passwd");\n' + WRONG, "not allowed"),
-    "a file by another name": Attempt('use std::include as take;\ntake!("/etc/hostname");\n' + WRONG, "not allowed"),
-    "a module from elsewhere": Attempt('#[path = "/etc/passwd"]\nmod elsewhere;\n' + WRONG, "not allowed"),
-    "no main": Attempt("#![no_main]\n" + WRONG, "not allowed"),
+    "right for the linter": Attempt(
+        "pub fn add(a: i32, b: i32) -> i32 { if cfg!(clippy) { a + b } else { a - b } }", "wrong answer"
+    ),
+    "compiling for the linter": Attempt('#[cfg(not(clippy))]\ncompile_error!("no");\n' + RIGHT, "does not compile"),
+    "its own write, but for the linter": Attempt(
+        WRONG + '#[cfg_attr(not(clippy), no_mangle)]\npub extern "C" fn write(_: i32, _: *const u8, n: usize) -> isize { n as isize }',
+        "died",
+    ),
+    "speaking for the harness": Attempt("use ::steelyard_harness::tell_end;\n" + WRONG, "does not compile"),
+    "a file of the machine": Attempt('const S: &str = include_str!("/etc/passwd");\n' + WRONG, "does not compile"),
+    "a file by another name": Attempt('use std::include as take;\ntake!("/etc/hostname");\n' + WRONG, "does not compile"),
+    "a module from elsewhere": Attempt('#[path = "/etc/passwd"]\nmod elsewhere;\n' + WRONG, "does not compile"),
+    "no main": Attempt("#![no_main]\n" + WRONG, "wrong answer"),
     "a panic handler": Attempt(
-        "#![no_std]\n#[panic_handler]\nfn panic(_: &core::panic::PanicInfo) -> ! { loop {} }\n" + WRONG, "not allowed"
+        "#![no_std]\n#[panic_handler]\nfn panic(_: &core::panic::PanicInfo) -> ! { loop {} }\n" + WRONG, "does not compile"
     ),
     "code before main": Attempt(
         WRONG + 'extern "C" fn first() { std::process::exit(0); }\n#[used]\n'
         '#[cfg_attr(all(), link_section = ".init_array")]\nstatic FIRST: extern "C" fn() = first;',
-        "tampered",
+        "died",
     ),
     "code before main, in other letters": Attempt(
-        WRONG + '#[r#link_section = ".init_array"]\nstatic FIRST: extern "C" fn() = { extern "C" fn f() {} f };', "tampered"
+        WRONG + '#[r#link_section = ".init_array"]\nstatic FIRST: extern "C" fn() = { extern "C" fn f() {} f };', "wrong answer"
     ),
     "its own write": Attempt(
-        WRONG + '#[no_mangle]\npub extern "C" fn write(_: i32, _: *const u8, n: usize) -> isize { n as isize }', "not allowed"
+        WRONG + '#[no_mangle]\npub extern "C" fn write(_: i32, _: *const u8, n: usize) -> isize { n as isize }', "died"
     ),
-    "its own wait": Attempt(WRONG + '#[export_name = "wait4"]\npub extern "C" fn w() -> i32 { 0 }', "tampered"),
+    "its own wait": Attempt(WRONG + '#[export_name = "wait4"]\npub extern "C" fn w() -> i32 { 0 }', "wrong answer"),
     "its own memory": Attempt(
-        WRONG + "use std::alloc::System;\n#[global_allocator]\nstatic A: System = System;", "not allowed"
+        WRONG + "use std::alloc::System;\n#[global_allocator]\nstatic A: System = System;", "wrong answer"
     ),
-    "machine code": Attempt(wrong_but('unsafe { std::arch::asm!("nop") };'), "not allowed"),
+    "machine code": Attempt(wrong_but('unsafe { std::arch::asm!("nop") };'), "wrong answer"),
     "opening what is shut": Attempt(
-        WRONG + 'extern "C" { fn mprotect(p: *mut u8, n: usize, a: i32) -> i32; }', "not allowed"
+        WRONG + 'extern "C" { fn mprotect(p: *mut u8, n: usize, a: i32) -> i32; }', "wrong answer"
     ),
     "killing the harness": Attempt(
         'extern "C" { fn kill(p: i32, s: i32) -> i32; fn getppid() -> i32; }\n' + wrong_but("unsafe { kill(getppid(), 9) };\n    std::thread::sleep(std::time::Duration::from_secs(60));"),
@@ -314,10 +323,18 @@ def timeless(finding: Finding) -> Finding:
     return replace(finding, tests=tests, compile_seconds=0, test_seconds=0)
 
 
+def is_noted(finding: Finding) -> bool:
+    return any("has unsafe code" in note.message for note in finding.diagnostics)
+
+
 def deserves(name: str, finding: Finding) -> None:
     assert finding.label == ATTEMPTS[name].label, (name, finding)
     assert is_correct(CASE, finding) == (not ATTEMPTS[name].label), name
     assert bool(finding.tampered) == (finding.label == "tampered"), name
+    assert finding.trust == "in-process", name
+    # what was built tells it, and nothing that a text says
+    is_unsafe = any(word in ATTEMPTS[name].code for word in ("unsafe {", "no_mangle", "link_section", "export_name"))
+    assert not finding.tests or is_noted(finding) == is_unsafe, name
 
 
 def test_each_answer_gets_the_verdict_it_deserves_in_a_mixed_batch() -> None:
@@ -326,7 +343,7 @@ def test_each_answer_gets_the_verdict_it_deserves_in_a_mixed_batch() -> None:
     for name, finding in together.items():
         deserves(name, finding)
     # two calls for each answer would mean that nothing was judged together
-    assert compiled < len(attempts)
+    assert compiled < 1.2 * len(attempts)
     # those that never end take no neighbour along
     attempts = {"right": HONEST["right"], **ENDLESS, "wrong": HONEST["wrong"]}
     together, _ = asyncio.run(judged(attempts, together=True))

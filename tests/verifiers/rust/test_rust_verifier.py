@@ -22,7 +22,6 @@ from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.verifiers.rust import case_tests, crate, libraries
 from steelyard.verifiers.rust import source as rust_source
 from steelyard.verifiers.rust.linker import Linker
-from steelyard.verifiers.rust.refusal import rust_refusal
 from steelyard.verifiers.rust.syntax import rust_syntax_problem
 from steelyard.verifiers.rust.toolchain import toolchain
 from steelyard.verifiers.rust.verifier import RustVerifier
@@ -120,12 +119,17 @@ def test_a_failed_assertion_says_what_came_instead_and_no_panic_of_the_answer_lo
 
 def test_where_nothing_should_compile_an_answer_that_does_is_wrong() -> None:
     of = case("", should_compile=False)
-    compiles, not_compiles, forbidden = judge_all(
-        [(of, RIGHT), (of, "fn f() -> i32 { \"\" }"), (of, "#![no_main]\nfn f() -> i32 { \"\" }")]
-    )  # fmt: skip
+    compiles, not_compiles = judge_all([(of, RIGHT), (of, 'fn f() -> i32 { "" }')])
     assert not is_correct(of, compiles)
     assert is_correct(of, not_compiles)
-    assert not is_correct(of, forbidden)
+
+
+def test_what_has_no_tests_is_compiled_as_it_would_be_without_a_linter() -> None:
+    of = case(should_pass_tests=False)
+    code = 'pub fn f() -> i32 { 3 }\n#[cfg(not(clippy))]\ncompile_error!("only for the linter");'
+    hidden, plain = judge(code, of), judge("pub fn f() -> i32 { return 3; }", of)
+    assert (hidden.compiled, hidden.reason) == (False, "only for the linter")
+    assert (plain.compiled, plain.warnings) == (True, 1)
 
 
 def test_where_tests_need_not_pass_they_are_not_run() -> None:
@@ -362,7 +366,7 @@ def test_a_machine_without_rust_says_how_to_get_it() -> None:
 
 def test_the_version_names_compiler_and_linter() -> None:
     version = RustVerifier(ZygoteSandbox(strongest_isolation(allow_weak=True))).version
-    assert version.startswith("rust 12, rustc 1.")
+    assert version.startswith("rust 13, rustc 1.")
     assert ("clippy" in version) == (toolchain().clippy is not None)
 
 
@@ -489,7 +493,6 @@ def test_a_hostile_source_is_read_in_linear_time(pattern: str) -> None:
     source = pattern * (60_000 // len(pattern))
     started = time.process_time()
     code = rust_source.rust_tokens(source)
-    rust_refusal(code)
     rust_source.affects_whole_crate(code)
     rust_source.silenced_lints(code)
     crate.crate_module(source, code, case_tests.parse_rust_tests(ADD, ()))

@@ -41,10 +41,6 @@ ASKED_TYPE_PATTERN = re.compile(
     r"|`?\b(?P<kind>[A-Z]\w*)(?:<[^`\n]*>)?`?\s+(?:type|struct|enum|class|trait|implementation)\b"
 )
 """How a prompt asks for a type without a word of Rust."""
-IMPORTED_MODULE_NAMES = word_set(
-    "cmp mem iter fmt collections thread time io str char hash ops rc sync cell env fs path process"
-)
-"""Modules of the standard library that tests may take from what the answer imports."""
 OPERATORS_ASKED_PATTERN = re.compile(
     r"PartialEq|PartialOrd|compar(?:e|able|ison)|equal to|operator|arithmetic|scal(?:e|ing|ar)\b|==|!=|[<>]=|`[-+*/%<>!]`"
     r"|\b(?:Add|Sub|Mul|Div|Rem|Neg|Not)\b|(?:\b(?:with|by|and|or|for|supports?|overloads?|implements?)|,) [-+*/%<>]=?[ ,.;)]"
@@ -87,8 +83,6 @@ class AuthorNames(NamedTuple):
     """Those of them that work with numbers or texts."""
     imported: frozenset[str]
     """The names of the standard library that the tests use, take from the answer, and that nobody asks the answer to define."""
-    imported_modules: frozenset[str]
-    """The modules of the standard library that they take from it."""
     signatures: dict[str, StatedSignature]
     """The functions whose signature the prompt states, by their names."""
     methods: dict[str, str]
@@ -123,7 +117,6 @@ def author_names(prompt: str, known: str, tested: str) -> AuthorNames:
         mixed_operators=frozenset(_types_with_operators(asked, types, MIXED_OPERATORS_PATTERN)),
         imported=frozenset(used & IMPORTED_TYPE_NAMES) - declared - _asked_types(prompt)
         | (used & SELDOM_DEFINED_TYPE_NAMES - set(re.findall(r"\w+", prompt))),
-        imported_modules=frozenset(_modules_of_tests(tests) & used) - written,
         # in a sentence a signature needs no marks of code
         signatures=_stated_signatures([*spans, CODE_IN_PROMPT_PATTERN.sub(" ", prompt)]),
         methods=_stated_methods(spans),
@@ -149,10 +142,6 @@ def _type_parameters(code: Sequence[RustToken]) -> Iterator[str]:
         for before, name in pairwise(code[opening:end]):
             if before.text in ("<", ",") and name.kind == "word":
                 yield name.text
-
-
-def _modules_of_tests(tests: Sequence[RustToken]) -> set[str]:
-    return {name.text for name, mark in pairwise(tests) if mark.text == "::" and name.text in IMPORTED_MODULE_NAMES}
 
 
 def _asked_types(prompt: str) -> set[str]:

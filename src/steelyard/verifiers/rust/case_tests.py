@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -47,8 +48,6 @@ class RustTests(NamedTuple):
     """Without what would make them part of another harness."""
     runtimes: tuple[str, ...] = ()
     """The attributes of async tests, such as `tokio::test`, whose crates the case must depend on."""
-    statements: frozenset[str] = frozenset()
-    """The macros that they call as a statement or as an item, which could define something beside them."""
 
     def within(self, module: str, macros_module: str, stub: str = "") -> str:
         """The file for an answer in this module, whose macros are in another one, if there are any.
@@ -61,9 +60,11 @@ class RustTests(NamedTuple):
         return text.replace(STUB_PLACEHOLDER, stub).replace(MODULE_PLACEHOLDER, module)
 
 
-END_OF_TEST = "; ::steelyard_harness::tell_end();"
+HARNESS_ALIAS = f"h_{secrets.token_hex(8)}"
+"""What a program calls the harness, which no answer can guess."""
+END_OF_TEST = f"; ::{HARNESS_ALIAS}::tell_end();"
 """What a test says last."""
-END_BEFORE_RESULT = "::steelyard_harness::tell_end(); "
+END_BEFORE_RESULT = f"::{HARNESS_ALIAS}::tell_end(); "
 """What a test says before `Ok(())`, with which it ends."""
 RETURNED_OK = ["Ok", "(", "(", ")", ")", "}"]
 CALL_PLACEHOLDER = "__the_call__"
@@ -198,15 +199,7 @@ def parse_rust_tests(source: str, expected: Collection[str], crates: Collection[
     insertions += [(code[number].start, "::std::") for number in _standard_macro_calls(code, bound_macros)]
     edited = edited_source(source, insertions, blanks).text
     called -= _macros_of_tests(texts)
-    return RustTests(
-        tuple(found), unsupported, called, edited, tuple(sorted(runtimes)), frozenset(_statement_macros(texts) & called)
-    )
-
-
-def _statement_macros(texts: Sequence[str]) -> set[str]:
-    """The macros that are called where a statement or an item begins."""
-    triples = zip(texts, texts[1:], texts[2:], strict=False)
-    return {name for before, name, mark in triples if mark == "!" and before in (";", "{", "}")}
+    return RustTests(tuple(found), unsupported, called, edited, tuple(sorted(runtimes)))
 
 
 def _standard_macro_calls(code: Sequence[RustToken], taken: Collection[str]) -> Iterator[int]:

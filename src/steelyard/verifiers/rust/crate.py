@@ -3,7 +3,7 @@
 Every answer is the file of a module with a random name, so it cannot know whether it is alone, and what the
 compiler says about it is the same in both cases. First the answers are checked as a library, without any tests, by
 clippy where it is installed: what compiles and what the linter minds. Then they are built with their tests and the
-harness into one program. Both see the same `cfg`, and the compiler reports which types the tests see and which files it read.
+harness into one program, as cargo would: without `cfg(clippy)`. The compiler reports which types the tests see and which files it read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from steelyard.errors import VerifierError
 from steelyard.protocols import ProcessResult, ResourceLimits
 from steelyard.records import Diagnostic, DiagnosticLevel, Span
 from steelyard.verifiers.rust import case_tests, mir, neighbours, source
-from steelyard.verifiers.rust.harness import HarnessModule, harness_program
+from steelyard.verifiers.rust.harness import HARNESS_CRATE, HarnessModule, harness_program
 from steelyard.verifiers.rust.linker import LINK_ERROR_PREFIX, Linker, dynamic_linking_arguments
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ UNCOUNTED_LINTS = {
 """Lints about who uses an answer, which here are the tests, about attributes of a crate that it does not have, and ours."""
 VALUE_LINTS = ("overflowing_literals", "arithmetic_overflow", "unconditional_panic")
 """Lints about values that the compiler takes for errors unless configured otherwise, in the tests as well."""
-SHARED_CONFIGURATION = ("--crate-name=attempt", "--cfg", "clippy", "-Ztrim-diagnostic-paths=no")
-"""Options by which an answer could distinguish checking from building are the same for both; types are printed in full."""
+SHARED_CONFIGURATION = ("--crate-name=attempt", "-Ztrim-diagnostic-paths=no")
+"""Options of checking and building; types are printed in full."""
 MAX_MIR_BYTES = 256 << 20
 TESTS_FILE = "tests.rs"
 """What the file of the tests is called in messages."""
@@ -99,6 +99,7 @@ class CrateModule(NamedTuple):
 
     def plain(self, text: str) -> str:
         """A text of the compiler's without the names that only this piece has."""
+        text = text.replace(case_tests.HARNESS_ALIAS, HARNESS_CRATE)
         for name in (self.tests_module, self.module):
             text = text.replace(f"{name}::", "").replace(f"::{name}", "").replace(f"{name}/", "").replace(name, "crate")
         return text
@@ -161,6 +162,10 @@ class CompilationResult(NamedTuple):
     other_files: tuple[str, ...] = ()
     """Files that were read and are not ours."""
 
+    def of(self, piece: CrateModule) -> CompilerMessages:
+        """What was said of a piece."""
+        return self.messages.get(piece.module, CompilerMessages())
+
     @property
     def failed(self) -> set[str]:
         """The modules that did not compile."""
@@ -203,9 +208,14 @@ class RustCompiler(NamedTuple):
         texts = {each.module: (each, each.checked) for each in pieces}
         wanted = ("--crate-type", "lib", "--emit", "metadata=check.rmeta", "--force-warn", UNSAFE_LINT, "check.rs")
         if self.tools.clippy:
-            compiled = await self._compile(place, texts, (self.tools.clippy, *FORCED_LINT_ARGUMENTS, *wanted), seconds)
-            if compiled.outcome.limit or not compiled.broke:
-                return compiled._replace(linted=True)
+            linted = await self._compile(place, texts, (self.tools.clippy, *FORCED_LINT_ARGUMENTS, *wanted), seconds)
+            if linted.outcome.limit or not linted.broke:
+                linted = linted._replace(linted=True)
+                if linted.outcome.limit or linted.failed or all(each.tests.found for each in pieces):
+                    return linted
+                # what has no tests is built nowhere else, and clippy's own build has `cfg(clippy)`
+                compiled = await self._compile(place, texts, (self.tools.rustc, *wanted), seconds)
+                return compiled._replace(messages=_with_lints_of(linted, compiled, pieces), linted=True)
         # a linter that crashes or is missing is not proof that the answer does not compile
         compiled = await self._compile(place, texts, (self.tools.rustc, *wanted), seconds)
         return compiled._replace(linter_crashed=bool(self.tools.clippy))
@@ -219,12 +229,12 @@ class RustCompiler(NamedTuple):
         files[root] = harness_program(judged) + mir.PROBE_SOURCE
         await place.write(files)
         texts = {each.module: (each, each.built) for each in pieces}
-        lints = [argument for lint in VALUE_LINTS for argument in ("--force-warn", lint)]
+        lints = [argument for lint in (*VALUE_LINTS, UNSAFE_LINT) for argument in ("--force-warn", lint)]
         wanted = ("--cap-lints=warn", "-Awarnings", *lints, "-Ccodegen-units=1", "-Cstrip=symbols")
         linking = (*dynamic_linking_arguments(self.tools), *self.linker.arguments)
         made = ("--emit", "link=attempt,mir=types.mir,dep-info=files.d")
         compiled = await self._compile(place, texts, (self.tools.rustc, *wanted, *linking, *made, root), seconds)
-        compiled = compiled._replace(messages=_with_denied_lints(compiled.messages, pieces))
+        compiled = compiled._replace(messages=_with_denied_lints(compiled, pieces))
         if compiled.outcome.exit_code:
             return compiled
         types = await place.read("types.mir", MAX_MIR_BYTES) or b""
@@ -299,18 +309,28 @@ class RustCompiler(NamedTuple):
         return CompilationResult(outcome, messages, elsewhere)
 
 
-def _with_denied_lints(
-    messages: dict[str, CompilerMessages], pieces: Iterable[CrateModule]
+def _with_lints_of(
+    linted: CompilationResult, compiled: CompilationResult, pieces: Iterable[CrateModule]
 ) -> dict[str, CompilerMessages]:
-    """The messages, in which what the compiler denies by default about the tests is an error unless they allow it."""
-    judged = dict(messages)
+    """The messages of a compilation with the lints of another one."""
+    return {each.module: compiled.of(each)._replace(lints=linted.of(each).lints) for each in pieces}
+
+
+def _with_denied_lints(compiled: CompilationResult, pieces: Sequence[CrateModule]) -> dict[str, CompilerMessages]:
+    """The messages, in which what the compiler denies by default about the tests is an error unless they allow it.
+
+    Unsafe code is an error beside others: it could reach into what they are linked into, and is judged alone.
+    """
+    judged = dict(compiled.messages)
     for piece in pieces:
-        found = messages.get(piece.module, CompilerMessages())
+        found = compiled.of(piece)
         denied = tuple(
             lint
             for lint in found.lints
             if lint.code in VALUE_LINTS and lint.code not in piece.tests.source and is_about_tests(lint)
         )
+        if found.is_unsafe and len(pieces) > 1:
+            denied += (Diagnostic(level=DiagnosticLevel.ERROR, message="unsafe code", code=UNSAFE_LINT),)
         if denied:
             judged[piece.module] = found._replace(errors=found.errors + denied)
     return judged
@@ -337,10 +357,11 @@ def _messages_by_module(printed: bytes, texts: Texts) -> tuple[dict[str, Compile
         if message is None or message["level"] not in ("error", "warning", "error: internal compiler error"):
             continue
         code = (message.get("code") or {}).get("code")
-        homes = {home[0] for span in message["spans"] if span["is_primary"] and (home := _owning_module(span, texts))}
+        places = [home for span in message["spans"] if span["is_primary"] and (home := _owning_module(span, texts))]
+        homes = {module for module, _ in places}
         is_error = message["level"] != "warning"
         if code == UNSAFE_LINT:
-            unsafe |= homes
+            unsafe |= {module for module, span in places if span["file_name"].endswith("/answer.rs")}
         if not is_error and (code is None or code in UNCOUNTED_LINTS):
             continue
         if not homes:

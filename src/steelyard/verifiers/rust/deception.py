@@ -8,7 +8,7 @@ implements for itself is its own affair; operators among its own types are hones
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -67,9 +67,6 @@ LOCAL_PATH_PATTERN = re.compile(
     rf"\b{ANSWER_MODULE}::{TESTS_MODULE}::(?:(?:\w+|{{[^}}]*}})::)*?(?:(\w+)::)?(\w+)\b(?!::|\[)"
 )
 """The path of a type that is declared in the tests."""
-PANICKING_PATHS = ("core::panicking::", "std::rt::", "std::panicking::")
-MESSAGE_PANICS = word_set("panic_fmt panic_display begin_panic")
-"""What `panic!` calls, and `assert!` with a message; the others only assertions call."""
 EMPTY_TYPES = ("()", "std::marker::PhantomData")
 
 
@@ -114,14 +111,6 @@ class TypesSeen(NamedTuple):
     """Functions that deceive the prompt's readers, if the tests fit what the prompt states."""
     doubt: str = ""
     """What may deceive as well as be honest, so that a pass proves little; empty when nothing does."""
-    callback_panics: frozenset[str] = frozenset()
-    """The functions that panic in what the tests hand to the answer: assertions that it could catch."""
-
-
-def is_asserting(callback_panics: Collection[str], called_macros: Collection[str]) -> bool:
-    """Whether what the tests hand to the answer asserts something; a mere `panic!` there is a panic that they want."""
-    is_certain = not MESSAGE_PANICS.issuperset(callback_panics)
-    return is_certain or (bool(callback_panics) and "panic" not in called_macros)
 
 
 @lru_cache(maxsize=256)
@@ -157,7 +146,7 @@ class AnswerTypes:
                 self._doubt_lookup(test, call)
                 self._doubt_local_type(call)
         doubt = self._doubts[0] if self._doubts else ""
-        return TypesSeen(deception, tuple(lent), tuple(broken), doubt, self._callback_panics())
+        return TypesSeen(deception, tuple(lent), tuple(broken), doubt)
 
     def _own(self, text: str) -> frozenset[str]:
         """The names of the answer's own types in a type; a trait object that compares hides one."""
@@ -206,16 +195,6 @@ class AnswerTypes:
                 return told
             self._doubts.append(told)
         return ""
-
-    def _callback_panics(self) -> frozenset[str]:
-        """What panics in closures and implementations of the tests, which the answer may be the one to call."""
-        return frozenset(
-            call.name
-            for test in self._tests
-            if "{closure" in test.path or "<impl" in test.path
-            for call in test.calls
-            if call.path.startswith(PANICKING_PATHS)
-        )
 
     def _doubt_local_type(self, call: MirCall) -> None:
         """Doubt a test with a type in it that the tests do not define: a macro of the answer makes it there."""

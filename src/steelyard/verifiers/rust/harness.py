@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steelyard.protocols import ProcessResult
-from steelyard.verifiers.rust.case_tests import CALL_PLACEHOLDER, RustTest
+from steelyard.verifiers.rust.case_tests import CALL_PLACEHOLDER, HARNESS_ALIAS, RustTest
 
 HARNESS_CRATE = "steelyard_harness"
 HARNESS_SOURCE_PATH = Path(__file__).with_name("harness.rs")
@@ -35,8 +35,8 @@ def harness_program(judged: Iterable[HarnessModule]) -> str:
     modules = "".join(f'#[path = "{each.module}/answer.rs"] mod {each.module};\n' for each in judged)
     tables = "".join(f"    &[\n{''.join(_entry(each, test) for test in each.tests)}    ],\n" for each in judged)
     return (
-        f"fn main() {{\n    ::{HARNESS_CRATE}::main(ATTEMPTS)\n}}\n"
-        f"static ATTEMPTS: &[&[::{HARNESS_CRATE}::Test]] = &[\n{tables}];\n{modules}"
+        f"fn main() {{\n    ::{HARNESS_ALIAS}::main(ATTEMPTS)\n}}\n"
+        f"static ATTEMPTS: &[&[::{HARNESS_ALIAS}::Test]] = &[\n{tables}];\n{modules}"
     )
 
 
@@ -45,10 +45,10 @@ def _entry(judged: HarnessModule, test: RustTest) -> str:
         return ""
     call = f"crate::{judged.module}::{judged.tests_module}::{test.name}()"
     call = test.runtime.replace(CALL_PLACEHOLDER, call) or call
-    run = f"|| ::{HARNESS_CRATE}::Told::told({call})"
+    run = f"|| ::{HARNESS_ALIAS}::Told::told({call})"
     panics = "None" if test.panics is None else f"Some({test.panics})"
     ends = str(test.tells_its_end).lower()
-    return f'        ::{HARNESS_CRATE}::Test {{ name: "{test.name}", run: {run}, panics: {panics}, ends: {ends} }},\n'
+    return f'        ::{HARNESS_ALIAS}::Test {{ name: "{test.name}", run: {run}, panics: {panics}, ends: {ends} }},\n'
 
 
 class HarnessOutcome(StrEnum):

@@ -22,6 +22,7 @@ import msgspec
 from steelyard.errors import MissingToolError, VerifierError
 from steelyard.protocols import ResourceLimits
 from steelyard.records import Dependency, digest
+from steelyard.verifiers.rust.case_tests import HARNESS_ALIAS
 from steelyard.verifiers.rust.harness import HARNESS_CRATE, HARNESS_SOURCE_PATH
 from steelyard.verifiers.rust.linker import Linker
 from steelyard.verifiers.rust.toolchain import Toolchain, cache_folder, let_everyone_read
@@ -61,7 +62,7 @@ def compiled_harness(tools: Toolchain) -> CompiledLibraries:
             folder.mkdir(exist_ok=True)
             let_everyone_read(folder, Path(made, library.name))
             Path(made, library.name).replace(library)
-    return CompiledLibraries(str(folder), ("--extern", f"{HARNESS_CRATE}={library}"))
+    return CompiledLibraries(str(folder), ("--extern", f"{HARNESS_ALIAS}={library}"))
 
 
 def crate_source_folder(dependencies: Sequence[Dependency]) -> Path:

@@ -239,6 +239,7 @@ CRATE_WIDE_WORDS = {
     "macro_export": "its macros belong to the whole crate",
     "macro_use": "its macros reach what follows it",
     "extern": "foreign functions are declared for the whole crate",
+    "global_allocator": "a program has one",
     "long_running_const_eval": "it may be computed for ever",
 }
 """Words that make an answer more than a module among others."""

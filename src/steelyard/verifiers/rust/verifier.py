@@ -1,9 +1,9 @@
 """Rust answers, judged by compiling them, asking clippy and running their tests.
 
 An answer and its tests share a crate, because tests may touch private items: `trust` is `in-process`. What stands
-between an answer and a forged result is drawn in docs/verifying-rust.md: words that no honest answer needs are refused
-before anything is compiled (`source`), tests are found in their source and keep the usual meaning of the usual
-names, and a harness that runs no line of the answer in its own process reports the results (`harness`).
+between an answer and a forged result is drawn in docs/verifying-rust.md: tests are found in their source and keep the
+usual meaning of the usual names, the compiler says which types they see (`deception`), and a harness that runs no line
+of the answer in its own process reports the results (`harness`).
 """
 
 from __future__ import annotations
@@ -41,20 +41,9 @@ from steelyard.verifiers.rust import source as rust_source
 from steelyard.verifiers.rust.author import STANDARD_TYPE_NAMES, AuthorNames, author_names
 from steelyard.verifiers.rust.batches import BatchItem, BatchQueue
 from steelyard.verifiers.rust.crate import RustCompiler
-from steelyard.verifiers.rust.deception import LentMethod, is_asserting, types_seen
+from steelyard.verifiers.rust.deception import LentMethod, types_seen
 from steelyard.verifiers.rust.harness import HarnessOutcome, HarnessReport, HarnessTestResult, harness_report
 from steelyard.verifiers.rust.linker import LinkerFinder
-from steelyard.verifiers.rust.own_types import doubtful_claim
-from steelyard.verifiers.rust.refusal import (
-    RustRefusal,
-    grows_lifetimes,
-    leaving_macro,
-    reads_files,
-    replaced_standard_name,
-    rust_refusal,
-    swallows_panics,
-    uses_unsafe,
-)
 from steelyard.verifiers.rust.syntax import require_rust
 from steelyard.verifiers.rust.toolchain import toolchain
 from steelyard.verifiers.trouble import trouble_sign
@@ -65,8 +54,6 @@ if TYPE_CHECKING:
     from steelyard.verifiers.rust.crate import CompilationResult, CompilerMessages, CrateModule
 
 
-LEVELS_WITHOUT_PROC = ("full", "bubblewrap")
-"""Levels at which a program that has deleted its file cannot be read."""
 MAX_ANSWERS_PER_CRATE = 50
 """Answers that are compiled together; more of them hardly make one cheaper."""
 BATCH_COMPILE_CPU_SECONDS = 20
@@ -114,7 +101,7 @@ class RustVerifier:
 
     @cached_property
     def version(self) -> str:
-        return f"rust 12, {toolchain().version}"
+        return f"rust 13, {toolchain().version}"
 
     def check(self, case: Case) -> None:
         toolchain()
@@ -147,7 +134,7 @@ class RustVerifier:
         for case, text in replies:
             code = code_from_reply(case, text).code or ""
             read = rust_source.rust_tokens(code)
-            is_sharing = code and not rust_refusal(read) and not rust_source.affects_whole_crate(read)
+            is_sharing = code and not rust_source.affects_whole_crate(read)
             pieces.append(crate.crate_module(code, read, _tests(case)) if is_sharing else None)
         compiler = await self._compiler(replies[0][0])
         tried = [piece for piece in pieces if piece is not None]
@@ -161,26 +148,9 @@ class RustVerifier:
         if extracted.code is None:
             return Finding(label=FailureLabel.NO_CODE, reason=f"no code in the reply ({extracted.how})")
         read = rust_source.rust_tokens(extracted.code)
-        refused = rust_refusal(read)
-        if replaced := replaced_standard_name(read, _author(case).imported, _author(case).imported_modules):
-            reason = f"defines its own {replaced}, which the tests take for the standard library's"
-            refused = RustRefusal(tampered=True, reason=reason)
-        if refused:
-            finding = Finding(
-                compiled=False,
-                passed=False,
-                label=FailureLabel.TAMPERED if refused.tampered else FailureLabel.NOT_ALLOWED,
-                reason=refused.reason,
-                tampered=refused.reason if refused.tampered else "",
-            )
-        else:
-            job = RustJob(case, crate.crate_module(extracted.code, read, tests))
-            is_alone = rust_source.affects_whole_crate(read) or neighbours.is_never_closed(read)
-            alone = job.piece.module if is_alone else ""
-            finding = await self._batches.done((case.dependencies, alone), job)
-            finding = _doubted(finding, job, read)
-            if self._sandbox.level not in LEVELS_WITHOUT_PROC and reads_files(read):
-                finding = _unproved(finding, "could read its own program, which is found by /proc at this level")
+        job = RustJob(case, crate.crate_module(extracted.code, read, tests))
+        is_alone = rust_source.affects_whole_crate(read) or neighbours.is_never_closed(read)
+        finding = await self._batches.done((case.dependencies, job.piece.module if is_alone else ""), job)
         if silenced := rust_source.silenced_lints(read):
             note = Diagnostic(
                 level=DiagnosticLevel.NOTE, message=f"silences {silenced}; warnings are counted as if it did not"
@@ -190,7 +160,7 @@ class RustVerifier:
             finding,
             code=extracted.code,
             missing=_missing(case, rust_source.defined_names(read)),
-            trust=finding.trust or "in-process",
+            trust="in-process",
             isolation=self._sandbox.level,
         )
 
@@ -238,7 +208,9 @@ class RustVerifier:
             built, fitting = checked, accepted
             # without the linter's result of all of them they are judged apart
             is_unclear = bool(compiler.tools.clippy) and not checked.linted
-            if not is_unclear and (tested := [piece for piece in accepted if piece.tests.found]):
+            # unsafe code could reach into the verdicts of all that are linked with it
+            tested = [each for each in accepted if each.tests.found and not checked.of(each).is_unsafe]
+            if not is_unclear and tested:
                 built, fitting, _ = await _compile_until_clean(compiler.build, place, tested, seconds)
         # who has the last verdict may close the sandbox, so the folder is given back before
         for each in batch:
@@ -249,7 +221,7 @@ class RustVerifier:
 
         async def tell(each: BatchItem[RustJob, Finding]) -> None:
             piece = each.item.piece
-            finding = _lint_finding(checked, checked.messages.get(piece.module, crate.CompilerMessages()))
+            finding = _lint_finding(checked, checked.of(piece))
             share = checked.outcome.seconds / len(accepted)
             if not piece.tests.found:
                 each.tell(msgspec.structs.replace(finding, compile_seconds=share))
@@ -275,10 +247,9 @@ class RustVerifier:
         compiler = await self._compiler(case)
         async with self._sandbox.workspace({}, readable=compiler.readable) as place:
             checked = await compiler.check(place, [piece], case.timeout_secs)
-            messages = checked.messages.get(piece.module, crate.CompilerMessages())
-            if messages.errors or checked.broke:
-                return _compiler_failure(checked, messages)
-            finding = _lint_finding(checked, messages)
+            if checked.of(piece).errors or checked.broke:
+                return _compiler_failure(checked, checked.of(piece))
+            finding = _lint_finding(checked, checked.of(piece))
             if not piece.tests.found:
                 return finding
             built = await compiler.build(place, [piece], case.timeout_secs)
@@ -292,6 +263,8 @@ class RustVerifier:
         if not built.program or built.failed:
             require_rust(case.tests)
             return _test_build_failure(finding, piece, built)
+        if built.of(piece).is_unsafe:
+            finding = _noted(finding, "has unsafe code, by which it could reach its tests")
         finding, is_complete = await self._fairly_seen(finding, job, compiler, built)
         if not is_complete:
             finding, _ = await self._tested(finding, job, compiler, built.program, 0)
@@ -309,10 +282,6 @@ class RustVerifier:
                 deception, doubt = ("", doubt or lent.deception) if lent.is_named else (lent.deception, doubt)
             elif lent.is_doubtful:
                 doubt = doubt or lent.deception
-        if is_asserting(types.callback_panics, piece.tests.called) and swallows_panics(
-            rust_source.rust_tokens(piece.code)
-        ):
-            doubt = doubt or "could hide that an assertion failed in a function that the tests hand to it"
         if deception:
             tampered = msgspec.structs.replace(
                 finding, passed=False, label=FailureLabel.TAMPERED, reason=deception, tampered=deception
@@ -328,7 +297,7 @@ class RustVerifier:
                     finding, tests=failed, label=FailureLabel.DOES_NOT_FIT_THE_TESTS, reason=reason
                 )
                 return finding, True
-        return (_unproved(finding, doubt) if doubt else finding), False
+        return (_noted(finding, doubt) if doubt else finding), False
 
     async def _has_method(self, compiler: RustCompiler, lent: LentMethod, seconds: float) -> bool:
         if lent not in self._methods:
@@ -354,8 +323,6 @@ class RustVerifier:
                 limits=ResourceLimits(cpu_seconds=seconds, wall_seconds=2 * seconds + 10),
             )
         report = harness_report(outcome, secret)
-        if not report.began:
-            raise VerifierError(f"the harness did not start: {outcome.stderr[-300:].decode('utf-8', 'replace')}")
         tests = _outcomes_of_tests(piece.tests.found, report, outcome)
         label, reason = _why(piece.tests.found, report, tests, outcome)
         finding = msgspec.structs.replace(
@@ -449,40 +416,15 @@ def _last_path_segment(name: str) -> str:
     return name.rpartition("::")[2].removeprefix("r#")
 
 
-def _unproved(finding: Finding, doubt: str) -> Finding:
-    """A finding whose pass proves little, with the reason."""
-    note = Diagnostic(level=DiagnosticLevel.NOTE, message=f"a pass is unproved: it {doubt}")
-    return msgspec.structs.replace(finding, trust="unproved", diagnostics=(*finding.diagnostics, note))
-
-
-def _is_explained(finding: Finding) -> bool:
-    return any(note.message.startswith("a pass is unproved") for note in finding.diagnostics)
-
-
-def _doubted(finding: Finding, job: RustJob, read: Sequence[rust_source.RustToken]) -> Finding:
-    """A finding that is unproved if the answer can reach memory that is not its own, or can leave its tests."""
-    if uses_unsafe(read):
-        return msgspec.structs.replace(finding, trust="unproved")
-    if finding.trust == "unproved" and not _is_explained(finding) and not job.case.dependencies:
-        hidden = "hides from us what the compiler calls unsafe code"
-        return msgspec.structs.replace(
-            finding, passed=False, label=FailureLabel.TAMPERED, reason=hidden, tampered=hidden
-        )
-    if grows_lifetimes(read):
-        return _unproved(
-            finding, "has a reference to a reference with two lifetimes, by which it could reach any memory"
-        )
-    if job.piece.macros_module and (name := leaving_macro(read, job.piece.tests.statements)):
-        return _unproved(finding, f"could leave a test by {name}!, or define again what the test names")
-    prompt = "\n".join(message.text for message in job.case.messages)
-    doubt = doubtful_claim(job.case.tests, prompt, job.piece.code, read)
-    return _unproved(finding, doubt) if doubt else finding
+def _noted(finding: Finding, doubt: str) -> Finding:
+    """A finding whose pass should be read, with the reason."""
+    note = Diagnostic(level=DiagnosticLevel.NOTE, message=f"read this answer: it {doubt}")
+    return msgspec.structs.replace(finding, diagnostics=(*finding.diagnostics, note))
 
 
 def _lint_finding(checked: CompilationResult, messages: CompilerMessages) -> Finding:
     return Finding(
         compiled=True,
-        trust="unproved" if messages.is_unsafe else "",
         warnings=len(messages.lints) if checked.linted else None,
         diagnostics=messages.lints[: crate.MAX_DIAGNOSTICS_PER_ANSWER],
         compile_seconds=checked.outcome.seconds,
@@ -501,7 +443,7 @@ def _compiler_failure(checked: CompilationResult, messages: CompilerMessages) ->
 
 def _test_build_failure(finding: Finding, piece: CrateModule, built: CompilationResult) -> Finding:
     """What is true of an answer that compiles, but not together with its tests."""
-    messages = built.messages.get(piece.module, crate.CompilerMessages())
+    messages = built.of(piece)
     finding = msgspec.structs.replace(
         finding, diagnostics=(messages.errors + finding.diagnostics)[: crate.MAX_DIAGNOSTICS_PER_ANSWER]
     )
@@ -582,6 +524,9 @@ def _trouble(report: HarnessReport, outcome: ProcessResult) -> str:
     is_killed = any(
         fact.outcome is HarnessOutcome.KILLED and fact.code == signal.SIGKILL for fact in report.tests.values()
     )
+    if not report.began and not outcome.limit:
+        # code of the answer that runs before main can do that as well as a machine
+        return "the harness did not start"
     return "a test was killed from outside" if is_killed and not outcome.limit else trouble_sign(outcome)
 
 
