@@ -12,7 +12,7 @@ from steelyard.plugins import load_plugin
 from steelyard.plugins.built_in import BUILT_IN_PLUGINS
 from steelyard.records import Attempt, Case, Pair, Target, VerifierSettings, Verify
 from steelyard.verifiers.function import FunctionSettings
-from steelyard.verifiers.python.plan import PythonSettings
+from steelyard.verifiers.python.settings import PythonSettings
 
 VERIFIERS = Path(__file__).parents[1] / "src" / "steelyard" / "verifiers"
 
