@@ -16,7 +16,7 @@ import msgspec
 
 from steelyard.errors import MissingToolError, VerifierError
 from steelyard.protocols import LIMIT_LABELS, FailureLabel, FalseTests, ProcessResult
-from steelyard.records import Answer, Case, Finding, Test
+from steelyard.records import FLAG_BESIDE_TESTS, Answer, Case, Finding, Test
 from steelyard.sandbox.processors import processor_count
 from steelyard.verifiers.code.join_stub import code_from_reply
 from steelyard.verifiers.code.pairs import finding_by_pairs
@@ -53,7 +53,6 @@ PYTHON_BINDING_PATTERN = re.compile(
 """A line that gives a name to a function, a class or a value."""
 WATCHED_SHARE = 0.02
 """The share of verdicts by calls that are looked at by a plain run, too."""
-ONLY_BESIDE = "only beside its tests"
 MAX_CACHED_TEST_PLANS = 1000
 """The number of cases whose parsed tests are cached."""
 
@@ -177,7 +176,7 @@ class PythonVerifier:
             return msgspec.structs.replace(called, watched=False)
         plain = await self._plain.judge(case, plan, code)
         if called.label and not plain.label:
-            return msgspec.structs.replace(called, watched=True, flag=ONLY_BESIDE)
+            return msgspec.structs.replace(called, watched=True, flag=FLAG_BESIDE_TESTS)
         if plain.label and not called.label and plain.label not in LIMIT_LABELS and not plain.trouble:
             raise VerifierError(f"its calls pass, and a plain run of its tests fails: {plain.reason}")
         return msgspec.structs.replace(called, watched=True)
@@ -185,17 +184,17 @@ class PythonVerifier:
     async def _beside(self, case: Case, plan: PythonTestPlan, code: str) -> Finding:
         """The verdict of a plain run; a pass is isolated if the tests also pass in a process of their own."""
         plain = await self._plain.judge(case, plan, code)
-        if plain.label or plain.note:
+        if plain.label:
             return plain
-        if why := why_not_apart(case.tests, plan.style):
-            return msgspec.structs.replace(plain, note=f"judged beside its tests: {why}")
-        apart = await report_apart(self._sandbox, case, plan, code)
-        if apart.passes:
-            return msgspec.structs.replace(plain, trust="isolated")
-        if apart.odd or apart.ended.limit or not apart.is_complete:
+        why = why_not_apart(case.tests, plan.style)
+        if not why:
+            apart = await report_apart(self._sandbox, case, plan, code)
+            if apart.passes:
+                return msgspec.structs.replace(plain, trust="isolated", note="")
+            if apart.is_complete and not apart.odd:
+                return msgspec.structs.replace(plain, flag=FLAG_BESIDE_TESTS)
             why = apart.odd or "apart from it they did not come to an end"
-            return msgspec.structs.replace(plain, note=f"judged beside its tests: {why}")
-        return msgspec.structs.replace(plain, flag=ONLY_BESIDE)
+        return msgspec.structs.replace(plain, note=plain.note or f"judged beside its tests: {why}")
 
     async def _compiled(self, case: Case, plan: PythonTestPlan, code: str) -> Finding:
         """Whether an answer compiles that no test looks at, and loads."""
