@@ -114,7 +114,7 @@ def _token_pattern(comment: str, quotes: str) -> re.Pattern[str]:
     strings = "|".join(rf"{quote}(?:{one}|\\.)*{quote}" for quote, one in inside.items())
     # a lifetime of Rust begins as a character does
     strings += r"|'(?:[^'\\\n]|\\[^'\n]+|\\')'" if "'" not in quotes else ""
-    kinds = (rf"(?P<comment>{comment})",) if comment else ()
+    kinds: tuple[str, ...] = (rf"(?P<comment>{comment})",) if comment else ()
     kinds += (rf"(?P<string>{strings})", r"(?P<number>\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)", r"(?P<word>[A-Za-z_]\w*)")
     return re.compile("|".join((*kinds, r"(?P<other>&&|\|\||[^\s\w]|\n)")))
 

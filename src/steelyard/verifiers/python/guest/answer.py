@@ -40,6 +40,8 @@ PRELOADED_ANSWER_MODULES = ("bisect", "copy", "functools", "heapq", "itertools",
 """What answers usually import: loaded once, so that no fork has to."""
 FUNCTION_KINDS = (types.FunctionType, types.BuiltinFunctionType, functools.partial, type(functools.cache(len)))
 """What can be called, and no more is known of it."""
+MAX_SHARED = 50
+"""Lists and the like of which is known whether they are still what they were."""
 REHEARSALS = 20
 """How often the interpreter must see code until it runs it in its fastest form."""
 
@@ -52,6 +54,8 @@ class AnswerServer:
         self._names: dict[str, Any] = {}
         self._called: dict[str, Any] = {}
         """What was called, by the expressions for it."""
+        self._shared: list[tuple[Any, Any]] = []
+        """What was given or returned, as it was then: in one process tests would see what becomes of it."""
 
     def serve(self) -> None:
         """Load the answer that comes first, then do what is asked until no more requests come."""
@@ -104,11 +108,18 @@ class AnswerServer:
                 said = raised(error)
         seconds = time.perf_counter() - began
         try:
+            returned = said[1]
             if said[0] == "ok":
-                said[1] = encoded(said[1])
+                said[1] = encoded(returned)
             if looks_again:
-                now = [encoded(value) for value in positional], [[name, encoded(named[name])] for name in named]
-                said += [now != (given, by_name), printed.getvalue()]  # type: ignore[union-attr]
+                self._shared += zip(
+                    (*positional, *named.values()), (*given, *(held for _, held in by_name)), strict=True
+                )
+                changed = any(encoded(value) != before for value, before in self._shared)
+                if said[0] == "ok":
+                    self._shared.append((returned, said[1]))
+                self._shared = [pair for pair in self._shared if isinstance(pair[1], list | dict)][-MAX_SHARED:]
+                said += [changed, printed.getvalue()]  # type: ignore[union-attr]
         except NotPlainError as error:
             return ["odd", f"it returned {error}"]
         return [*said, seconds]
@@ -116,7 +127,7 @@ class AnswerServer:
     def value_of(self, name: str) -> list[Any]:
         """What a name of the answer stands for: a function, or a value that nobody can change."""
         if name not in self._names:
-            return ["missing"]
+            return ["odd", "it makes its names itself"] if "__getattr__" in self._names else ["missing"]
         value = self._names[name]
         if isinstance(value, FUNCTION_KINDS):
             return ["function"]

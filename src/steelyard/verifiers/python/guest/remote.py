@@ -119,9 +119,14 @@ class RemoteModule(types.ModuleType):
 
     def __init__(self, answer: RemoteAnswer, names: Iterable[str]) -> None:
         super().__init__("answer")
-        self._remote = answer
-        self._wanted = sorted(names)
-        """The names that tests use: those of the answer among them are what it exports."""
+        # the names that tests use: those of the answer among them are what it exports
+        vars(self).update(_remote=answer, _wanted=sorted(names))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._remote.unknown(f"the tests set {name} of the answer")
+
+    def __dir__(self) -> Any:
+        return self._remote.unknown("the tests ask for the names of the answer")
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":

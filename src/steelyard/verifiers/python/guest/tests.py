@@ -89,7 +89,8 @@ class TestSession:
             end_session()
         began = time.perf_counter()
         try:
-            self._tests = compile(job["tests"], TESTS_FILE, "exec", dont_inherit=True)
+            path = os.path.join(os.getcwd(), TESTS_FILE)  # there is no such file
+            self._tests = compile(job["tests"], path, "exec", dont_inherit=True)
         except COMPILE_ERRORS as error:
             self._send(["unable", f"its tests do not compile: {exception_text(error)}"])
             return

@@ -101,9 +101,14 @@ class _Encoder:
         return {"b": base64.b64encode(value).decode()}
 
 
+def _is_plain_zone(zone: datetime.tzinfo) -> bool:
+    """Whether nothing but its offset is known of a zone."""
+    return type(zone) is datetime.timezone and repr(zone) == repr(datetime.timezone(zone.utcoffset(None)))
+
+
 def _zoned(tag: str) -> Callable[[_Encoder, Any, int], Any]:
     def write(_: _Encoder, value: Any, __: int) -> Any:
-        if value.tzinfo is not None and type(value.tzinfo) is not datetime.timezone:
+        if value.tzinfo is not None and not _is_plain_zone(value.tzinfo):
             raise NotPlainError("a time with a zone of its own")
         return {tag: [value.isoformat(), value.fold]}
 

@@ -134,7 +134,7 @@ def raised_failure(error: BaseException) -> TestFailure:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     raised_in = trace.tb_frame.f_code.co_filename if trace is not None else ""
-    is_undefined = type(error) is NameError and raised_in == TESTS_FILE
+    is_undefined = type(error) is NameError and os.path.basename(raised_in) == TESTS_FILE
     return TestFailure(
         exception_text(error),
         failure_cause(error, is_answers=os.path.basename(raised_in) == ANSWER_FILE),
