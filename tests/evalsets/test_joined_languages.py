@@ -13,7 +13,7 @@ import pytest
 from steelyard.analysis.scoring import is_correct
 from steelyard.errors import InputError
 from steelyard.evalsets import load
-from steelyard.languages.table import languages, languages_of
+from steelyard.languages.table import END_PLACEHOLDER, languages, languages_of
 from steelyard.records import Answer, Case, Finding
 from steelyard.sandbox.levels import strongest_isolation
 from steelyard.sandbox.sandbox import ZygoteSandbox
@@ -275,6 +275,7 @@ def test_a_right_answer_passes_and_neither_a_wrong_one_nor_one_that_ends_before_
     assert {what: is_correct(case, finding) for what, finding in found.items()} == {
         what: what.startswith("right") for what in found
     }, {what: (finding.reason, finding.output) for what, finding in found.items()}
+    assert {finding.trust for finding in found.values()} == {"in-process"}
 
 
 def test_every_joined_language_is_tried_here_and_tells_the_end_of_its_tests(tmp_path: Path) -> None:
@@ -282,6 +283,7 @@ def test_every_joined_language_is_tried_here_and_tells_the_end_of_its_tests(tmp_
     assert tried == {*languages_of("multipl_e"), *languages_of("human_eval_pack")}
     assert all(language.multipl_e or language.human_eval_pack for language in languages().values())
     assert all(end_proof(loaded(tmp_path, joined.row)) for joined in JOINED.values())
+    assert all(END_PLACEHOLDER in language.end_line for language in languages().values())
 
 
 def test_tests_whose_end_cannot_be_told_are_refused(tmp_path: Path) -> None:

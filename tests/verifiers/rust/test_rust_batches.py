@@ -351,6 +351,16 @@ def test_each_answer_gets_the_verdict_it_deserves_in_a_mixed_batch() -> None:
         deserves(name, finding)
 
 
+def test_unsafe_code_is_linked_with_no_neighbour() -> None:
+    code = "pub fn add(a: i32, b: i32) -> i32 {{ let p = &a as *const i32; unsafe {{ *p {} b }} }}"
+    attempts = {sign: Attempt(code.format(sign)) for sign in "+-"}
+    together, compiled = asyncio.run(judged(attempts, together=True))
+    assert {sign: is_correct(CASE, finding) for sign, finding in together.items()} == {"+": True, "-": False}
+    assert all(map(is_noted, together.values()))
+    # on one processor both are checked together first
+    assert compiled in (4, 5)
+
+
 def test_what_does_not_compile_is_judged_with_the_others_unless_they_may_be_the_reason() -> None:
     broken = {f"broken {n}": Attempt(f'pub fn add(a: i32, b: i32) -> i32 {{ "{n}" }}') for n in range(8)}
     together, compiled = asyncio.run(judged(broken, together=True))

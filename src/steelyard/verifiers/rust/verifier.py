@@ -205,7 +205,8 @@ class RustVerifier:
         async with self._sandbox.workspace({}, readable=compiler.readable) as place:
             pieces = [each.item.piece for each in batch]
             checked, accepted, refused = await _compile_until_clean(compiler.check, place, pieces, seconds)
-            built, fitting = checked, accepted
+            built: CompilationResult = checked
+            fitting: Sequence[CrateModule] = ()
             # without the linter's result of all of them they are judged apart
             is_unclear = bool(compiler.tools.clippy) and not checked.linted
             # unsafe code could reach into the verdicts of all that are linked with it
