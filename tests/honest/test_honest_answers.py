@@ -13,14 +13,15 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
+from benchmarks.agreement import plain
+from benchmarks.agreement.samples import plain_order
 
 from attacks.scenes import needs_level, python_of, scenes, told_once
 from honest import at_level
-from honest.at_level import FILES, HERE, PACKAGES_FILES, REVIEWED_FILES, judged, kind
+from honest.at_level import FILES, PACKAGES_FILES, REVIEWED_FILES, judged, kind
 from honest.known_failures import KNOWN_FAILURES, NEED_DESCRIPTOR_PATHS, NEED_OWN_ROOT
 from steelyard import evalsets
 from steelyard.records import Case
@@ -29,21 +30,6 @@ from steelyard.sandbox.levels import strongest_isolation
 RIGHT_ONLY_WITH_FORKS = {"multiprocessing-pool", "process-pool-executor"}
 """Functions whose processes hang by any way of running them from Python 3.14 on: they are no forks, and the module is in no file."""
 LEVEL = strongest_isolation()
-
-
-def plain_case(case: Case) -> dict[str, Any]:
-    """What `plain.py` reads."""
-    verify = case.verify
-    style = verify.style or ("io" if verify.pairs else "check" if verify.entry_point else "asserts")
-    pairs = [[pair.input, pair.output] for pair in verify.pairs]
-    return {
-        "id": case.id,
-        "style": style,
-        "code": case.reference,
-        "tests": case.tests,
-        "entry_point": verify.entry_point,
-        "pairs": pairs,
-    }
 
 
 def in_environment(cases: Sequence[Case], folder: Path) -> Sequence[Case]:
@@ -69,12 +55,15 @@ def other_pythons() -> list[Path]:
 
 def not_right(cases: Sequence[Case], python: Path) -> dict[str, str]:
     """The Python cases that fail the plain way, with the reason."""
-    plain = [plain_case(case) for case in cases if kind(case) == "python"]
-    command = [python, HERE / "plain.py"]
+    judged_here = [case for case in cases if kind(case) == "python"]
+    orders = "".join(f"{json.dumps(plain_order(case, case.reference))}\n" for case in judged_here)
     # as bare as in the sandbox: a program may ask for the width of its terminal, which our tests set
     bare = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
-    ran = subprocess.run(command, input=json.dumps(plain), stdout=subprocess.PIPE, text=True, check=True, env=bare)
-    return {case: reason for case, reason in json.loads(ran.stdout).items() if reason}
+    ran = subprocess.run(
+        [python, plain.__file__], input=orders, stdout=subprocess.PIPE, text=True, check=True, env=bare
+    )
+    reasons = map(json.loads, ran.stdout.splitlines())
+    return {case.id: reason for case, reason in zip(judged_here, reasons, strict=True) if reason}
 
 
 def cases_of(file: Path) -> Sequence[Case]:
