@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from attacks.hostile import CASES
+from attacks.reader import scenes
 from steelyard.analysis.scoring import is_correct
 from steelyard.records import Answer, Finding
 from steelyard.sandbox.levels import ISOLATION_LEVEL_NAMES, ISOLATION_LEVELS, probe_isolation
@@ -178,7 +178,7 @@ class Lane:
         problems = []
         try:
             finding = await self._judged(style, code)
-            passed = is_correct(CASES[style], finding)
+            passed = is_correct(scenes()[style], finding)
             self._counts[f"{style}: {finding.label or f'passed, {finding.trust}'}"] += 1
             if passed and (finding.trust == "isolated" or "Yes" not in code.rpartition("def add")[2]):
                 problems.append(f"a wrong answer passes as {finding.trust}")
@@ -187,14 +187,14 @@ class Lane:
         other = self._chance.choice(self._styles)
         try:
             honest = await self._judged(other, HONEST.get(other, HONEST[""]))
-            if not is_correct(CASES[other], honest):
+            if not is_correct(scenes()[other], honest):
                 problems.append(f"the next honest answer ({other}) fails: {honest.label} {honest.reason}")
         except Exception as error:  # noqa: BLE001
             problems.append(f"the next honest answer ({other}) has no verdict: {type(error).__name__}: {error}")
         return problems
 
     async def _judged(self, style: str, code: str) -> Finding:
-        return await self._python.verify(CASES[style], Answer(text=verbatim_reply(code, "python")))
+        return await self._python.verify(scenes()[style], Answer(text=verbatim_reply(code, "python")))
 
 
 async def attacked(level: str, seed: int, minutes: float, styles: Sequence[str]) -> tuple[Counter[str], list[str]]:

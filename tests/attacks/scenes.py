@@ -11,23 +11,19 @@ import sys
 import sysconfig
 import tempfile
 import zlib
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 import steelyard
-from attacks.hostile import Attack
-from attacks.level_attacks import EVERY_ATTACK
 from steelyard.sandbox.levels import probe_isolation
 from support.toolchains import unavailable
 
 NOBODY = 65534
 LEVELS = ("full", "bubblewrap", "landlock", "process")
 USERS = ("root", "nobody") if os.geteuid() == 0 else ("ourselves",)
-DRIVER = Path(__file__).with_name("driver.py")
 PATHS = (str(Path(steelyard.__file__).parents[1]), sysconfig.get_paths()["purelib"], str(Path(__file__).parents[1]))
 
 
@@ -41,33 +37,6 @@ def scenes(always: tuple[str, ...] = USERS[:1]) -> list[Any]:
     ]
 
 
-def sampled_scenes() -> list[Any]:
-    """Some attacks in every run of the tests, at the strongest level; all of them, at every level and as every user, in the slow ones."""
-    quick = pytest.param((LEVELS[0], USERS[0], "some"), id=f"some, {LEVELS[0]} as {USERS[0]}")
-    whole = ((level, user, "all") for level in LEVELS[:-1] for user in USERS)
-    return [quick, *(pytest.param(each, id=f"{each[0]} as {each[1]}", marks=pytest.mark.slow) for each in whole)]
-
-
-class Told(NamedTuple):
-    """What a driver told of one level, as one user."""
-
-    level: str
-    user: str
-    told: dict[str, Any]
-
-    @property
-    def weak(self) -> bool:
-        """Whether only the verdict is protected there."""
-        return self.level == "process"
-
-    def of(self, row: int) -> Iterator[tuple[Attack, dict[str, Any]]]:
-        """What became of the attacks of a row."""
-        attacks = {attack.key: attack for attack in EVERY_ATTACK}
-        for found in self.told["findings"]:
-            if found["row"] == row:
-                yield attacks[found["key"]], found
-
-
 @cache
 def interpreter(user: str) -> str:
     """An interpreter of our version that this user can run; empty when there is none."""
@@ -77,7 +46,7 @@ def interpreter(user: str) -> str:
     places = [os.path.realpath(sys.executable), shutil.which(name, path="/usr/bin:/usr/local/bin:/bin") or ""]
     for place in filter(None, places):
         try:
-            tried = run_as(user, [place, "-c", "import msgspec, steelyard.sandbox.levels, attacks.hostile"])
+            tried = run_as(user, [place, "-c", "import msgspec, steelyard.sandbox.levels, attacks.reader"])
         except OSError:
             continue
         if tried.returncode == 0:
