@@ -161,6 +161,8 @@ class ResourceLimits(NamedTuple):
     """How large a file may become, what is printed included."""
     processes: int = 64
     """Processes and threads at the same time."""
+    compiles: bool = False
+    """Whether it compiles an answer and does not run it: that is timed apart, where limits follow the reference."""
 
 
 ProcessLimit = Literal["", "cpu limit", "time limit", "memory limit", "disk limit"]
@@ -200,6 +202,8 @@ class ProcessResult(NamedTuple):
     limit: ProcessLimit
     """The limit that ended it; empty if none did."""
     seconds: float
+    cpu_seconds: float = 0.0
+    """What it used of the processors, with all processes that it started and waited for."""
 
 
 class Workspace(Protocol):

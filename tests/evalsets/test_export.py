@@ -48,7 +48,7 @@ def test_every_suite_and_example_is_the_same_after_writing_and_reading(source: s
     assert [case.tests_digest for case in read] == [case.tests_digest for case in cases]
 
 
-RESPONSE = Case(id="a", prompt="p", suite="s", tags=("x", "y"), timeout_secs=60.0)
+RESPONSE = Case(follows_reference=True, id="a", prompt="p", suite="s", tags=("x", "y"), timeout_secs=60.0)
 
 
 def test_a_case_of_the_dialect_is_written_in_its_words_and_nothing_else() -> None:

@@ -130,7 +130,7 @@ def test_file_addresses_in_hostile_prompts_are_only_text(file: Path) -> None:
 
 def test_null_is_as_good_as_absent(file: Path) -> None:
     assert case(file, target=None, tags=None, max_tokens=None) == Case(
-        id="a", prompt="p", verify=Case(id="", prompt="").verify
+        id="a", prompt="p", follows_reference=True, verify=Case(id="", prompt="").verify
     )
 
 

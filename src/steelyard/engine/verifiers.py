@@ -12,6 +12,7 @@ import msgspec
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.controls import ControlSet
+from steelyard.engine.limits import CaseLimits, is_out_of_time
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.preflight.witnesses import (
@@ -20,6 +21,7 @@ from steelyard.engine.preflight.witnesses import (
     could_come_from_machine,
     share_with_nobody,
 )
+from steelyard.engine.reference_time import ReferenceTimers
 from steelyard.engine.steps import failure, is_verified_again_alone, verdict_key, verify_with_retry
 from steelyard.errors import InputError, VerifierError, did_you_mean, problems_by_reason
 from steelyard.plugins import explain_plugin_errors, is_plugin, load_plugin, plugin_names
@@ -65,6 +67,9 @@ class VerifierSet:
         """Who judges checks that are rubrics, if somebody does."""
         self._share = 1.0 if cpus is None else cpus / processor_count()
         self._turns: dict[str, asyncio.Semaphore] = {}
+        self._timers = ReferenceTimers(self._sandbox, _verifier)
+        self.limits = CaseLimits(self._timers.time, share_witnesses)
+        """How long answers may run to the cases that do not say."""
         self._witnesses = WitnessSet(self.of, self._sandbox.level, share_witnesses, cases)
         self._controls = ControlSet(self.of, means.controls, means.control_key, share_witnesses)
         self._verifiers: dict[str, Verifier] = {kind: _verifier(kind, self._sandbox) for kind in kinds}
@@ -188,7 +193,7 @@ class VerifierSet:
         if problem := witnesses.known_problem(case):
             return failure(reply, VerifierError(problem))
         began = time.monotonic()
-        fact = await verify_with_retry(reply, case, self._judged(reply, case), self._recheck, self._controls)
+        fact = await self._limited_verdict(reply, case)
         if isinstance(fact, Verdict) and not alone and not is_correct(case, fact.found) and self._was_crowded(began):
             return _with_trouble(fact, "code beside it had many processes")
         if isinstance(fact, Failure) or (is_verified_again_alone(fact.found) and not alone):
@@ -199,6 +204,14 @@ class VerifierSet:
         if problem := witnesses.known_problem(case):
             return failure(reply, VerifierError(problem))
         return _with_trouble(fact, "") if fact.found.trouble else fact
+
+    async def _limited_verdict(self, reply: Reply, case: Case) -> Verdict | Failure:
+        """The verdict within the limits of a case, which are settled once an answer reaches them."""
+        verifier, limited = self._judged(reply, case), self.limits.limited(case)
+        fact = await verify_with_retry(reply, limited, verifier, self._recheck, self._controls)
+        if is_out_of_time(fact) and (settled := await self.limits.settled(case)) is not limited:
+            fact = await verify_with_retry(reply, settled, verifier, self._recheck, self._controls)
+        return fact
 
     def _judged(self, reply: Reply, case: Case) -> Verifier:
         """The verifier of a case, with the judges of a reply to it where they are needed."""
@@ -216,6 +229,7 @@ class VerifierSet:
         """End everything that is kept for further answers."""
         for verifier in self._verifiers.values():
             await verifier.close()
+        await self._timers.close()
         await self._sandbox.close()
 
 

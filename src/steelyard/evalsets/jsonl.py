@@ -18,8 +18,8 @@ from steelyard.evalsets.benchmarks.contests import contest_table
 from steelyard.evalsets.benchmarks.datasets import DATASET_COLUMNS, dataset_table, with_columns
 from steelyard.evalsets.benchmarks.human_eval_pack import human_eval_pack_table
 from steelyard.evalsets.benchmarks.multipl_e import multipl_e_table
-from steelyard.evalsets.schema import Draft, Header, ProblemCollector
-from steelyard.records import JUDGE_ONLY_KIND, Case, Verify, digest
+from steelyard.evalsets.schema import Draft, ProblemCollector
+from steelyard.records import DEFAULT_TIMEOUT_SECONDS, JUDGE_ONLY_KIND, Case, Verify, digest
 from steelyard.text import json_error_location, short_quote
 
 MAX_CASE_LINE_BYTES = 32 << 20
@@ -128,6 +128,9 @@ def table_drafts(
             case = contest_table(named) or multipl_e_table(named) or human_eval_pack_table(named)
             if case is None:
                 case = dataset_table(code_problems.case_table_from_benchmark(named))
+            if "timeout_secs" in named:
+                # what the row says, and not what is known of its benchmark
+                case = {**case, "follows_reference": named.get("follows_reference", False)}
             if not any(case.get(name) not in (None, "") for name in CASE_FIELD_SYNONYMS["id"]) and _has_prompt(case):
                 # the same row is the same case, wherever it stands
                 case = {**case, "id": f"case-{digest(given)[:12]}"}
@@ -170,7 +173,10 @@ def decoded_json(raw: bytes, path: str, line: int, problems: ProblemCollector, k
 def _draft(table: dict[str, Any], path: str, line: int, problems: ProblemCollector) -> Draft:
     """The same case under our names; what we do not know is warned of, and kept with the metadata."""
     # the defaults of TOML sets: a case must be the same in every format, down to the digest of its tests
-    native: dict[str, Any] = {"timeout_secs": Header(id="", name="").default_timeout_secs}
+    native: dict[str, Any] = {
+        "timeout_secs": DEFAULT_TIMEOUT_SECONDS,
+        "follows_reference": "timeout_secs" not in table,
+    }
     native |= {key: value for key, value in table.items() if key in Case.__struct_fields__ or key == CHECKS_FIELD}
     spelled = dict(CASE_FIELD_SPELLINGS)
     for ours, words in CASE_FIELD_SYNONYMS.items():
@@ -253,8 +259,9 @@ def _table(case: Case) -> dict[str, Any]:
     own: dict[str, Any] = msgspec.to_builtins(case)
     for renamed in ("id", "suite", "prompt", "target", "verify", "expected_classification", "tags"):
         own.pop(renamed, None)
-    if case.timeout_secs == Case(id="", prompt="").timeout_secs:
-        own.pop("timeout_secs", None)
+    own["timeout_secs"] = case.timeout_secs
+    if case.follows_reference and case.timeout_secs == DEFAULT_TIMEOUT_SECONDS:
+        del own["timeout_secs"], own["follows_reference"]
     return {
         "case_id": case.id,
         "suite_id": case.suite,

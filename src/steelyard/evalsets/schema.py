@@ -43,8 +43,8 @@ class Header(Record, frozen=True, kw_only=True):
     description: str = ""
     default_language: str = DEFAULT_CASE_LANGUAGE
     """The language of the cases that name none."""
-    default_timeout_secs: float = 60
-    """How long verifying one answer may take, in the cases that do not say."""
+    default_timeout_secs: float | None = None
+    """How long verifying one answer may take, in the cases that do not say; when left out, their limits follow their references."""
     rule: str = ""
     """The rule that scores the attempts unless --rule names another; `code` when left out."""
     suite: str = ""

@@ -27,7 +27,7 @@ from steelyard.evalsets.schema import (
     source_text,
 )
 from steelyard.evalsets.set_tools import set_tools
-from steelyard.records import Rule
+from steelyard.records import DEFAULT_TIMEOUT_SECONDS, Rule
 from steelyard.text import short_quote
 
 MAX_TOML_EVAL_SET_BYTES = 64 << 20
@@ -213,8 +213,13 @@ def _draft(table: dict[str, Any], number: int, header: Header, path: str, lines:
     )
     language = header.default_language or ("" if needs_none else DEFAULT_CASE_LANGUAGE)
     name = table.get("id")
+    seconds = header.default_timeout_secs
+    limits = {
+        "timeout_secs": DEFAULT_TIMEOUT_SECONDS if seconds is None else seconds,
+        "follows_reference": seconds is None and "timeout_secs" not in table,
+    }
     return Draft(
-        {"language": language, "timeout_secs": header.default_timeout_secs, "suite": header.suite, **table},
+        {"language": language, **limits, "suite": header.suite, **table},
         path,
         subject=f"case {short_quote(name)}" if isinstance(name, str) else f"case {number + 1}",
         line=lambda keys: lines.of(("cases", number, *keys)),

@@ -6,6 +6,7 @@ A hash of their content is their identity, so a field that has its default is no
 
 from steelyard.records.base import AnyStruct, Record, StructType, digest, settings_as
 from steelyard.records.cases import (
+    DEFAULT_TIMEOUT_SECONDS,
     JUDGE_ONLY_KIND,
     MIN_SECRET_CHARACTERS,
     RECORDED_KIND,
@@ -24,6 +25,7 @@ from steelyard.records.facts import (
     FLAG_BESIDE_TESTS,
     FLAG_CHANGED_TESTS,
     Answer,
+    CaseLimit,
     Diagnostic,
     DiagnosticLevel,
     Evidence,
@@ -81,6 +83,7 @@ from steelyard.records.tiers import Experiment, InheritingTier, Tier, extended_t
 
 __all__ = [
     "DEFAULT_MAX_TURNS",
+    "DEFAULT_TIMEOUT_SECONDS",
     "FLAG_BESIDE_TESTS",
     "FLAG_CHANGED_TESTS",
     "JUDGE_ONLY_KIND",
@@ -95,6 +98,7 @@ __all__ = [
     "Attempt",
     "CannedResult",
     "Case",
+    "CaseLimit",
     "CaseTool",
     "ContentPart",
     "ContentType",

@@ -28,6 +28,8 @@ def is_secret(name: str, value: str) -> bool:
     return bool(SECRET_NAME_PATTERN.search(name)) and len(value) >= MIN_SECRET_CHARACTERS
 
 
+DEFAULT_TIMEOUT_SECONDS = 60
+"""How long verifying one answer may take where nobody says, and nothing is known of the kind of case."""
 JUDGE_ONLY_KIND = "judge"
 """The kind of a case without tests: judges alone decide whether an answer to it is right."""
 RECORDED_KIND = "recorded"
@@ -155,8 +157,12 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
     tags: tuple[str, ...] = ()
     workspace: str = ""
     """The files that an agent works on: a folder beside the eval set, or `FOLDER@COMMIT` of a git repository."""
-    timeout_secs: float = 60
+    timeout_secs: float = DEFAULT_TIMEOUT_SECONDS
     """How long verifying one answer may take."""
+    follows_reference: bool = False
+    """Whether the limit follows what the reference takes, and `timeout_secs` only holds without one: so where no file names a limit."""
+    compile_secs: float | None = None
+    """How long compiling an answer may take; when left out, as long as verifying it."""
     max_tokens: int | None = None
     dependencies: tuple[Dependency, ...] = ()
     expectations: Expectations = Expectations()
@@ -255,7 +261,8 @@ class Case(Record, frozen=True, kw_only=True, dict=True):
         expectations = msgspec.structs.replace(
             self.expectations, custom_check=self.expectations.custom_check.rpartition("/")[2]
         )
-        return digest(self.kind, self.language, verify, expectations, self.dependencies, self.target, self.timeout_secs)
+        limits = self.timeout_secs, *(() if self.compile_secs is None else (self.compile_secs,))
+        return digest(self.kind, self.language, verify, expectations, self.dependencies, self.target, *limits)
 
 
 class Attempt(Record, frozen=True, kw_only=True, dict=True):

@@ -326,6 +326,24 @@ class WitnessResult(Record, frozen=True, kw_only=True):
     seconds: float = 0
 
 
+class CaseLimit(Record, frozen=True, kw_only=True):
+    """The limits of a case that follow its reference: they hold for every answer to it in a run."""
+
+    at: str
+    case: str
+    of: str
+    """A digest of its tests and its reference."""
+    seconds: float
+    """CPU seconds that an answer may run."""
+    compile_seconds: float
+    """CPU seconds that compiling an answer may take."""
+    reference_seconds: float | None = None
+    """What the reference took, of which the limit is ten times, rounded up; None where it did not pass."""
+    reference_compile_seconds: float | None = None
+    node: str = ""
+    """The node of a cluster where it was timed; empty for the machine that asked."""
+
+
 class Judgment(Fact, tag="appraisal", frozen=True, kw_only=True):
     """What one judge wrote about one reply; `key` is the judgment key."""
 

@@ -353,6 +353,7 @@ class SandboxWorker:
                 stderr=leading_bytes(stderr, MAX_SANDBOX_STDERR_BYTES) if stderr else b"",
                 limit=self._exceeded if reply["stopped"] else reply["limit"],
                 seconds=reply["seconds"],
+                cpu_seconds=reply["cpu"],
             )
 
     async def _reply_of_contained(
@@ -391,7 +392,13 @@ class SandboxWorker:
             self._is_out_of_memory = self._group is not None and self._group.is_out_of_memory()
             if not self._is_out_of_memory:
                 raise VerifierError(f"the sandbox failed: {error}") from None
-            return {"code": -signal.SIGKILL, "limit": "memory limit", "stopped": False, "seconds": clock.elapsed}
+            return {
+                "code": -signal.SIGKILL,
+                "limit": "memory limit",
+                "stopped": False,
+                "seconds": clock.elapsed,
+                "cpu": 0.0,
+            }
         finally:
             if self._watch is not None:
                 self._watch.cancel()

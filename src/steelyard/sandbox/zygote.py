@@ -322,7 +322,7 @@ class Zygote:
             return {"error": f"could not start: {wrong.decode('utf-8', 'replace')}"}
         out_of_cpu = limit is None and (code == -signal.SIGXCPU or (code == -signal.SIGKILL and cpu >= int(limits[0])))
         named = "cpu limit" if out_of_cpu else limit or ""
-        return {"code": code, "limit": named, "stopped": limit == "", "seconds": seconds}
+        return {"code": code, "limit": named, "stopped": limit == "", "seconds": seconds, "cpu": cpu}
 
     def _ended(
         self, child: int, deadline: float, largest: int, handlers: Mapping[int, Callable[[], bool]]

@@ -125,6 +125,8 @@ def _uncontrolled_cases(verifying: VerifierSet, cases: Sequence[Case]) -> list[P
         "a reference has to fail; one that runs in the answer's own process is taken as it is"
     )
     return [Problem("", 0, what, fatal=False)]
+
+
 def _advice(verifying: VerifierSet, cases: Sequence[Case]) -> list[Problem]:
     """What passes of these cases leave open: each advice once, with all cases that it is for."""
     advised: dict[str, list[str]] = {}

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from steelyard.analysis.scoring import is_correct
+from steelyard.engine.limits import longest
 from steelyard.engine.steps import verify
 from steelyard.protocols import FailureLabel, Verifier
 from steelyard.records import Answer, Case, Finding, Reply, Verdict, WitnessResult, WitnessSource, digest
@@ -49,6 +50,11 @@ def reference_answer(case: Case) -> Answer:
     """The reference of a case in the form of a reply: bare code is put between fences, so that it is used unchanged."""
     text = case.reference
     return Answer(text=fenced(text, case.language))
+
+
+def reference_reply(case: Case) -> Reply:
+    """The reference of a case as a reply that nobody has asked for."""
+    return Reply(key="", at="", case=case.id, model="", number=0, asked="", answer=reference_answer(case))
 
 
 def fenced(text: str, language: str) -> str:
@@ -202,9 +208,8 @@ class WitnessSet:
     async def fault(self, case: Case) -> str:
         """Why the reference of a case does not pass; empty when it does."""
         fault = ""
-        reply = Reply(key="", at="", case=case.id, model="", number=0, asked="", answer=reference_answer(case))
         for _ in range(WITNESS_TRIES):
-            fact = await verify(reply, case, self._verifier_of(case))
+            fact = await verify(reference_reply(case), longest(case), self._verifier_of(case))
             if isinstance(fact, Verdict):
                 if is_correct(case, fact.found):
                     return ""

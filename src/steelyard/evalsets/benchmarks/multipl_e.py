@@ -35,8 +35,8 @@ def multipl_e_table(row: dict[str, Any]) -> dict[str, Any] | None:
     if language not in known:
         raise InputError(f"the language {language} of MultiPL-E is not run here; py, {', '.join(known)} are")
     verify = known[language].verify(OPEN_BRACE_TESTS.sub("\n", tests), prompt=prompt)
-    timeout_secs = known[language].timeout_secs
-    return {**case, "language": language, "timeout_secs": timeout_secs, "verify": {**verify, "stub": prompt}}
+    limits = {"timeout_secs": known[language].timeout_secs, "follows_reference": True}
+    return {**case, "language": language, **limits, "verify": {**verify, "stub": prompt}}
 
 
 def _tested_function(tests: str) -> str:

@@ -26,9 +26,9 @@ from steelyard.evalsets.promptfoo.assertions import (
     has_plain_value,
     is_graded,
 )
-from steelyard.evalsets.schema import Draft, Header, KeyPath, ProblemCollector
+from steelyard.evalsets.schema import Draft, KeyPath, ProblemCollector
 from steelyard.evalsets.yaml import MAX_EVAL_SET_YAML_VALUES, yaml_document
-from steelyard.records import Message, digest
+from steelyard.records import DEFAULT_TIMEOUT_SECONDS, Message, digest
 from steelyard.text import short_quote
 
 CONFIG_KEYS = {"prompts", "tests", "providers", "targets", "defaultTest", "scenarios"}
@@ -254,7 +254,8 @@ class _ConfigReader:
             "id": base if self._ids[base] == 1 else f"{base}-{self._ids[base]}",
             "name": name,
             "prompt": prompt,
-            "timeout_secs": Header(id="", name="").default_timeout_secs,
+            "timeout_secs": DEFAULT_TIMEOUT_SECONDS,
+            "follows_reference": True,
             "verify": verify,
             **({"checks": checks} if checks else {}),
             **({"group": origin["group"], "tags": [f"prompt:{origin['prompt']}"[:100]]} if is_one_of_many else {}),

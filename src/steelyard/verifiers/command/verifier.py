@@ -384,7 +384,7 @@ async def _baseline_finding(place: Workspace, case: Case, packed: PackedWorkspac
     if found.tampered:
         raise VerifierError(f"the workspace's own tests cannot be distinguished: {found.tampered}")
     if found.compiled is False and (lint := CommandSettings.of(case).lint):
-        warnings = lint_warnings(await _run(place, lint, case), case)
+        warnings = lint_warnings(await _run(place, lint, case, compiles=True), case)
         found = replace(found, warnings=len(warnings), diagnostics=tuple(warnings))
     return found
 
@@ -427,7 +427,7 @@ async def _build_lint_and_test(
     verify = CommandSettings.of(case)
     finding = Finding()
     if verify.build:
-        built = await _run(place, verify.build, case, cpu_seconds=max(case.timeout_secs, MIN_BUILD_CPU_SECONDS))
+        built = await _run(place, verify.build, case, compiles=True)
         if built.exit_code or built.limit:
             return build_failure(built, case)
         finding = Finding(compiled=True, compile_seconds=built.seconds)
@@ -440,7 +440,7 @@ async def _build_lint_and_test(
                 reason=obstacle,
             )
     if verify.lint:
-        warnings = lint_warnings(await _run(place, verify.lint, case), case)
+        warnings = lint_warnings(await _run(place, verify.lint, case, compiles=True), case)
         finding = replace(finding, warnings=len(warnings), diagnostics=tuple(warnings))
     if not _is_tested(case):
         return finding
@@ -493,14 +493,17 @@ def _is_by_exit_code(case: Case) -> bool:
 
 
 async def _run(
-    place: Workspace, command: str, case: Case, stdin: bytes = b"", *, cpu_seconds: float = 0
+    place: Workspace, command: str, case: Case, stdin: bytes = b"", *, compiles: bool = False
 ) -> ProcessResult:
-    seconds = cpu_seconds or case.timeout_secs
+    seconds = case.timeout_secs
+    if compiles:
+        seconds = case.compile_secs or max(seconds, MIN_BUILD_CPU_SECONDS)
     limits = ResourceLimits(
         cpu_seconds=seconds,
         # a busy machine must not turn right into timed out: CPU time decides, wall time is a backstop
         wall_seconds=2 * seconds + 10,
         memory_bytes=COMMAND_MEMORY_BYTES,
+        compiles=compiles,
     )
     needed = _places_of(tuple(_commands(case)))
     script = ["/bin/sh", "-c", needed.setup + command]

@@ -289,6 +289,7 @@ class RustCompiler(NamedTuple):
                 wall_seconds=2 * seconds + 10,
                 memory_bytes=COMPILER_MEMORY_BYTES,
                 file_bytes=MAX_PROGRAM_BYTES,
+                compiles=True,
             ),
             # a stable compiler prints types with their paths only when it takes options that are not stable; no answer
             # can use what else that allows, because it is never the root of a crate

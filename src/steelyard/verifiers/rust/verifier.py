@@ -201,7 +201,7 @@ class RustVerifier:
     async def _batched(self, batch: Sequence[BatchItem[RustJob, Finding]]) -> bool:
         """Report the certain results of answers compiled together; returns whether the compiler broke."""
         compiler = await self._compiler(batch[0].item.case)
-        seconds = min(BATCH_COMPILE_CPU_SECONDS, max(each.item.case.timeout_secs for each in batch))
+        seconds = min(BATCH_COMPILE_CPU_SECONDS, max(map(_compile_seconds, (each.item.case for each in batch))))
         async with self._sandbox.workspace({}, readable=compiler.readable) as place:
             pieces = [each.item.piece for each in batch]
             checked, accepted, refused = await _compile_until_clean(compiler.check, place, pieces, seconds)
@@ -247,13 +247,13 @@ class RustVerifier:
         case, piece = job
         compiler = await self._compiler(case)
         async with self._sandbox.workspace({}, readable=compiler.readable) as place:
-            checked = await compiler.check(place, [piece], case.timeout_secs)
+            checked = await compiler.check(place, [piece], _compile_seconds(case))
             if checked.of(piece).errors or checked.broke:
                 return _compiler_failure(checked, checked.of(piece))
             finding = _lint_finding(checked, checked.of(piece))
             if not piece.tests.found:
                 return finding
-            built = await compiler.build(place, [piece], case.timeout_secs)
+            built = await compiler.build(place, [piece], _compile_seconds(case))
         finding = msgspec.structs.replace(finding, compile_seconds=checked.outcome.seconds + built.outcome.seconds)
         if built.failed_to_link:
             async with self._building:
@@ -279,7 +279,7 @@ class RustVerifier:
         types = types_seen(built.functions[piece.module], _author(case))
         deception, doubt = types.deception, types.doubt
         for lent in types.lent:
-            if not deception and (lent.is_of_tests or await self._has_method(compiler, lent, case.timeout_secs)):
+            if not deception and (lent.is_of_tests or await self._has_method(compiler, lent, _compile_seconds(case))):
                 deception, doubt = ("", doubt or lent.deception) if lent.is_named else (lent.deception, doubt)
             elif lent.is_doubtful:
                 doubt = doubt or lent.deception
@@ -290,7 +290,7 @@ class RustVerifier:
             return tampered, True
         for broken in types.broken:
             async with self._sandbox.workspace({}, readable=compiler.readable) as place:
-                is_pinned = await compiler.fits_tests(place, piece, broken.stated.text, case.timeout_secs)
+                is_pinned = await compiler.fits_tests(place, piece, broken.stated.text, _compile_seconds(case))
             if is_pinned:
                 reason = f"the prompt says `{broken.stated.text}`, and {broken.name} returns {broken.returns}"
                 failed = tuple(Test(name=test.name, outcome="failed", message=reason) for test in piece.tests.found)
@@ -337,6 +337,10 @@ class RustVerifier:
         )
         # its tests have a process of their own: alone they would run out of time as well
         return finding, report.finished or outcome.limit in TIMEOUT_LABELS
+
+
+def _compile_seconds(case: Case) -> float:
+    return case.timeout_secs if case.compile_secs is None else case.compile_secs
 
 
 async def _compile_until_clean(
