@@ -66,8 +66,7 @@ class CaseLimits:
         self._known: dict[str, CaseLimit] = {}
         """By the id of a case."""
         self._turns: dict[str, asyncio.Lock] = {}
-        self.found: list[CaseLimit] = []
-        """Those that were not known before, in order."""
+        self._new: list[CaseLimit] = []
 
     def known(self, case: Case) -> CaseLimit | None:
         """What was found out about a case with these tests and this reference, if anything was."""
@@ -80,7 +79,12 @@ class CaseLimits:
             return
         self._known[limit.case] = limit
         if is_new:
-            self.found.append(limit)
+            self._new.append(limit)
+
+    def new(self) -> tuple[CaseLimit, ...]:
+        """Those that were found since the last call, in order."""
+        new, self._new = tuple(self._new), []
+        return new
 
     def limited(self, case: Case) -> Case:
         """The case with the limits that hold for it, as far as they are known."""

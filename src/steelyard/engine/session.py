@@ -45,7 +45,7 @@ from steelyard.providers.prices import Prices
 from steelyard.records import Attempt, Case, Failure, Judgment, Reply, Tier, Verdict
 from steelyard.store.files import now
 from steelyard.store.journal import Journal
-from steelyard.store.side_files import record_witness_results
+from steelyard.store.side_files import case_limits, record_case_limits, record_witness_results
 from steelyard.store.stored_cases import cases_by_id
 from steelyard.verifiers.checks.rubric import rubric_tables
 
@@ -93,6 +93,9 @@ class Session:
         self._by_id = cases_by_id(self.cases)
         self._unverified_cases = {case.id for case in self.cases if not case.has_verifier}
         self._verifying = verifying
+        for limit in reversed(case_limits(journal)):
+            # as in earlier sessions; of two that were found at the same time the first one was used
+            verifying.limits.learn(limit)
         self._pool = pool
         self._overdue = CompactKeySet()
         """The keys of replies whose code ran out of time while the machine was busy with others, to be tried again alone."""
@@ -365,7 +368,8 @@ class Session:
                 self._journal.describe(replace(info, spending=spending))
 
     def _keep_witnesses(self) -> None:
-        """Store the results of witnesses since the last call."""
+        """Store the results of witnesses and the limits that were found since the last call."""
+        record_case_limits(self._journal.folder, self._verifying.limits.new())
         results = getattr(self._pool, "witness_results", ())  # a pool of others may know none
         if len(results) > self._kept_witnesses:
             record_witness_results(self._journal.folder, results[self._kept_witnesses :])

@@ -14,8 +14,8 @@ from steelyard.errors import InputError
 from steelyard.text import printable
 
 RUN_FILES = (
-    *("attempts.jsonl", "attempts.index", "batches.jsonl", "cases.jsonl", "headline.json", "looks.jsonl"),
-    *("responses.jsonl", "run.json", "turns.jsonl", "witnesses.jsonl"),
+    *("attempts.jsonl", "attempts.index", "batches.jsonl", "cases.jsonl", "headline.json", "limits.jsonl"),
+    *("looks.jsonl", "responses.jsonl", "run.json", "turns.jsonl", "witnesses.jsonl"),
 )
 """What a run writes into its folder."""
 

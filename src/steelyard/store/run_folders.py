@@ -121,6 +121,8 @@ HEADLINE_FILE, ATTEMPT_INDEX_FILE = "headline.json", "attempts.index"
 """What lists of runs show of one, and all its attempts without their texts: both can always be computed again."""
 WITNESS_FILE = "witnesses.jsonl"
 """The results of the witnesses of a run."""
+LIMITS_FILE = "limits.jsonl"
+"""The limits of its cases that follow their references."""
 LOOKS_FILE = "looks.jsonl"
 """What gates were asked about a run."""
 
@@ -128,6 +130,7 @@ MAX_RUN_FILE_BYTES = {
     "run.json": 16 << 20,
     "cases.jsonl": 256 << 20,
     WITNESS_FILE: 256 << 20,
+    LIMITS_FILE: 256 << 20,
     LOOKS_FILE: 16 << 20,
     HEADLINE_FILE: 1 << 20,
     ATTEMPT_INDEX_FILE: 256 << 20,

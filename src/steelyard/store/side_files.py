@@ -1,4 +1,4 @@
-"""The files beside the journal of a run: looks of gates, results of witnesses, and batches; each line is whole, or was never answered."""
+"""The files beside the journal of a run: looks of gates, results of witnesses, limits of cases, and batches; each line is whole, or was never answered."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from steelyard.errors import InputError, StoreError
-from steelyard.records import GateLook, WitnessCounts, WitnessResult
+from steelyard.records import CaseLimit, GateLook, WitnessCounts, WitnessResult
 from steelyard.records.base import Record
 from steelyard.store.files import Content, TolerantDecoder, append_line, open_to_append
 from steelyard.store.journal import DECODE_ERRORS, StoredRun
-from steelyard.store.run_folders import LOOKS_FILE, WITNESS_FILE, UntrustedRun
+from steelyard.store.run_folders import LIMITS_FILE, LOOKS_FILE, WITNESS_FILE, UntrustedRun
 
 _gate_look: TolerantDecoder[GateLook] = TolerantDecoder(GateLook)
 
@@ -47,10 +47,31 @@ def witness_results(stored: StoredRun) -> list[WitnessResult]:
 
 def record_witness_results(folder: Path, results: Iterable[WitnessResult]) -> None:
     """Add results to those of a run; when this returns, they survive the death of this process."""
-    content = b"".join(msgspec.json.encode(result) + b"\n" for result in results)
+    _append(folder / WITNESS_FILE, results)
+
+
+_case_limit: TolerantDecoder[CaseLimit] = TolerantDecoder(CaseLimit)
+
+
+def case_limits(stored: StoredRun) -> list[CaseLimit]:
+    """The limits of cases of a run that follow their references, without a line that was cut off."""
+    return _lines(
+        stored.folder / LIMITS_FILE,
+        stored.content,
+        _case_limit,
+        "not a list of limits: {}; delete it, and verify the run again",
+    )
+
+
+def record_case_limits(folder: Path, limits: Iterable[CaseLimit]) -> None:
+    """Add limits to those of a run; when this returns, they survive the death of this process."""
+    _append(folder / LIMITS_FILE, limits)
+
+
+def _append(path: Path, records: Iterable[Record]) -> None:
+    content = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
     if not content:
         return
-    path = folder / WITNESS_FILE
     try:
         file = open_to_append(path)
         try:

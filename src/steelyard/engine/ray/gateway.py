@@ -399,8 +399,8 @@ class Gateway:
         group, kind = queued.item.group, queued.item.kind
         node = self._nodes.get(node_id)
         name = node.name if node else node_id[:6]
-        if result.witnesses:
-            self._writer.send(WitnessReport(node=name, results=result.witnesses))
+        if result.witnesses or result.limits:
+            self._writer.send(WitnessReport(node=name, results=result.witnesses, limits=result.limits))
         if result.unable:
             if node is not None and group not in node.unable:
                 node.unable[group] = result.unable

@@ -118,6 +118,7 @@ class NodeWorker:
         loop = asyncio.get_running_loop()
         reply = msgspec.json.decode(item.reply, type=Reply)
         began = loop.time()
+        self._verifiers.limits.learn(item.limit)
         try:
             async with self._verifiers.turn(case):
                 began = loop.time()
@@ -130,6 +131,7 @@ class NodeWorker:
             failure=fact.message if isinstance(fact, Failure) else "",
             seconds=loop.time() - began,
             witnesses=self._new_witnesses(),
+            limits=self._verifiers.limits.new(),
         )
 
     def _new_witnesses(self) -> tuple[WitnessResult, ...]:

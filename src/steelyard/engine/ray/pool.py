@@ -157,6 +157,7 @@ class RayPool:
 
     def __init__(self, cases: Sequence[Case], verifying: VerifierSet, means: RunOptions) -> None:
         self._options = means
+        self._limits = verifying.limits
         self._bundles = Bundles(cases, verifying)
         self._groups: dict[Needs, int] = {}
         """The number of each group of cases that need the same of a machine."""
@@ -294,6 +295,7 @@ class RayPool:
                     bundle=at.bundle,
                     place=at.place,
                     reply=msgspec.json.encode(pending.reply),
+                    limit=self._limits.known(pending.case),
                     alone=self._alone,
                 )
             )
@@ -309,6 +311,8 @@ class RayPool:
                 self._take_in(message)
             elif isinstance(message, WitnessReport):
                 self._witness_results += (replace(result, node=message.node) for result in message.results)
+                for limit in message.limits:
+                    self._limits.learn(replace(limit, node=message.node), is_new=True)
             elif isinstance(message, State):
                 self._state = message
                 self._notes.update(dict.fromkeys(message.notes))

@@ -15,7 +15,7 @@ import msgspec
 
 import steelyard
 from steelyard.providers.agent.workspaces import GitFile
-from steelyard.records import Case, Record, WitnessResult
+from steelyard.records import Case, CaseLimit, Record, WitnessResult
 from steelyard.text import printable
 
 LENGTH = struct.Struct("!Q")
@@ -124,6 +124,8 @@ class WorkItem(Record, frozen=True, kw_only=True, tag=True):
     """Where in the bundle its case is."""
     reply: bytes
     """Only the node that verifies it decodes it."""
+    limit: CaseLimit | None = None
+    """The limit of its case, where the run knows it."""
     alone: bool = False
     """Whether the node must do nothing else at the same time."""
 
@@ -142,6 +144,8 @@ class WorkResult(Record, frozen=True, kw_only=True, array_like=True):
     """Why this node cannot verify it."""
     witnesses: tuple[WitnessResult, ...] = ()
     """Results of witnesses that no earlier result carried."""
+    limits: tuple[CaseLimit, ...] = ()
+    """Limits of cases that no earlier result carried."""
 
 
 class Join(Record, frozen=True, kw_only=True, tag=True):
@@ -196,10 +200,11 @@ class ItemResult(Record, frozen=True, kw_only=True, tag=True):
 
 
 class WitnessReport(Record, frozen=True, kw_only=True, tag=True):
-    """Results of witnesses on a node."""
+    """Results of witnesses on a node, and limits that were found there."""
 
     node: str
-    results: tuple[WitnessResult, ...]
+    results: tuple[WitnessResult, ...] = ()
+    limits: tuple[CaseLimit, ...] = ()
 
 
 GatewayMessage = Join | StoreBundle | Phase | WorkItem | JoinResult | State | ItemResult | WitnessReport

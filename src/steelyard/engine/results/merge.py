@@ -43,7 +43,13 @@ from steelyard.store.journal import JournalFact, StoredRun
 from steelyard.store.locks import read_lock
 from steelyard.store.responses import copy_records
 from steelyard.store.run_folders import DeliveredRun, find_run, run_folder_snapshot
-from steelyard.store.side_files import record_witness_results, stored_batches, witness_results
+from steelyard.store.side_files import (
+    case_limits,
+    record_case_limits,
+    record_witness_results,
+    stored_batches,
+    witness_results,
+)
 from steelyard.store.stored_cases import collected_cases
 from steelyard.text import printable, short_quote
 
@@ -432,6 +438,7 @@ def _copy_part(part: ShardRun, folder: Path, check: Callable[[JournalFact, Path,
         journal = folder / _journal_name(part.shard)
         append_facts(part.stored, journal, check, damages.add)
         record_witness_results(folder, witness_results(part.stored))
+        record_case_limits(folder, case_limits(part.stored))
         copy_kept_files(part.stored.folder, folder)
         for kind in ("responses", "turns"):
             target = folder / f"{kind}{journal.name.removeprefix('attempts')}"

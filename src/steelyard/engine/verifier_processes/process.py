@@ -52,11 +52,15 @@ class VerifierProcess:
         task.add_done_callback(self._tasks.discard)
 
     async def _verify(self, item: VerifierItem) -> None:
+        limits = self._verifiers.limits
+        limits.learn(item.limit)
         try:
             fact = await self._verifiers.verdict(item.reply, self._cases[item.case])
         except Exception as error:  # noqa: BLE001  the run must hear of it, whatever it is
             fact = failure(item.reply, VerifierError(f"{type(error).__name__}: {error}"))
-        self._connection.send(VerifierResult(number=item.number, fact=fact, witnesses=self._new_witnesses()))
+        self._connection.send(
+            VerifierResult(number=item.number, fact=fact, witnesses=self._new_witnesses(), limits=limits.new())
+        )
 
     def _new_witnesses(self) -> tuple[WitnessResult, ...]:
         results = self._verifiers.witness_results

@@ -135,13 +135,9 @@ class VerifierProcesses:
 
         def take_in(result: VerifierResult | OSError) -> None:
             self._change_load(process, -1)
-            if isinstance(result, OSError):
-                done(None)
-            else:
-                self._witness_results += result.witnesses
-                done(result.fact)
+            done(None if isinstance(result, OSError) else self._fact(result))
 
-        process.begin(reply, case.id, take_in)
+        process.begin(self._item(reply, case), take_in)
 
     async def verdict(self, reply: Reply, case: Case, *, alone: bool = False) -> Verdict | Failure:
         # what runs alone has all processors
@@ -152,16 +148,25 @@ class VerifierProcesses:
             process = next(self._with_room())
             self._count(process, case.id)
             try:
-                result = await process.result(reply, case.id)
+                result = await process.result(self._item(reply, case))
             except OSError as error:
                 # it was lost, or this machine has no room for another one
                 ended = error.strerror or str(error)
                 continue
             finally:
                 self._change_load(process, -1)
-            self._witness_results += result.witnesses
-            return result.fact
+            return self._fact(result)
         return failure(reply, VerifierError(f"the process that verified it ended: {ended or 'it was killed'}"))
+
+    def _item(self, reply: Reply, case: Case) -> VerifierItem:
+        return VerifierItem(case=case.id, reply=reply, limit=self._verifying.limits.known(case))
+
+    def _fact(self, result: VerifierResult) -> Verdict | Failure:
+        """The fact of a result; what came with it is for the run."""
+        self._witness_results += result.witnesses
+        for limit in result.limits:
+            self._verifying.limits.learn(limit, is_new=True)
+        return result.fact
 
     def _with_room(self) -> Iterator[_Process]:
         """The processes that can be given a reply, the least busy first; one more is started where all others are busy."""
@@ -212,11 +217,11 @@ class _Process:
         self.known: dict[str, None] = {}
         """The cases that it got replies to, the oldest first; what one that was lost knew is learned again."""
 
-    def begin(self, reply: Reply, case: str, done: ResultCallback) -> None:
+    def begin(self, item: VerifierItem, done: ResultCallback) -> None:
         """Hand over a reply, and start the process if it has to be; `done` gets an OSError where it ends before the result is known."""
         self._numbers += 1
         self._results[self._numbers] = done
-        item = VerifierItem(number=self._numbers, case=case, reply=reply)
+        item = msgspec.structs.replace(item, number=self._numbers)
         if self._connection is not None:
             self._connection.send(item)
             return
@@ -224,10 +229,10 @@ class _Process:
         if self._starting is None:
             self._starting = asyncio.create_task(self._connect())
 
-    async def result(self, reply: Reply, case: str) -> VerifierResult:
+    async def result(self, item: VerifierItem) -> VerifierResult:
         """What becomes of a reply. Raises an OSError where the process ends before that is known."""
         coming: asyncio.Future[VerifierResult | OSError] = asyncio.get_running_loop().create_future()
-        self.begin(reply, case, lambda result: None if coming.done() else coming.set_result(result))
+        self.begin(item, lambda result: None if coming.done() else coming.set_result(result))
         result = await coming
         if isinstance(result, OSError):
             raise result

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
-from steelyard.records import Failure, Record, Reply, Verdict, WitnessResult
+from steelyard.records import CaseLimit, Failure, Record, Reply, Verdict, WitnessResult
 
 LENGTH = struct.Struct("!I")
 """What comes before each frame: its length in bytes."""
@@ -36,9 +36,12 @@ class VerifierTerms(Record, frozen=True, kw_only=True):
 class VerifierItem(Record, frozen=True, kw_only=True):
     """A reply to be verified."""
 
-    number: int
+    number: int = 0
+    """By which its process calls the result; given when it is handed over."""
     case: str
     reply: Reply
+    limit: CaseLimit | None = None
+    """The limit of its case, where the run knows it."""
 
 
 class VerifierResult(Record, frozen=True, kw_only=True):
@@ -48,6 +51,8 @@ class VerifierResult(Record, frozen=True, kw_only=True):
     fact: Verdict | Failure
     witnesses: tuple[WitnessResult, ...] = ()
     """Results of witnesses since the last time."""
+    limits: tuple[CaseLimit, ...] = ()
+    """Limits that were found since then."""
 
 
 class FrameConnection(asyncio.Protocol, Generic[Received]):
