@@ -13,13 +13,14 @@ import pytest
 from msgspec.structs import replace
 
 from steelyard import resume, run, verify
+from steelyard.engine import steps
 from steelyard.engine.options import RunOptions
 from steelyard.engine.steps import failure
 from steelyard.engine.verifier_processes import shared_verdicts
 from steelyard.engine.verifier_processes.shared_verdicts import SharedVerdicts
 from steelyard.errors import VerifierError
 from steelyard.protocols import VerdictCallback
-from steelyard.records import Answer, Case, Expectations, Failure, Finding, Reply, Verdict, digest
+from steelyard.records import Answer, Case, Expectations, Failure, Finding, Reply, Verdict, Verify, digest
 from steelyard.store.journal import StoredRun
 
 RIGHT = "```python\ndef double(x):\n    return 2 * x\n```"
@@ -77,6 +78,10 @@ class CountingPool:
 
     async def close(self) -> None: ...
 
+    @property
+    def waits(self) -> bool:
+        return bool(self._replies)
+
 
 class OneVerifier:
     """A verifier set of one verifier, which says of every text that it is repeatable."""
@@ -85,6 +90,10 @@ class OneVerifier:
 
     def __init__(self, level: str = "full") -> None:
         self.level = level
+        self.limits = self
+
+    def limited(self, case: Case) -> Case:
+        return case
 
     def of(self, case: Case) -> Any:
         return self
@@ -100,7 +109,9 @@ def reply(number: int, text: str) -> Reply:
     return Reply(key=f"k{number}", at="", case="double", model="m", number=number, asked="", answer=Answer(text=text))
 
 
-def shared(pool: CountingPool, texts: list[str], *, is_held: bool, recheck: int = 0) -> dict[int, Verdict | Failure]:
+def shared(
+    pool: CountingPool, texts: list[str], *, is_held: bool, recheck: int = 0, case: Case = PLAIN
+) -> dict[int, Verdict | Failure]:
     """What becomes of replies with these texts, numbered from 1."""
     found: dict[int, Verdict | Failure] = {}
     pool.is_held = is_held
@@ -110,7 +121,9 @@ def shared(pool: CountingPool, texts: list[str], *, is_held: bool, recheck: int 
         sharing = SharedVerdicts(pool, verifying, RunOptions(recheck=recheck))
         async with sharing.at_work(lambda fact, _: found.update({fact.number: fact})):
             for number, text in enumerate(texts, 1):
-                await sharing.put(reply(number, text), PLAIN)
+                await sharing.put(reply(number, text), case)
+                while not is_held and pool.waits:
+                    await asyncio.sleep(0)
             pool.is_held = False
 
     asyncio.run(asyncio.wait_for(carry_out(), 20))
@@ -140,7 +153,7 @@ def test_an_identical_reply_gets_the_verdict_of_the_first_as_its_own(*, is_held:
     "end",
     [
         "the sandbox was killed",
-        Finding(label="time limit", isolation="full"),
+        Finding(label="memory limit", isolation="full"),
         Finding(label="died", isolation="full"),
         Finding(trouble="a kill from outside", isolation="full"),
         Finding(compiled=True, test_seconds=0.6 * PLAIN.timeout_secs, isolation="full"),
@@ -152,6 +165,42 @@ def test_what_a_machine_may_have_caused_is_verified_every_time(end: Finding | st
     found = shared(pool, ["a", "a", "a"], is_held=is_held)
     assert sorted(pool.verified) == [1, 2, 3]
     assert not any(getattr(fact, "shared_from", "") for fact in found.values())
+
+
+LOOP = "def double(x):\n    while True: pass\n"
+CHATTY_LOOPS = [f"{words}\n\n```python\n{LOOP}```" for words in ("First I thought:", "Then:", "Then:", "At last:")]
+
+
+@pytest.mark.parametrize("case", [PLAIN, replace(PLAIN, verify=Verify(kind="command"))], ids=["python", "command"])
+def test_no_code_runs_out_of_time_twice_whatever_is_said_around_it(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OneVerifier, "is_repeatable", lambda *_: False)
+    pool = CountingPool(dict.fromkeys(CHATTY_LOOPS, Finding(label="cpu limit", isolation="full", code=LOOP)))
+    found = shared(pool, CHATTY_LOOPS, is_held=False, case=case)
+    assert pool.verified == [1]
+    assert [getattr(found[number], "shared_from", None) for number in (1, 2, 3, 4)] == ["", "k1", "k1", "k1"]
+
+
+def test_another_answer_to_a_case_at_which_one_ran_out_of_time_is_verified() -> None:
+    pool = CountingPool({CHATTY_LOOPS[0]: Finding(label="cpu limit", isolation="full", code=LOOP), RIGHT: PASSED})
+    shared(pool, [CHATTY_LOOPS[0], RIGHT], is_held=False)
+    assert pool.verified == [1, 2]
+
+
+def test_a_time_out_is_reached_again_where_the_user_asks_for_it() -> None:
+    pool = CountingPool({"a": Finding(label="cpu limit", isolation="full")})
+    shared(pool, ["a", "a"], is_held=False, recheck=1)
+    assert pool.verified == [1, 2]
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_what_wall_time_ended_is_tried_again_once_for_all_with_the_same_text(
+    *, is_held: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "has_fair_clock", lambda: False)
+    pool = CountingPool({"a": Finding(label="time limit", isolation="full")})
+    found = shared(pool, ["a", "a", "a"], is_held=is_held)
+    assert set(found) == {1, 2, 3}
+    assert pool.verified == ([1] if is_held else [1, 2, 3])
 
 
 def test_rechecked_verdicts_are_reached_every_time() -> None:
@@ -242,4 +291,5 @@ def test_a_verdict_of_an_earlier_session_counts_only_if_it_would_be_the_same_tod
     assert recalled(current, level="landlock") == [2]
     assert recalled(current, is_withdrawn=True) == [2]
     assert recalled(replace(current, key=digest("k1", PLAIN.tests_digest, "p 0"))) == [2]
-    assert recalled(replace(current, found=replace(PASSED, label="time limit"))) == [2]
+    assert recalled(replace(current, found=replace(PASSED, label="memory limit"))) == [2]
+    assert recalled(replace(current, found=replace(PASSED, label="cpu limit"))) == []
