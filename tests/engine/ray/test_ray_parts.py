@@ -45,7 +45,7 @@ from steelyard.engine.steps import verify_with_retry
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import InputError
 from steelyard.providers.agent import workspaces
-from steelyard.records import Answer, Case, Expectations, Failure, Reply, Verdict, Verify, digest
+from steelyard.records import Answer, Case, CaseLimit, Expectations, Failure, Reply, Verdict, Verify, digest
 from support.ray_evals import bare
 from support.ray_nodes import SOURCE, needs_ray
 
@@ -506,7 +506,7 @@ class Worked:
         own = {"run": "r", "wait_seconds": 1.0, "kinds": kinds, "groups": self._bundle, **terms}
         self.worker = NodeWorker(Terms(**own))
 
-    async def verify(self, replies: Sequence[Reply]) -> list[WorkResult]:
+    async def verify(self, replies: Sequence[Reply], limit: CaseLimit | None = None) -> list[WorkResult]:
         places = {case.id: place for place, case in enumerate(self._cases)}
         items = [
             WorkItem(
@@ -517,6 +517,7 @@ class Worked:
                 bundle=7,
                 place=places[each.case],
                 reply=msgspec.json.encode(each),
+                limit=limit,
             )
             for number, each in enumerate(replies)
         ]
@@ -563,6 +564,23 @@ def test_a_node_reaches_the_verdicts_of_this_machine_and_says_each_once() -> Non
         assert isinstance(fact, Verdict)
         assert result.failure == ""
         assert bare(msgspec.json.decode(result.fact, type=Verdict)) == bare(fact)
+
+
+def test_a_node_learns_the_limit_of_a_run_or_tells_it() -> None:
+    busy = "import time\ndef add(a, b):\n    while time.process_time() < 3: pass\n    return a + b"
+    case = msgspec.structs.replace(PYTHON, follows_reference=True, reference="def add(a, b):\n    return a + b")
+
+    async def there(limit: CaseLimit | None) -> tuple[str, tuple[CaseLimit, ...]]:
+        worked = Worked([case])
+        try:
+            (result,) = await worked.verify([reply(case, f"```python\n{busy}\n```")], limit)
+            return msgspec.json.decode(result.fact, type=Verdict).found.label, result.limits
+        finally:
+            await worked.worker.close()
+
+    label, (found,) = run(there(None))
+    assert (label, found.seconds) == ("cpu limit", 2)
+    assert run(there(msgspec.structs.replace(found, seconds=10))) == ("", ())
 
 
 def test_workers_of_a_node_try_a_witness_once_for_all_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

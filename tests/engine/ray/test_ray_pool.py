@@ -221,6 +221,22 @@ def test_an_interrupted_run_ends_its_workers_and_sandboxes_and_goes_on_later(
 
 
 @pytest.mark.slow
+def test_a_run_keeps_the_limit_that_a_node_found(tmp_path: Path, cluster: RayCluster) -> None:
+    case = {"id": "add", "prompt": "?", "language": "python", "test": "assert add(1, 2) == 3", "entry_point": "add"}
+    right = "def add(a, b):\n    return a + b\n"
+    (tmp_path / "set.jsonl").write_text(json.dumps({**case, "reference": right}) + "\n")
+    texts = [f"```python\ndef add(a, b):\n    while True: pass  # {number}\n```" for number in range(4)]
+    lines = [json.dumps({"case_id": "add", "raw_response": text}) for text in texts]
+    (tmp_path / "samples.jsonl").write_text("\n".join(lines) + "\n")
+    command = [sys.executable, "-P", "-m", "steelyard.cli", "run", "set.jsonl", "--models", "replay:samples.jsonl"]
+    command += ["--output", "there", *on(cluster)]
+    subprocess.run(command, cwd=tmp_path, env=cluster.environment, capture_output=True, check=False)
+    assert {verdict.found.label for verdict in facts(tmp_path / "there").verdicts} == {"cpu limit"}
+    (limit,) = map(json.loads, (tmp_path / "there" / "limits.jsonl").read_text().splitlines())
+    assert (limit["seconds"], limit["node"] in {"node-0", "node-1"}) == (2, True)
+
+
+@pytest.mark.slow
 @needs("rustc")
 def test_a_node_without_the_toolchain_takes_no_work_that_needs_it(tmp_path: Path) -> None:
     with RayCluster(1) as cluster:
