@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from steelyard.protocols import GuestHost, ProcessResult, ResourceLimits
     from steelyard.records import Pair, TestFailureCause
-    from steelyard.verifiers.python.plan import Step
 
 MAX_PLAIN_REPLY_BYTES = 1 << 20
 """Bytes of one reply; to read more takes tenths of a second, in which nobody else is judged."""
@@ -62,6 +61,13 @@ CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "tuple": tuple,
 }
 """What tests do with a result before they compare it."""
+
+
+class Step(NamedTuple):
+    """A statement of tests."""
+
+    statement: ast.stmt
+    is_test: bool
 
 
 class PlainCall(NamedTuple):

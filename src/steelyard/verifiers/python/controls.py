@@ -55,7 +55,7 @@ class Edit(NamedTuple):
 def false_tests(case: Case) -> FalseTests:
     """The tests of a Python case with one expected value changed, and with all of them."""
     style = case.verify.style
-    if style == "io" or case.verify.pairs:
+    if style == "io" or PythonSettings.of(case).pairs:
         return _false_pairs(case)
     try:
         found = list(_doctest_edits(case.tests) if style == "doctest" else _edits(case.tests))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from steelyard.errors import VerifierError, did_you_mean
 from steelyard.verifiers.code.pairs import check_pairs
-from steelyard.verifiers.python.calls import PlainCall, pair_calls, plain_calls
+from steelyard.verifiers.python.calls import PlainCall, Step, pair_calls, plain_calls
 from steelyard.verifiers.python.guest.steps import STEP_NAME
 from steelyard.verifiers.python.guest.wire import ANSWER_MODULE_NAMES
 from steelyard.verifiers.python.settings import PythonSettings
@@ -60,13 +60,6 @@ class PythonTestPlan(NamedTuple):
     def has_steps(self) -> bool:
         """Whether every test is known before anything runs, and told by its number."""
         return self.style not in FILE_STYLES
-
-
-class Step(NamedTuple):
-    """A statement of tests."""
-
-    statement: ast.stmt
-    is_test: bool
 
 
 def python_test_plan(case: Case) -> PythonTestPlan:
