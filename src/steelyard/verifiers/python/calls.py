@@ -120,7 +120,10 @@ def pair_calls(entry_point: str, pairs: Iterable[Pair]) -> tuple[PlainCall, ...]
     if not is_entry_point(entry_point):
         return ()
     try:
-        return tuple(PlainCall(entry_point, encoded(list(pair.input)), [], _same_as(pair.output)) for pair in pairs)
+        return tuple(
+            PlainCall(entry_point, encoded(list(pair.input)), [], _same_as(pair.output), is_bound=True)
+            for pair in pairs
+        )
     except NotPlainError:
         return ()
 

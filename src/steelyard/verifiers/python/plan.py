@@ -33,6 +33,8 @@ IMPLICIT_TEST_MODULES = {
 ANSWER_MODULES = frozenset(ANSWER_MODULE_NAMES)
 """The names under which tests may import the answer."""
 MAX_NAME_CHARS = 120
+PAIRS_FUNCTION = "__steelyard_function__"
+"""What the tests that are made of pairs call the function that is tested."""
 
 
 class PythonTestPlan(NamedTuple):
@@ -326,7 +328,8 @@ def _io(case: Case) -> PythonTestPlan:
         raise VerifierError(
             "tolerance is for programs; leave out entry_point, or compare in asserts, as in abs(f(x) - 2) < 1e-6"
         )
-    lines = []
+    # a method is one of the same object in all pairs
+    lines = [f"{PAIRS_FUNCTION} = {said.entry_point}"]
     for number, pair in enumerate(said.pairs):
         if not isinstance(pair.input, (list, tuple)):
             raise VerifierError("the input of a pair is the list of the function's arguments, such as input = [1, 2]")
@@ -335,7 +338,7 @@ def _io(case: Case) -> PythonTestPlan:
                 "a pair cannot hold infinity or nan; compare in asserts, as in assert f(x) == float('inf')"
             )
         given = ", ".join(map(repr, pair.input))
-        lines.append(f"with {STEP_NAME}({number}):\n    {STEP_NAME}.same({said.entry_point}({given}), {pair.output!r})")
+        lines.append(f"with {STEP_NAME}({number}):\n    {STEP_NAME}.same({PAIRS_FUNCTION}({given}), {pair.output!r})")
     names = tuple(f"{said.entry_point}({', '.join(map(repr, pair.input))})"[:MAX_NAME_CHARS] for pair in said.pairs)
     return PythonTestPlan("io", names, "\n".join(lines), calls=pair_calls(said.entry_point, said.pairs))
 
