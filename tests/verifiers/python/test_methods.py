@@ -1,24 +1,15 @@
-"""A method of a class that is made without arguments is tested as a function is: in every style, by calls compared outside and beside."""
+"""A method of a class that is made without arguments is tested as a function is: in every style, by calls compared outside and in a plain run."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
-
 import pytest
+from msgspec.structs import replace
 
 from steelyard.analysis.scoring import is_correct
-from steelyard.records import Answer, Case, Finding, Pair, Verify
-from steelyard.sandbox.levels import strongest_isolation
-from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.text import verbatim_reply
-from steelyard.verifiers.python.in_process import InProcessJudge
-from steelyard.verifiers.python.plan import python_test_plan
-from steelyard.verifiers.python.verifier import PythonVerifier
+from steelyard.records import Finding, Pair, Verify
+from support import python_answers
+from support.python_answers import VERIFIER, python_case, run_plainly
 
-LOOP = asyncio.new_event_loop()
-SANDBOX = ZygoteSandbox(strongest_isolation())
-VERIFIER, JUDGE = PythonVerifier(SANDBOX), InProcessJudge(SANDBOX)
 METHOD = "Solution().two_sum"
 RIGHT = """
 class Solution:
@@ -53,23 +44,10 @@ IN_PROCESS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _closing() -> Iterator[None]:
-    yield
-    LOOP.run_until_complete(VERIFIER.close())
-    LOOP.run_until_complete(SANDBOX.close())
-    LOOP.close()
-
-
 def judged(verify: Verify, code: str, *, beside: bool = False) -> tuple[bool, Finding]:
-    case = Case(id="c", prompt="Write Solution.", language="python", timeout_secs=10, verify=verify)
+    case = replace(python_case(timeout_secs=10), verify=verify)
     VERIFIER.check(case)
-    judging = (
-        JUDGE.judge(case, python_test_plan(case), code)
-        if beside
-        else VERIFIER.verify(case, Answer(text=verbatim_reply(code, "python")))
-    )
-    finding = LOOP.run_until_complete(judging)
+    finding = run_plainly(code, case) if beside else python_answers.judged(code, case)
     return is_correct(case, finding), finding
 
 

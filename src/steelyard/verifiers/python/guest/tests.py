@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 COMPILE_ERRORS = (SyntaxError, ValueError, MemoryError, RecursionError)
-DEPTH_OF_A_TEST = 3
-"""Frames between what loads an answer and a test of it."""
+DEPTH_OF_A_TEST = -1
+"""Frames between what loads an answer and a test of it: tests are run by what calls what loads the answer."""
 MARKS = HarnessMarks()
 """The state when this module is loaded: no answer has run yet in this process or in one that it was forked from."""
 load_random()
