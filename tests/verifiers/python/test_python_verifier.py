@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import shutil
 import venv
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +16,11 @@ from steelyard.analysis.scoring import SCORING_RULES, is_correct, score
 from steelyard.engine.preflight.references import check_references
 from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Expectations, Finding, Pair, Verify
-from steelyard.sandbox.levels import strongest_isolation
-from steelyard.sandbox.sandbox import ZygoteSandbox
-from steelyard.verifiers.python.verifier import PythonVerifier
+from support.python_answers import LEVEL, LOOP, VERIFIER, judged, outcomes
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 ADD = "assert add(1, 2) == 3\nassert add(-1, 1) == 0\nassert add('a', 'b') == 'ab'\n"
 RIGHT = "def add(a, b):\n    return a + b\n"
-
-
-LEVEL = strongest_isolation()
-ROOM = ZygoteSandbox(LEVEL)
-LOOP = asyncio.Runner()
-"""One loop and one sandbox for all: a start costs more than an attempt."""
-VERIFIER = PythonVerifier(ROOM)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _closed() -> Iterator[None]:
-    yield
-    LOOP.run(VERIFIER.close())
-    LOOP.run(ROOM.close())
-    LOOP.close()
 
 
 def case(tests: str = ADD, *, timeout_secs: float = 20, verify: Verify | None = None, **expected: Any) -> Case:
@@ -54,11 +35,7 @@ def case(tests: str = ADD, *, timeout_secs: float = 20, verify: Verify | None = 
 
 
 def judge(code: str, of: Case | None = None) -> Finding:
-    return LOOP.run(VERIFIER.verify(of or case(), Answer(text=f"Here you are:\n\n```python\n{code}\n```\n")))
-
-
-def outcomes(finding: Finding) -> list[str]:
-    return [test.outcome for test in finding.tests]
+    return judged(code, of or case())
 
 
 def test_a_right_answer_passes_every_test() -> None:
@@ -78,37 +55,6 @@ def test_a_wrong_answer_says_what_came_instead() -> None:
     assert (finding.label, finding.reason) == ("wrong answer", "add(1, 2) == 3: got 2, expected 3")
     assert "TypeError" in finding.tests[2].message
     assert not is_correct(case(), finding)
-
-
-LIBRARY_EQUALITY = """
-from collections.abc import Mapping, Set
-class Always:
-    __eq__ = staticmethod(lambda other: True)
-    __hash__ = lambda self: hash("a")
-class M(Mapping):
-    def __init__(self, data): self.data = data
-    def __getitem__(self, key): return self.data[key]
-    def __iter__(self): return iter(self.data)
-    def __len__(self): return len(self.data)
-class S(Set):
-    def __init__(self, data): self.data = data
-    def __contains__(self, item): return True
-    def __iter__(self): return iter(self.data)
-    def __len__(self): return 1
-"""
-
-
-def test_equality_that_a_class_inherits_from_the_library_is_judged_by_what_the_object_holds() -> None:
-    of = case("import types\nassert isinstance(f, types.FunctionType)\nassert f() == {'a': 1}\nassert g() == {'a'}\n")
-    right = judge(LIBRARY_EQUALITY + "def f(): return M({'a': 1})\ndef g(): return S(['a'])\n", of)
-    assert outcomes(right) == ["passed"] * 3, right.reason
-    for more in (
-        "def f(): return M({'a': 2})\ndef g(): return S(['b'])\n",
-        "def f(): return M({'a': Always()})\ndef g(): return S([Always()])\n",
-        "M.__eq__ = S.__le__ = lambda self, other: True\ndef f(): return M({})\ndef g(): return S([])\n",
-        "Mapping.__eq__ = Set.__eq__ = lambda self, other: True\ndef f(): return M({})\ndef g(): return S([])\n",
-    ):
-        assert outcomes(judge(LIBRARY_EQUALITY + more, of)) == ["passed", "failed", "failed"], more
 
 
 @pytest.mark.parametrize(
@@ -520,60 +466,6 @@ def test_examples_are_judged_as_doctest_judges_them() -> None:
     assert outcomes(judge(good.replace(".upper()", ""), of)) == ["passed", "failed", "passed"]
 
 
-def test_objects_of_the_answer_stay_where_they_are_and_can_be_asked() -> None:
-    code = """
-class Account:
-    def __init__(self):
-        self.balance = 0
-    def pay(self, amount):
-        if amount <= 0:
-            raise Refused(f"not {amount}")
-        self.balance += amount
-        return self
-    def __len__(self):
-        return self.balance
-    def __eq__(self, other):
-        return self.balance == other.balance
-class Refused(ValueError):
-    pass
-def countdown(n):
-    while n:
-        yield n
-        n -= 1
-def twice(function, value):
-    return function(function(value))
-"""
-    tests = """
-account = Account().pay(3)
-assert account.balance == 3
-assert len(account) == 3
-assert account == Account().pay(3)
-assert account != Account()
-assert list(countdown(3)) == [3, 2, 1]
-assert twice(lambda x: x + 1, 5) == 7
-assert isinstance(account, Account)
-def test_a_refusal_is_what_the_answer_says_it_is():
-    try:
-        account.pay(-1)
-    except Refused as error:
-        assert str(error) == "not -1" and isinstance(error, ValueError)
-    else:
-        raise AssertionError("nothing was raised")
-"""
-    finding = judge(code, case(tests))
-    assert [test.message for test in finding.tests] == [""] * 8
-
-
-def test_a_verdict_that_rests_on_the_answers_own_word_does_not_call_itself_isolated() -> None:
-    code = "class All:\n    def __contains__(self, item):\n        return True\ndef f(n):\n    return All() if n else [3]\n"
-    finding = judge(code, case("assert 3 in f(1)"))
-    assert (outcomes(finding), finding.trust) == (["passed"], "in-process")
-    finding = judge("import re\ndef f(n):\n    return re.match('a', n)\n", case("assert f('ab')\nassert not f('b')"))
-    assert (outcomes(finding), finding.trust) == (["passed", "passed"], "in-process")
-    finding = judge(code, case("assert 3 in f(0)"))
-    assert (outcomes(finding), finding.trust) == (["passed"], "isolated")
-
-
 def test_what_a_stub_defines_is_what_its_tests_mean() -> None:
     stub = 'import math\n\ndef poly(xs, x):\n    return xs[0] + xs[1] * x\n\ndef root(xs):\n    """Find a root."""\n'
     tests = "def check(candidate):\n    assert math.fabs(poly([1, 2], candidate([1, 2]))) < 1e-4\n"
@@ -592,12 +484,6 @@ def test_plain_data_arrives_as_it_was() -> None:
     of = case(f"def test_all():\n{''.join(f'    {line}' for line in tests.splitlines(True))}")
     finding = judge("def echo(value):\n    return value\n", of)
     assert outcomes(finding) == ["passed"], finding.reason
-
-
-def test_types_that_everyone_knows_may_be_handed_over() -> None:
-    code = "def only(values, kind):\n    return [value for value in values if type(value) is kind]\ndef which(value):\n    return type(value)\n"
-    finding = judge(code, case("assert only((4, 'a', 2.5), int) == [4]\nassert which('a') is str\n"))
-    assert (outcomes(finding), finding.trust) == (["passed", "passed"], "isolated")
 
 
 UNITTEST = """
@@ -633,28 +519,6 @@ def test_files_of_unittest_and_pytest_run_apart_from_the_answer(style: str, test
     assert outcomes(finding) == ["passed"] + ["failed"] * (count - 1)
     assert finding.label in ("wrong answer", "exception")
     assert judge("def add(a, b)", of).label == "does not compile"
-
-
-@pytest.mark.parametrize(("style", "tests"), [("unittest", UNITTEST), ("pytest", PYTEST)])
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import unittest\ndef add(a, b):\n    unittest.TestCase.assertEqual = lambda *_: None\n    return 3\n",
-        "import sys\ndef add(a, b):\n    sys.settrace(lambda *_: None)\n    return 3\n",
-        "import gc\ndef add(a, b):\n    gc.get_objects()\n    return 3\n",
-        "import os\ndef add(a, b):\n    os.write(3, b'forged')\n    return 3\n",
-    ],
-)
-def test_a_wrong_answer_that_lays_hands_on_its_judge_reaches_nothing(style: str, tests: str, code: str) -> None:
-    of = case(tests, verify=Verify(style=style))
-    finding = judge(code, of)
-    assert (finding.trust, finding.label in ("wrong answer", "exception", "died")) == ("isolated", True), finding.reason
-    assert not is_correct(of, finding)
-    # with files, too, only a run beside the answer will do
-    beside = case(f"{tests}\nimport tempfile\nFOLDER = tempfile.gettempdir()\n", verify=Verify(style=style))
-    finding = judge(code, beside)
-    assert (finding.trust, bool(finding.tampered)) == ("in-process", "os.write" in code)
-    assert not is_correct(beside, finding)
 
 
 def test_packages_come_from_the_environment_that_is_named(tmp_path: Path) -> None:
