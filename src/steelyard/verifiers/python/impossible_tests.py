@@ -39,11 +39,7 @@ def check_tests(case: Case, style: str) -> None:
     body = ast.parse(case.tests).body
     missing = [name for name in _imported_packages(body) if not _is_installed(name, case, style)]
     if missing:
-        where = PythonSettings.of(case).python_env or "the sandbox"
-        raise MissingToolError(
-            f"its tests import {', '.join(missing)}, which {where} does not have; "
-            "install it into a virtual environment and name that with --python-env"
-        )
+        raise MissingToolError(_missing_packages(missing, case))
     nodes = [node for part in body for node in ast.walk(part)]
     called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     is_asked = style == "check" or asked_builtin(case, called.intersection(dir(builtins)))
@@ -51,6 +47,14 @@ def check_tests(case: Case, style: str) -> None:
         raise VerifierError(
             "its tests never use the answer: they import nothing of it and use no name that it could define"
         )
+
+
+def _missing_packages(missing: Iterable[str], case: Case) -> str:
+    where = PythonSettings.of(case).python_env or "the sandbox"
+    return (
+        f"its tests import {', '.join(missing)}, which {where} does not have; "
+        "install it into a virtual environment and name that with --python-env"
+    )
 
 
 def _check_names(case: Case) -> None:
@@ -66,10 +70,12 @@ def _check_names(case: Case) -> None:
 
 
 def check_defined(case: Case, names: Iterable[str]) -> None:
-    """Raise where tests used a name that they should have defined themselves; an answer may have missed one as well."""
+    """Raise where tests used a name that they should have defined themselves, or a package that is not here; an answer may have missed one as well."""
     if ">>>" in case.tests and not _is_python(case.tests):
         return  # examples are not a file; `validate` finds names in them that are not defined
     for name in names:
+        if name in _every_import(ast.parse(case.tests).body) and not _is_installed(name, case, case.verify.style):
+            raise MissingToolError(_missing_packages([name], case))
         if name in _free_names(symtable.symtable(case.tests, "tests.py", "exec")) and not _is_asked(case, name):
             raise VerifierError(f"its tests use {name}, which they neither import nor define")
 

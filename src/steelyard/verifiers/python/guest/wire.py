@@ -125,7 +125,7 @@ class TestFailure(NamedTuple):
     text: str = ""
     cause: TestFailureCause = ""
     undefined: str = ""
-    """An undefined name that the tests use."""
+    """A name that the tests use and nobody defines, or a package that they import and nobody has."""
 
 
 def raised_failure(error: BaseException) -> TestFailure:
@@ -134,11 +134,11 @@ def raised_failure(error: BaseException) -> TestFailure:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     raised_in = trace.tb_frame.f_code.co_filename if trace is not None else ""
-    is_undefined = type(error) is NameError and os.path.basename(raised_in) == TESTS_FILE
+    is_undefined = type(error) in (NameError, ModuleNotFoundError) and os.path.basename(raised_in) == TESTS_FILE
     return TestFailure(
         exception_text(error),
         failure_cause(error, is_answers=os.path.basename(raised_in) == ANSWER_FILE),
-        str(error.name) if is_undefined else "",  # type: ignore[attr-defined]
+        str(error.name).partition(".")[0] if is_undefined else "",  # type: ignore[attr-defined]
     )
 
 
