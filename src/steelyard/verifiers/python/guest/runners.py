@@ -81,13 +81,14 @@ class TellingResult(unittest.TestResult):
         super().__init__()
         self._tell = tell
         self._running: Any = None
-        self._outcome = "passed"
+        self._outcome = ""
         self._failure = TestFailure()
         self._began = 0.0
 
     def startTest(self, test: Any) -> None:  # noqa: N802  the names are unittest's
         super().startTest(test)
-        self._running, self._outcome, self._failure = test, "passed", TestFailure()
+        self._running, self._outcome = test, ""
+        self._failure = TestFailure("interrupted before it had a result", "exception")
         self._began = time.perf_counter()
 
     def stopTest(self, test: Any) -> None:  # noqa: N802
@@ -98,17 +99,20 @@ class TellingResult(unittest.TestResult):
     def _report(self, test: Any) -> None:
         method = getattr(test, "_testMethodName", "")
         name = f"{type(test).__qualname__}.{method}" if method else str(test.id())
-        outcome = "failed" if self._failure.text else self._outcome
         seconds = time.perf_counter() - self._began
-        self._tell(TestResultLine(name, outcome, self._failure.text, seconds, *self._failure[1:]))
+        self._tell(TestResultLine(name, self._outcome or "failed", self._failure.text, seconds, *self._failure[1:]))
 
     def _note(self, test: Any, outcome: str, failure: TestFailure) -> None:
         if self._running is None:  # of a class or of the file
             self._began = time.perf_counter()
-        if not self._failure.text or self._running is None:
+        if self._outcome != "failed" or self._running is None:
             self._outcome, self._failure = outcome, failure
         if self._running is None:
             self._report(test)
+
+    def addSuccess(self, test: Any) -> None:  # noqa: N802
+        super().addSuccess(test)
+        self._note(test, "passed", TestFailure())
 
     def addError(self, test: Any, err: Any) -> None:  # noqa: N802
         super().addError(test, err)
@@ -125,7 +129,7 @@ class TellingResult(unittest.TestResult):
 
     def addSkip(self, test: Any, reason: str) -> None:  # noqa: N802
         super().addSkip(test, reason)
-        self._note(test, "skipped", TestFailure())
+        self._note(test, "skipped", TestFailure(reason))
 
     def addExpectedFailure(self, test: Any, err: Any) -> None:  # noqa: N802
         super().addExpectedFailure(test, err)
