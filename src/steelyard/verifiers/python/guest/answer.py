@@ -130,7 +130,7 @@ class AnswerServer:
             return ["odd", "it makes its names itself"] if "__getattr__" in self._names else ["missing"]
         value = self._names[name]
         if isinstance(value, FUNCTION_KINDS):
-            return ["function"]
+            return ["function", str(getattr(value, "__name__", ""))]
         try:
             hash(value)
             return ["value", encoded(value)]
@@ -141,13 +141,14 @@ class AnswerServer:
 def raised(error: BaseException) -> list[Any]:
     """An exception as plain data: its text, and for one of Python's own classes its name and arguments."""
     kind = type(error)
-    arguments = None
-    if kind.__module__ == "builtins" and not vars(error):
-        try:
-            arguments = [encoded(argument) for argument in error.args]
-        except NotPlainError:
-            arguments = None
-    return ["raised", exception_text(error), kind.__name__ if kind.__module__ == "builtins" else "Exception", arguments]
+    if kind.__module__ != "builtins":
+        return ["raised", exception_text(error), "Exception", None]
+    _, parts, *more = error.__reduce__()  # an OSError has its file there, and not among its arguments
+    try:
+        arguments = None if more else [encoded(part) for part in parts]
+    except NotPlainError:
+        arguments = None
+    return ["raised", exception_text(error), kind.__name__, arguments]
 
 
 def compiled_answer(code: str) -> types.CodeType:

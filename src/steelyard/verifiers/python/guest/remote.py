@@ -49,7 +49,7 @@ class RemoteAnswer:
             self._absent.add(name)
             raise KeyError(name)
         if said == "function":
-            self._functions[name] = RemoteFunction(self, name)
+            self._functions[name] = RemoteFunction(self, name, str(held[0]))
             return self._functions[name]
         if said != "value":
             self._give_up(str(held[0]))
@@ -99,11 +99,13 @@ class RemoteAnswer:
 
 
 class RemoteFunction:
-    """A function of the answer; that it can be called is all that is known of it."""
+    """A function of the answer; that it can be called is all that is known of it, and what it is called."""
 
-    def __init__(self, answer: RemoteAnswer, name: str) -> None:
+    def __init__(self, answer: RemoteAnswer, name: str, own_name: str) -> None:
         self._answer = answer
         self._name = name
+        if own_name:
+            self.__name__ = own_name  # unittest asks what it calls
 
     def __call__(self, *positional: Any, **named: Any) -> Any:
         return self._answer.call(self._name, positional, named)
