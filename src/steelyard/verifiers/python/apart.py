@@ -39,9 +39,11 @@ PROCESS_NAMES = frozenset(
         *("assertLogs", "assertNoLogs", "assertWarns", "assertWarnsRegex", "deprecated_call", "mock", "warns"),
         *("cache", "caplog", "capfd", "capfdbinary", "capsys", "capsysbinary", "monkeypatch", "pytester", "recwarn"),
         *("request", "testdir", "tmp_path", "tmp_path_factory", "tmpdir", "tmpdir_factory", "assertIs", "assertIsNot"),
+        *("__cause__", "__context__", "__suppress_context__", "__traceback__", "tb"),
+        *("__all__", "__dict__", "__file__", "dir"),
     }
 )
-"""What tests say that look at their process, at its files, or at which object something is."""
+"""What tests say that look at their process, at its files, at which object something is, or at what a module or an exception is besides its own data."""
 
 
 async def report_apart(sandbox: Sandbox, case: Case, plan: PythonTestPlan, code: str) -> RunReport:
