@@ -158,7 +158,7 @@ class PythonVerifier:
         if called.label and plan.binds_names and called.label not in LIMIT_LABELS and called.compiled:
             # in a plain run it has the names that its tests bind
             beside = await self._beside(case, plan, code)
-            return beside if not beside.label else called
+            return beside if not beside.label else msgspec.structs.replace(called, watched=True)
         return await self._looked_at(case, plan, code, called)
 
     async def _called(self, case: Case, plan: PythonTestPlan, code: str) -> Finding | None:
