@@ -158,7 +158,8 @@ class PythonVerifier:
         if called.label and plan.binds_names and called.label not in LIMIT_LABELS and called.compiled:
             # in a plain run it has the names that its tests bind
             beside = await self._beside(case, plan, code)
-            return beside if not beside.label else msgspec.structs.replace(called, watched=True)
+            is_same = _messages(beside) == _messages(called)
+            return msgspec.structs.replace(called, watched=True) if is_same else beside
         return await self._looked_at(case, plan, code, called)
 
     async def _called(self, case: Case, plan: PythonTestPlan, code: str) -> Finding | None:
@@ -264,6 +265,10 @@ def called_finding(report: CallReport, names: Sequence[str]) -> Finding:
         test_seconds=ended.seconds,
         trouble=trouble_sign(ended) if death else "",
     )
+
+
+def _messages(finding: Finding) -> list[str]:
+    return [test.message for test in finding.tests]
 
 
 def _is_drawn(code: str, share: float) -> bool:
