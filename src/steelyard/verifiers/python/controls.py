@@ -173,12 +173,11 @@ def _far_value(value: Any) -> Any:
         return f"{value} {FAR_TEXT}"
     if isinstance(value, bytes):
         return value + FAR_TEXT.encode()
-    if isinstance(value, list):
-        return [*value, FAR]
-    if isinstance(value, tuple):
-        return (*value, FAR)
+    if isinstance(value, list | tuple):
+        # as long as before: an object that equals everything may stand at each place
+        return type(value)(map(_far_value, value or [None]))
     if isinstance(value, set):
         return {*value, FAR}
     if isinstance(value, dict):
-        return {**value, FAR_TEXT: FAR}
+        return {key: _far_value(item) for key, item in value.items()} or {FAR_TEXT: FAR}
     return FAR
