@@ -219,6 +219,8 @@ class MemoryPlugin:
             outcome, message = "failed", self._failed_parts[0]
         name = item.nodeid.partition("::")[2].replace("::", ".")
         failure = self._first if outcome == "failed" else TestFailure()
+        # of an error of the system it also names the limit
+        message = failure.text or message
         self.tell(TestResultLine(name, outcome, message, time.perf_counter() - began, *failure[1:]))
         return True
 
