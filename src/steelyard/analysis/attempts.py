@@ -67,6 +67,10 @@ class VerdictDigest(msgspec.Struct, frozen=True, array_like=True, cache_hash=Tru
     """Whether it is the verdict on another reply with the same text."""
     graded: bool = False
     """Whether its score is what was measured, rather than a yes or no."""
+    flag: str = ""
+    """What a reader should look at, although nobody is accused."""
+    watched: bool | None = None
+    """Whether a plain run looked at it, too; None where no separated road decided."""
 
 
 class AttemptRow(NamedTuple):
@@ -460,6 +464,8 @@ def _verdict_digest(case: Case, verdict: Verdict, require_trust: str) -> Verdict
         verdict.verifier.partition(",")[0],
         bool(verdict.shared_from),
         scoring.is_graded(finding),
+        finding.flag,
+        finding.watched,
     )
 
 

@@ -169,6 +169,10 @@ class _CaseTotals:
     def __init__(self, digests: Sequence[VerdictDigest], *, with_replies: bool) -> None:
         self._with_replies = with_replies
         self._tampered = {index for index, digest in enumerate(digests) if digest.tampered}
+        self._flagged_digests = {
+            flag: {index for index, digest in enumerate(digests) if digest.flag == flag}
+            for flag in sorted({digest.flag for digest in digests if digest.flag})
+        }
         self._disagreed = {index for index, digest in enumerate(digests) if digest.disagreed}
         self._graded = {index for index, digest in enumerate(digests) if digest.graded}
         self._shared: dict[Counts[Any], Counts[Any]] = {}
@@ -209,12 +213,10 @@ class _CaseTotals:
         return self._shared.setdefault(known, known)
 
     def _flagged(self, judged: Sequence[AttemptRow]) -> tuple[AttemptRow, ...]:
-        if not self._tampered and not self._disagreed:
+        kinds = [wanted for wanted in (self._tampered, *self._flagged_digests.values(), self._disagreed) if wanted]
+        if not kinds:
             return ()
-        first = (
-            islice((row for row in judged if row.digest in wanted), MAX_FLAGGED_ATTEMPTS)
-            for wanted in (self._tampered, self._disagreed)
-        )
+        first = (islice((row for row in judged if row.digest in wanted), MAX_FLAGGED_ATTEMPTS) for wanted in kinds)
         return tuple(sorted({row[:3]: row for rows in first for row in rows}.values(), key=row_index))
 
     def _replies(self, case: Case, rows: Sequence[AttemptRow]) -> ReplyTotals:

@@ -126,7 +126,7 @@ def headlines_from_summary(cases: Sequence[Case], summary: Summary) -> tuple[Mod
     return tuple(found)
 
 
-ATTEMPT_TABLE_VERSION = 6
+ATTEMPT_TABLE_VERSION = 7
 """Goes up when the format of the index changes; older ones are made again."""
 MAP_16, ARRAY_32 = b"\xde", b"\xdd"
 """What begins a map of msgpack before its size in two bytes, and an array before its size in four."""

@@ -37,6 +37,12 @@ class Flag(Record, frozen=True, kw_only=True):
     reason: str
 
 
+class FlaggedAttempt(Flag, frozen=True, kw_only=True):
+    """One attempt with a flag of its verifier or of its controls."""
+
+    flag: str
+
+
 class VerificationCount(Record, frozen=True, kw_only=True):
     """How many attempts were verified in one way."""
 
@@ -102,6 +108,14 @@ class ModelSummary(Record, frozen=True, kw_only=True):
     """Attempts that were caught forging their result; each counts as failed."""
     tampered_attempts: tuple[Flag, ...] = ()
     """The first of them, with the evidence."""
+    flagged: dict[str, int] = {}
+    """Attempts that a reader should look at although nobody accuses them, by flag, such as `only beside its tests`."""
+    flagged_attempts: tuple[FlaggedAttempt, ...] = ()
+    """The first of each flag."""
+    separated: int = 0
+    """Attempts whose values were compared out of their reach where a plain run could look, too."""
+    watched: int = 0
+    """Those of them at which one has looked."""
     rechecked: int = 0
     """Attempts that were verified more than once."""
     disagreed: int = 0
@@ -175,6 +189,10 @@ def model_summary(
         empty=sum(replies.empty for replies in answered),
         tampered=sum(count for digest, count in known if digest.tampered),
         tampered_attempts=_flags(cases, [_tampering if digest.tampered else None for digest in digests]),
+        flagged=dict(sorted(_flag_counts(known).items())),
+        flagged_attempts=_flagged_attempts(cases, digests),
+        separated=sum(count for digest, count in known if digest.watched is not None),
+        watched=sum(count for digest, count in known if digest.watched),
         rechecked=sum(count for digest, count in known if digest.rechecked),
         disagreed=sum(count for digest, count in known if digest.disagreed),
         disagreed_attempts=_flags(cases, [_disagreement(digest) for digest in digests]),
@@ -212,6 +230,28 @@ def _flags(cases: Sequence[CaseAttempts], reasons: Sequence[Callable[[AttemptRow
         if (reason := reasons[row.digest])
     )
     return tuple(itertools.islice(every, MAX_FLAGGED_ATTEMPTS))
+
+
+def _flag_counts(known: Sequence[tuple[VerdictDigest, int]]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for digest, count in known:
+        if digest.flag:
+            counts[digest.flag] += count
+    return counts
+
+
+def _flagged_attempts(cases: Sequence[CaseAttempts], digests: Sequence[VerdictDigest]) -> tuple[FlaggedAttempt, ...]:
+    """The first attempts of each flag."""
+    flags = sorted({digest.flag for digest in digests if digest.flag})
+    return tuple(
+        FlaggedAttempt(case=doubt.case, number=doubt.number, reason=doubt.reason, flag=flag)
+        for flag in flags
+        for doubt in _flags(cases, [_outcome if digest.flag == flag else None for digest in digests])
+    )
+
+
+def _outcome(row: AttemptRow) -> str:
+    return row.reason or "it passes"
 
 
 def _tampering(row: AttemptRow) -> str:

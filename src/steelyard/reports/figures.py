@@ -11,7 +11,7 @@ from steelyard.analysis.hard_cases import HardCase
 from steelyard.analysis.measure import ComparedMeasure
 from steelyard.analysis.suites import classify_response
 from steelyard.analysis.summary import AttemptText, CaseSummary, Flag, ModelSummary, Summary
-from steelyard.records import Cost, Evidence, Spending
+from steelyard.records import FLAG_BESIDE_TESTS, FLAG_CHANGED_TESTS, Cost, Evidence, Spending
 from steelyard.text import MAX_REASON_LINE_CHARACTERS, SCANNED_CHARACTERS_PER_SHOWN, counted, line
 
 # Numbers look the same in every report.
@@ -162,6 +162,8 @@ def metric_rows(models: Sequence[ModelSummary]) -> list[MetricRow]:
         rows.append(MetricRow("empty", tuple(f"{model.empty:,}" for model in models)))
     if any(model.tampered for model in models):
         rows.append(MetricRow("tampered", tuple(f"{model.tampered:,}" for model in models)))
+    for flag in _flags(models):
+        rows.append(MetricRow(line(flag), tuple(f"{model.flagged.get(flag, 0):,}" for model in models)))
     if any(model.rechecked for model in models):
         rows.append(MetricRow("disagreed", tuple(map(_disagreed, models))))
     return rows
@@ -245,6 +247,27 @@ class FlaggedAttempts(NamedTuple):
     """How many others there are."""
 
 
+FLAG_TITLES = {
+    FLAG_BESIDE_TESTS: "{attempts} only beside their tests: right there, wrong apart from them, and counted as failed",
+    FLAG_CHANGED_TESTS: "{attempts} with a pass that some false tests did not take away; counted as passed",
+}
+"""What a flag means for a reader."""
+
+
+def _flags(models: Sequence[ModelSummary]) -> list[str]:
+    return sorted({flag for model in models for flag in model.flagged})
+
+
+def cheats_text(models: Sequence[ModelSummary]) -> str:
+    """How many attempts are not mistakes but worse, or may be: `3 tampered, 5 only beside their tests`; empty if none is."""
+    counts = [("tampered", sum(model.tampered for model in models))]
+    plural = {FLAG_BESIDE_TESTS: "only beside their tests", FLAG_CHANGED_TESTS: "passed changed tests"}
+    counts += [
+        (plural.get(flag, line(flag)), sum(model.flagged.get(flag, 0) for model in models)) for flag in _flags(models)
+    ]
+    return ", ".join(f"{count:,} {what}" for what, count in counts if count)
+
+
 def flagged_attempts(models: Sequence[ModelSummary]) -> list[FlaggedAttempts]:
     """What a reader should look at first: forgeries, then verdicts that did not come out the same."""
     found = []
@@ -255,6 +278,11 @@ def flagged_attempts(models: Sequence[ModelSummary]) -> list[FlaggedAttempts]:
         found.append(
             FlaggedAttempts(f"{counted(forged, 'attempt')} tried to forge {rest}", attempts, forged - len(attempts))
         )
+    for flag in _flags(models):
+        count = sum(model.flagged.get(flag, 0) for model in models)
+        marked = tuple((model, doubt) for model in models for doubt in model.flagged_attempts if doubt.flag == flag)
+        title = FLAG_TITLES.get(flag, f"{{attempts}} to look at: {line(flag)}")
+        found.append(FlaggedAttempts(title.format(attempts=counted(count, "attempt")), marked, count - len(marked)))
     disagreed = sum(model.disagreed for model in models)
     if disagreed:
         rechecked = counted(sum(model.rechecked for model in models), "attempt")
@@ -286,6 +314,11 @@ def verification_text(models: Sequence[ModelSummary]) -> str:
     ]
     if rest := entries[MAX_VERIFICATION_WAYS:]:
         texts.append(f"{sum(count for _, count in rest):,} in {len(rest)} other ways or places")
+    if separated := sum(model.separated for model in models):
+        watched = sum(model.watched for model in models)
+        texts.append(f"{watched:,} of {separated:,} compared apart were run plainly, too")
+    if cheats := cheats_text(models):
+        texts.append(cheats)
     if shared := sum(model.shared for model in models):
         texts.append(f"{counted(shared, 'verdict')} shared with an identical answer")
     return "; ".join(texts)

@@ -112,6 +112,9 @@ def _result(run: str, tried: AttemptText, verdict: Verdict) -> dict[str, Any]:
         "tampered": found.tampered,
         "rechecked": found.rechecked,
         "disagreed": found.disagreed,
+        "flag": found.flag,
+        "watched": found.watched,
+        "controls": found.controls,
         "trust": found.trust,
         "isolation": found.isolation,
     }

@@ -113,6 +113,12 @@ def _attempt_facts(tried: AttemptText) -> list[tuple[str, str]]:
         facts += [("compiling", seconds(found.compile_seconds)), ("testing", seconds(found.test_seconds))]
         facts.append(("lint warnings", "-" if found.warnings is None else str(found.warnings)))
         facts.append(("sandbox", " · ".join(filter(None, (found.isolation, found.trust))) or "-"))
+    if found.controls:
+        facts.append(("controls", counted(found.controls, "false test")))
+    if found.flag:
+        facts.append(("flag", found.flag))
+    if found.watched is not None:
+        facts.append(("plain run", "looked at it, too" if found.watched else "has not looked at it"))
     if found.note:
         facts.append(("note", found.note))
     if tried.verdict.node:

@@ -473,6 +473,9 @@ ATTEMPTS_SQL = """
     any_value(rechecked) FILTER (counts) AS rechecked,
     any_value(disagreed) FILTER (counts) AS disagreed,
     any_value(graded) FILTER (counts) AS graded,
+    any_value(flag) FILTER (counts) AS flag,
+    any_value(watched) FILTER (counts) AS watched,
+    any_value(controls) FILTER (counts) AS controls,
     any_value(failure_stage) FILTER (counts) AS failure_stage,
     any_value(failure) FILTER (counts) AS failure
   FROM stored.facts WHERE counts IS NOT NULL
@@ -507,7 +510,7 @@ CREATE VIEW turns AS
 CREATE VIEW verdicts AS
   SELECT run, "case", suite, model, tier, number, "at", key, ask, verifier, tests, counts, correct, score, code, compiled,
     tests_passed, tests_failed, warnings, passed, own_score, label, reason, trust, isolation, tampered, rechecked,
-    disagreed, graded
+    disagreed, graded, flag, watched, controls
   FROM stored.facts WHERE kind = 'verdict';
 CREATE VIEW failures AS
   SELECT run, "case", suite, model, tier, number, "at", key, counts, failure_stage AS stage, failure AS message

@@ -48,6 +48,7 @@ SELECT $run AS run, kind, key, ask, try_cast("at" AS TIMESTAMP) AS "at", "case",
   found.tampered, if(kind = 'verdict', coalesce(found.rechecked, 0), NULL) AS rechecked,
   if(kind = 'verdict', coalesce(found.disagreed, 0), NULL) AS disagreed,
   if(kind = 'verdict', coalesce(found.graded, false), NULL) AS graded,
+  found.flag, found.watched, if(kind = 'verdict', coalesce(found.controls, 0), NULL) AS controls,
   stage AS failure_stage, message AS failure, $part::INT AS part
 FROM $lines
 WHERE kind IS NOT NULL AND pair IS NOT NULL
@@ -77,10 +78,12 @@ FACT_FIELDS: dict[str, Any] = {
         "warnings": "BIGINT",
         "passed": "BOOLEAN",
         "score": "DOUBLE",
-        **dict.fromkeys(("label", "reason", "trust", "isolation", "tampered"), "VARCHAR"),
+        **dict.fromkeys(("label", "reason", "trust", "isolation", "tampered", "flag"), "VARCHAR"),
         "rechecked": "BIGINT",
         "disagreed": "BIGINT",
         "graded": "BOOLEAN",
+        "watched": "BOOLEAN",
+        "controls": "BIGINT",
     },
 }
 """What is read of a line of a journal: names and types, nested as there."""

@@ -137,7 +137,7 @@ LEFTOVER_SECONDS = 3600
 """Seconds after which an abandoned partial copy is removed."""
 LEGACY_COPY_FILE = "attempts.parquet"
 """What the copy was called as long as it was one file."""
-COPY_SCHEMA_VERSION = 5
+COPY_SCHEMA_VERSION = 6
 """Goes up when the columns of the copy change, so that older copies are rebuilt."""
 
 

@@ -24,9 +24,9 @@ ATTEMPT_CSV_COLUMNS = (
     *("run_id", "case", "model", "tier", "number", "correct", "score", "compiled", "tests_passed", "tests_failed"),
     *("warnings", "label", "reason", "finish", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"),
     *("cost_usd", "latency_s", "failure_stage", "failure", "tampered", "rechecked", "disagreed", "trust", "isolation"),
-    "graded",
+    *("graded", "flag", "watched", "controls"),
 )
-NO_FINDING_CELLS, NO_ANSWER_CELLS, NO_FAILURE_CELLS, NO_TRUST_CELLS = (None,) * 6, (None,) * 7, (None,) * 2, (None,) * 6
+NO_FINDING_CELLS, NO_ANSWER_CELLS, NO_FAILURE_CELLS, NO_TRUST_CELLS = (None,) * 6, (None,) * 7, (None,) * 2, (None,) * 9
 """What stands in a row for a verdict, a reply and a failure that an attempt does not have."""
 
 
@@ -77,6 +77,9 @@ def _attempt_cells(run: str, tried: AttemptText) -> tuple[CsvValue, ...]:
         found.trust,
         found.isolation,
         is_graded(found),
+        found.flag,
+        found.watched,
+        found.controls,
     )
 
 
