@@ -45,7 +45,7 @@ def test_the_fields_are_those_people_have(written: dict[str, Any]) -> None:
     assert list(written["results"][0]) == [
         *("case_id", "model", "provider", "generated_code", "compilation", "test_execution", "clippy", "timing"),
         *("token_usage", "attempt", "run_id", "score", "correct", "failure", "reason", "finish_reason", "tampered"),
-        *("rechecked", "disagreed", "trust", "isolation"),
+        *("rechecked", "disagreed", "flag", "watched", "controls", "trust", "isolation"),
     ]
     assert list(written["aggregate"]["per_model"][STRONG]) == [
         *("model", "pass_at_k", "avg_compilation_rate", "avg_test_pass_rate", "avg_clippy_score", "total_tokens"),
