@@ -179,7 +179,7 @@ def test_the_first_limit_that_is_told_counts_and_one_for_other_tests_does_not() 
 def test_a_limit_is_named_where_a_file_names_it(tmp_path: Path) -> None:
     toml = '[eval_set]\nid = "s"\n{header}\n[[cases]]\nid = "a"\nprompt = "p"\ntarget = "x"\n{case}\n'
     rows: dict[str, dict[str, Any]] = {"a": {}, "b": {"timeout_secs": 60}}
-    found = []
+    found: list[Case] = []
     for header, case in ("", ""), ("default_timeout_secs = 5", ""), ("", "timeout_secs = 60"):
         (tmp_path / "set.toml").write_text(toml.format(header=header, case=case))
         found += evalsets.load([tmp_path / "set.toml"]).cases

@@ -122,7 +122,7 @@ def shared(
         async with sharing.at_work(lambda fact, _: found.update({fact.number: fact})):
             for number, text in enumerate(texts, 1):
                 await sharing.put(reply(number, text), case)
-                while not is_held and pool.waits:
+                while not is_held and pool.waits:  # noqa: ASYNC110  the pool has no event for tests
                     await asyncio.sleep(0)
             pool.is_held = False
 

@@ -12,6 +12,7 @@ from steelyard.analysis.scoring import is_correct
 from steelyard.engine.asking.batches import NOTHING_HELD, HeldAsks
 from steelyard.engine.asking.conversation import AskedModel, Conversations, FactKeeper, UserModels
 from steelyard.engine.asking.spending import SpendingTally
+from steelyard.engine.backlog import Backlog
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pace import (
     DEFAULT_MAX_OUTPUT_TOKENS,
@@ -247,10 +248,14 @@ class Session:
         endpoints: dict[str, dict[str, Provider]] = {}
         for model, provider in self._providers.items():
             endpoints.setdefault(provider.endpoint, {})[model] = provider
-        async with asyncio.TaskGroup() as asking:
-            asking.create_task(self._requeue())
-            for models in endpoints.values():
-                asking.create_task(self._ask_endpoint(models))
+        self._backlog = Backlog(self._pool, self._journal, self._by_id)
+        async with asyncio.TaskGroup() as feeding:
+            feeding.create_task(self._backlog.feed())
+            async with asyncio.TaskGroup() as asking:
+                asking.create_task(self._requeue())
+                for models in endpoints.values():
+                    asking.create_task(self._ask_endpoint(models))
+            self._backlog.end()
 
     async def _ask_endpoint(self, providers: dict[str, Provider]) -> None:
         at_once = min(provider.at_once for provider in providers.values())
@@ -264,6 +269,8 @@ class Session:
                 fact = await self._conversations.carry_out(attempt, asked, self._paid)
             else:
                 fact = await self._paid(attempt, asked, self._journal.append)
+            # nothing else was written since
+            written_at = self._journal.last_place
             if fact is None:
                 return
             self.progress.reason = pace.reason
@@ -273,7 +280,12 @@ class Session:
                 return
             self.progress.replied += 1
             self._spending.count(fact)
-            if self._is_verified(fact.case):
+            if not self._is_verified(fact.case):
+                return
+            if asked.provider.available(attempt.case.id) is None:
+                self._backlog.add(fact, written_at)
+            else:
+                # a recording can be read later as well
                 await self._pool.put(fact, self._by_id[fact.case])
 
         await run_concurrently(self._owed(providers), do, at_once)

@@ -249,6 +249,7 @@ class Journal(StoredRun):
         check_run_files(folder)
         self._lock = lock_folder(folder)
         self._unsynced = False
+        self.last_place = 0
         self._responses, self._turns = RecordLog(folder / RESPONSES_FILE), RecordLog(folder / TURNS_FILE)
         path = folder / "attempts.jsonl"
         try:
@@ -266,7 +267,7 @@ class Journal(StoredRun):
         return with_kept_files(self.folder, super().cases)
 
     def append(self, fact: Fact) -> None:
-        """Write one fact; when this returns, the fact survives the death of this process."""
+        """Write one fact; when this returns, the fact survives the death of this process, and `last_place` is where it is."""
         line = _encoder.encode(fact) + b"\n"
         size = len(line)
         try:
@@ -278,8 +279,13 @@ class Journal(StoredRun):
             with suppress(OSError):
                 os.ftruncate(self._file, self._size)
             raise write_error(self.folder, error, is_begun=True) from None
+        self.last_place = self._size
         self._size += size
         self._unsynced = True
+
+    def written_at(self, place: int) -> JournalFact:
+        """The fact that this journal has written at a place."""
+        return self.at(place, ("attempts.jsonl",))
 
     def keep_response(self, attempt: Attempt, at: str, body: bytes) -> None:
         """Write the body of a response; when this returns, it survives the death of this process."""
