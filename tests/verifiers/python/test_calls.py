@@ -110,13 +110,15 @@ def called_case(entry_point: str) -> Case:
     return python_case(tests, timeout_secs=1, entry_point=entry_point)
 
 
-def said(finding: Finding) -> tuple[str, str, list[tuple[str, str, str]]]:
+def said(finding: Finding) -> tuple[str, str, list[tuple[str, ...]]]:
     """A verdict without seconds and addresses."""
 
     def same(text: str) -> str:
         return re.sub(r"after [0-9.]+ s|0x[0-9a-f]{6,}", "...", text)
 
-    tests = [(test.name.replace("candidate", "f"), test.outcome, same(test.message)) for test in finding.tests]
+    tests: list[tuple[str, ...]] = [
+        (test.name.replace("candidate", "f"), test.outcome, same(test.message)) for test in finding.tests
+    ]
     return finding.label, same(finding.reason), tests
 
 

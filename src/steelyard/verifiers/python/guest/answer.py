@@ -143,7 +143,8 @@ def raised(error: BaseException) -> list[Any]:
     kind = type(error)
     if kind.__module__ != "builtins":
         return ["raised", exception_text(error), "Exception", None]
-    _, parts, *more = error.__reduce__()  # an OSError has its file there, and not among its arguments
+    reduced: Any = error.__reduce__()
+    _, parts, *more = reduced  # an OSError has its file there, and not among its arguments
     try:
         arguments = None if more else [encoded(part) for part in parts]
     except NotPlainError:
