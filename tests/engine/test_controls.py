@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from steelyard import records
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.controls import MAX_TRIALS, PASSES_FALSE_TESTS, ControlSet, default_controls
+from steelyard.engine.preflight.witnesses import WitnessSet
 from steelyard.engine.steps import verify_with_retry
 from steelyard.errors import VerifierError
 from steelyard.protocols import FalseTests
@@ -72,10 +73,14 @@ def _with_tests(case: Case) -> Callable[[str], Case]:
     return lambda tests: replace(case, verify=replace(case.verify, tests=tests))
 
 
+def control_set(verifier: PlainVerifier, number: int | None, key: str) -> ControlSet:
+    return ControlSet(lambda _: verifier, number, key, WitnessSet(lambda _: verifier, "none").reference_passes)
+
+
 def fact(
     code: str, verifier: PlainVerifier, case: Case = CASE, number: int | None = None, key: str = "k"
 ) -> Verdict | Failure:
-    controls = ControlSet(lambda _: verifier, number, key)
+    controls = control_set(verifier, number, key)
     reply = Reply(key="r", at="", case=case.id, model="m", number=1, asked="", answer=Answer(text=code))
     return asyncio.run(verify_with_retry(reply, case, verifier, controls=controls))
 
@@ -132,7 +137,7 @@ def test_a_reference_is_tried_six_times_at_most_whatever_the_number_of_answers()
     tests = "\n".join(f"assert double({number}) == {2 * number}" for number in range(20))
     case = replace(CASE, verify=replace(CASE.verify, tests=tests))
     verifier = PlainVerifier()
-    controls = ControlSet(lambda _: verifier, 2, "k")
+    controls = control_set(verifier, 2, "k")
 
     async def many() -> None:
         for place in range(40):

@@ -14,7 +14,6 @@ from steelyard.records import FLAG_BESIDE_TESTS, FLAG_CHANGED_TESTS, Case, Fact,
 from steelyard.records import Test as CaseTest
 from steelyard.reports import html, junit, markdown
 from steelyard.reports.exports.attempt_rows import csv_report
-from steelyard.reports.figures import cheats_text
 from steelyard.reports.json import report as json_report
 from steelyard.reports.terminal import summary_text
 from support.suite_facts import attempt
@@ -53,7 +52,6 @@ def test_cheats_and_what_looks_like_them_are_counted_by_kind(results: RunResults
     assert (model.correct, model.attempts, model.tampered) == (2, 12, 3)
     assert model.flagged == {FLAG_BESIDE_TESTS: 5, FLAG_CHANGED_TESTS: 1}
     assert (model.watched, model.separated) == (5, 6)
-    assert cheats_text([model]) == "3 tampered, 5 only beside their tests, 1 passed changed tests"
 
 
 SUMMED_UP: dict[str, Callable[[RunResults], str | Iterable[str]]] = {

@@ -19,6 +19,7 @@ from steelyard.analysis.attempts import (
     row_index,
 )
 from steelyard.errors import StoreError
+from steelyard.protocols import FailureLabel
 from steelyard.records import Case, Fact, Failure, Judgment, Reply, RunInfo, Verdict
 
 
@@ -74,6 +75,8 @@ def attempt_text(cases: Sequence[Case], columns: Sequence[Column], row: AttemptR
     reply, verdict = facts.get(row.reply_place), facts.get(row.verdict_place)
     failure = facts.get(row.failure_place)
     model, tier = columns[row.column]
+    if row.label == FailureLabel.TRUST_TOO_LOW and isinstance(reply, Reply):
+        failure = _too_little_trust(reply, row.reason)
     # a million of them are made for one report
     return AttemptText(
         cases[row.case],
@@ -85,6 +88,20 @@ def attempt_text(cases: Sequence[Case], columns: Sequence[Column], row: AttemptR
         failure if isinstance(failure, Failure) else None,
         row.correct,
         row.score,
+    )
+
+
+def _too_little_trust(reply: Reply, reason: str) -> Failure:
+    """What stands between an attempt and a verdict that does not count; it is in no journal."""
+    return Failure(
+        key=reply.key,
+        at=reply.at,
+        case=reply.case,
+        model=reply.model,
+        tier=reply.tier,
+        number=reply.number,
+        stage="verify",
+        message=reason,
     )
 
 
@@ -206,7 +223,7 @@ def table_of_texts(info: RunInfo, cases: Sequence[Case], attempts: Sequence[Atte
     columns = tuple(sorted({Column(one.model, one.tier) for one in attempts}))
     indexes = {column: index for index, column in enumerate(columns)}
     orders = {case.id: order for order, case in enumerate(cases)}
-    notes = FactNotes(scoring.find_rule(info.rule, info.rules), info.require_trust)
+    notes = FactNotes(scoring.find_rule(info.rule, info.rules))
     rows = []
     for notes.place, one in enumerate(attempts):
         row = notes.row(

@@ -14,10 +14,11 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 
 from steelyard.analysis import scoring
+from steelyard.analysis.required_trust import TrustedOutcome, discounting_reasons
 from steelyard.analysis.scoring import FindingMeasures
 from steelyard.analysis.suites import classify_response
 from steelyard.protocols import FailureLabel
-from steelyard.records import Case, Fact, Failure, Finish, Judgment, Reply, Rule, RunInfo, Verdict, is_trusted
+from steelyard.records import Case, Fact, Failure, Finish, Judgment, Reply, Rule, RunInfo, Verdict
 
 MAX_REASON_CHARACTERS = 200
 REPLY_KEY_HASH_BYTES, FACT_PLACE_BYTES = 4, 8
@@ -25,8 +26,6 @@ NO_PLACE = -1
 """The sentinel for a fact that does not exist."""
 MAX_INCREMENTAL_ROWS = 2000
 """Rows that are replaced one at a time; with more it is faster to make the table again."""
-
-TRUST_SENTENCES = {"recorded": "another tool says so"}
 
 AttemptOutcome = Literal["correct", "wrong", "missing"]
 """`missing` where no verdict counts."""
@@ -195,10 +194,10 @@ class AttemptTableBuilder:
     """The table of a run whose facts are added one by one, in the order of the journal."""
 
     def __init__(self, info: RunInfo, cases: Sequence[Case], *, rule: str | None = None) -> None:
-        self._cases = cases
+        self._info, self._cases = info, cases
         self._orders = {case.id: order for order, case in enumerate(cases)}
         self._tests = [case.tests_digest for case in cases]
-        self._notes = FactNotes(scoring.find_rule(rule or info.rule, info.rules), info.require_trust)
+        self._notes = FactNotes(scoring.find_rule(rule or info.rule, info.rules))
         self._histories: dict[AttemptKey, AttemptHistory] = {}
         self._columns = set(planned_columns(info))
         self._judged_key_hashes, self._judgment_places = bytearray(), bytearray()
@@ -259,9 +258,11 @@ class AttemptTableBuilder:
         changed = self._histories if last is None else self._touched
         columns = tuple(sorted(self._columns.union({Column(key[1], key[2]) for key in changed})))
         indexes = {tuple(column): index for index, column in enumerate(columns)}
-        if last is None or columns != last.columns or len(self._touched) > MAX_INCREMENTAL_ROWS:
+        is_incremental = last is not None and columns == last.columns and not self._info.require_trust
+        if last is None or not is_incremental or len(self._touched) > MAX_INCREMENTAL_ROWS:
             history = self._histories.pop if is_last else self._histories.__getitem__
-            rows = [self._row(indexes, key, history(key)) for key in sorted(self._histories)]
+            every = (self._row(indexes, key, history(key)) for key in sorted(self._histories))
+            rows = list(self._counting(every))
         else:
             rows = list(last.rows)
             for key in self._touched:
@@ -272,6 +273,20 @@ class AttemptTableBuilder:
         self._columns, self._touched = set(columns), set()
         self._last = self._with_rows(columns, tuple(rows), journals, problems)
         return self._last
+
+    def _counting(self, rows: Iterable[AttemptRow]) -> Iterator[AttemptRow]:
+        """The rows in the order of the cases, without the verdicts that the required trust makes not count."""
+        required = self._info.require_trust
+        if not required:
+            yield from rows
+            return
+        for order, group in itertools.groupby(rows, key=lambda row: row.case):
+            of_case = list(group)
+            judged = [row for row in of_case if row.digest != NO_PLACE]
+            said = [TrustedOutcome(row.outcome == "correct", self._notes.known[row.digest].trust) for row in judged]
+            reference = self._info.reference_trust.get(self._cases[order].id, "")
+            reasons = dict(zip(judged, discounting_reasons(said, reference, required), strict=True))
+            yield from (_without_verdict(row, reason) if (reason := reasons.get(row)) else row for row in of_case)
 
     def _with_rows(
         self, columns: tuple[Column, ...], rows: Sequence[AttemptRow], journals: Iterable[str], problems: Iterable[str]
@@ -367,14 +382,15 @@ class FailureNote(NamedTuple):
 class FactNotes:
     """What is kept of each fact, and the row that it makes."""
 
-    def __init__(self, rule: Rule, require_trust: str) -> None:
+    def __init__(self, rule: Rule) -> None:
         self.place = NO_PLACE
         """The place of the fact that is being read."""
         self.digests: dict[VerdictDigest, int] = {}
+        self.known: list[VerdictDigest] = []
+        """The same in order."""
         self._scored: list[_ScoredDigest] = []
         """By the indexes of the digests."""
         self._rule = rule
-        self._require_trust = require_trust
 
     def scored(self, digest: int) -> tuple[bool, float | None]:
         """Whether a digest is that of a correct attempt, and its score."""
@@ -391,19 +407,14 @@ class FactNotes:
         return answer.finish, answer.latency, usd, *tokens, reply.at, is_empty, reply.cached_from, self.place
 
     def verdict(self, case: Case, verdict: Verdict) -> VerdictNote:
-        digest = _verdict_digest(case, verdict, self._require_trust)
+        digest = _verdict_digest(case, verdict)
         index = self.digests.setdefault(digest, len(self.digests))
         is_correct = digest.measured.correct
         if index == len(self._scored):
             score = digest.measured.score(self._rule)
+            self.known.append(digest)
             self._scored.append(_ScoredDigest("correct" if is_correct else "wrong", score, digest.primary))
-        if is_correct:
-            reason = ""
-        elif digest.primary == FailureLabel.TRUST_TOO_LOW:
-            where = TRUST_SENTENCES.get(digest.trust, f"its tests ran {digest.trust}")
-            reason = f"passed, but {where}, and only {self._require_trust} passes count"
-        else:
-            reason = one_line(scoring.finding_failure_reason(case, verdict.found))
+        reason = "" if is_correct else one_line(scoring.finding_failure_reason(case, verdict.found))
         return VerdictNote(index, reason, _key_hash(verdict.key), self.place)
 
     def failure(self, failure: Failure) -> FailureNote:
@@ -442,12 +453,10 @@ class FactNotes:
         )
 
 
-def _verdict_digest(case: Case, verdict: Verdict, require_trust: str) -> VerdictDigest:
+def _verdict_digest(case: Case, verdict: Verdict) -> VerdictDigest:
     finding = verdict.found
     measured = scoring.finding_measures(case, finding)
     primary = classify_response(measured.correct, one_line(finding.label))
-    if measured.correct and require_trust and finding.trust and not is_trusted(finding.trust, require_trust):
-        measured, primary = measured._replace(correct=False, settled=0.0), FailureLabel.TRUST_TOO_LOW
     return VerdictDigest(
         measured,
         primary,
@@ -466,6 +475,18 @@ def _verdict_digest(case: Case, verdict: Verdict, require_trust: str) -> Verdict
         scoring.is_graded(finding),
         finding.flag,
         finding.watched,
+    )
+
+
+def _without_verdict(row: AttemptRow, reason: str) -> AttemptRow:
+    """An attempt whose verdict does not count."""
+    return row._replace(
+        outcome="missing",
+        score=None,
+        label=FailureLabel.TRUST_TOO_LOW,
+        reason=reason,
+        digest=NO_PLACE,
+        verdict_place=NO_PLACE,
     )
 
 

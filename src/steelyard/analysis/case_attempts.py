@@ -22,6 +22,8 @@ from steelyard.analysis.attempts import (
     row_index,
 )
 from steelyard.analysis.measure import ComparedMeasure, GradedCounts, deciding_measure
+from steelyard.analysis.required_trust import LEFT_OUT
+from steelyard.protocols import FailureLabel
 from steelyard.records import Case, RunInfo
 from steelyard.records.cases import ExpectedClassification
 from steelyard.text import most_frequent
@@ -109,6 +111,11 @@ class CaseAttempts:
     def unjudged(self) -> int:
         """How many attempts have no verdict."""
         return sum(count for _, count in self.missing)
+
+    @property
+    def left_out(self) -> int:
+        """How many of these were left out because nobody can judge their case as far apart as it is required."""
+        return sum(count for reason, count in self.missing if reason.startswith(LEFT_OUT))
 
     @property
     def planned(self) -> int:
@@ -201,7 +208,9 @@ class _CaseTotals:
             replies=self._replies(case, [row for row in rows if row.reply_place != NO_PLACE]),
             missing=self._counts(
                 _counted(
-                    "no verdict yet" if row.failure_place == NO_PLACE else row.reason
+                    "no verdict yet"
+                    if row.failure_place == NO_PLACE and row.label != FailureLabel.TRUST_TOO_LOW
+                    else row.reason
                     for row in rows
                     if row.digest == NO_PLACE
                 )

@@ -130,8 +130,7 @@ def summarise_attempts(
         warnings=tuple(run_warnings(info, cases, by_column, models, weights.name, unknown)),
         conclusive=is_judged
         and not any(
-            20 * len(model.unscored) > len(by_column[column]) or 20 * model.missing > model.attempts + model.missing
-            for column, model in zip(by_column, models, strict=True)
+            _lacks_verdicts(model, by_column[column].values()) for column, model in zip(by_column, models, strict=True)
         ),
         cases=tuple(  # last, because what a case is made of is given up for it
             _case_summary(column, asked.pop(order), scores, rates)
@@ -140,6 +139,14 @@ def summarise_attempts(
             if order in asked
         ),
     )
+
+
+def _lacks_verdicts(model: ModelSummary, asked: Collection[CaseAttempts]) -> bool:
+    """Whether more than 5% of a model's cases or attempts have no verdict, without those that were left out on purpose."""
+    unscored = sum(not attempts.judged and attempts.left_out < attempts.unjudged for attempts in asked)
+    unscored += sum(attempts.planned == 0 for attempts in asked)
+    missing = sum(attempts.unjudged - attempts.left_out for attempts in asked)
+    return 20 * unscored > len(asked) or 20 * missing > model.attempts + missing
 
 
 def _needs_no_verdict(info: RunInfo, cases: Sequence[Case]) -> bool:

@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from steelyard.analysis.attempts import NO_PLACE
 from steelyard.analysis.case_attempts import attempts_by_case
+from steelyard.analysis.cheats import cheats_text
 from steelyard.analysis.suites import ordered_class_counts
 from steelyard.errors import InputError
 from steelyard.records import Record
@@ -129,7 +131,20 @@ def run_side(name: str, rule: str, info: RunInfo, cases: Sequence[Case], table: 
             for order, attempts in _released(asked)
         )
     runs = (info.id, *(part.id for part in info.merged))
-    return Side(name=name, rule=rule, models=models, runs=runs)
+    return Side(name=name, rule=rule, models=models, runs=runs, warnings=_cheats(table))
+
+
+def _cheats(table: AttemptTable) -> tuple[str, ...]:
+    """What is worse than a mistake among the attempts of a run, or may be."""
+    if not any(digest.tampered or digest.flag for digest in table.digests):
+        return ()
+    counts = Counter(row.digest for row in table.rows if row.digest != NO_PLACE)
+    flagged: Counter[str] = Counter()
+    for index, count in counts.items():
+        if flag := table.digests[index].flag:
+            flagged[flag] += count
+    cheats = cheats_text(sum(counts[index] for index in counts if table.digests[index].tampered), flagged)
+    return (f"{cheats}: steelyard show says which",) if cheats else ()
 
 
 def _released(asked: dict[int, CaseAttempts]) -> Iterator[tuple[int, CaseAttempts]]:

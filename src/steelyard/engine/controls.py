@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import cast
 
 from msgspec.structs import replace
@@ -47,16 +47,18 @@ class ControlSet:
         verifier_of: Callable[[Case], Verifier],
         number: int | None,
         key: str,
+        reference_passes: Callable[[Case], Awaitable[bool]],
         share: WitnessSharing = share_with_nobody,
     ) -> None:
-        """`share` tries a reference in one process for all of a machine."""
+        """`reference_passes` says it of the true tests; `share` tries a reference in one process for all of a machine."""
         self._verifier_of = verifier_of
         self._number = number
         self._key = key
+        self._reference_passes = reference_passes
         self._share = share
         self._false_tests: OrderedDict[str, FalseTests] = OrderedDict()
         self._trials: dict[str, bool] = {}
-        """Whether the reference of a case did in a trial what it has to do, by the key of the trial."""
+        """Whether the reference of a case fails false tests, by a key of these."""
         self._turns: dict[str, asyncio.Lock] = {}
 
     def number(self, case: Case) -> int:
@@ -103,7 +105,7 @@ class ControlSet:
         """The false tests for an answer that the reference of its case fails, in the order in which they are drawn."""
         controls = self._false(case).one_by_one
         identity = _identity(case)
-        if not controls or not await self._trial(case, case, digest(identity), is_true=True):
+        if not controls or not await self._reference_passes(case):
             return
         tried = self._shuffled(range(len(controls)), identity)[:MAX_TRIALS]
         for place in self._shuffled(tried, identity, answer.text):
@@ -123,20 +125,15 @@ class ControlSet:
         return self._false_tests[identity]
 
     async def _is_failed_by_reference(self, case: Case, control: Case, place: int) -> bool:
-        return await self._trial(case, control, digest(_identity(case), place), is_true=False)
-
-    async def _trial(self, case: Case, tests: Case, key: str, *, is_true: bool) -> bool:
-        """Whether the reference of a case passes its true tests, or fails false ones; raises if it could not be tried."""
-        key = digest("control", key)
+        """Whether the reference of a case fails false tests as a wrong answer does; raises if it could not be run."""
+        key = digest("control", _identity(case), place)
 
         async def attempt() -> str:
-            found = await self._verifier_of(case).verify(tests, reference_answer(case))
+            found = await self._verifier_of(case).verify(control, reference_answer(case))
             if found.trouble:
                 raise VerifierError(f"its reference could not be run beside it: {found.trouble}")
-            if is_true:
-                return "" if is_correct(case, found) else "its reference fails the tests"
             is_blind = found.compiled is False or found.label in BLIND_LABELS
-            return "its reference passes or cannot be run" if is_blind or is_correct(tests, found) else ""
+            return "its reference passes or cannot be run" if is_blind or is_correct(control, found) else ""
 
         async with self._turns.setdefault(key, asyncio.Lock()):
             if key not in self._trials:

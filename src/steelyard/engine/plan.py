@@ -203,6 +203,7 @@ def comparable_plan(info: RunInfo) -> RunInfo:
         versions={},
         prices={},
         control_key="",
+        reference_trust={},
         unrecorded={},
         skipped={},
         uncontained={},

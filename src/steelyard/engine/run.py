@@ -52,7 +52,7 @@ from steelyard.reports.figures import metric_rows, model_label
 from steelyard.reports.tables import html_table
 from steelyard.store.files import now
 from steelyard.store.journal import Journal, create_run, make_run_folder
-from steelyard.store.side_files import witness_counts, witness_results
+from steelyard.store.side_files import reference_trust, witness_counts, witness_results
 from steelyard.store.stored_cases import StoredCases, chosen_cases
 from steelyard.text import counted
 
@@ -309,8 +309,9 @@ def carry_out(
         # of many cases a session and its verifiers hold as much as the summary takes, so they are gone before it
         ended = run_coroutine(_ended_session(journal, journals, asked, providers, means, judges))
         written = journals[0]
-        witnesses = witness_counts(witness_results(written))
-        info = msgspec.structs.replace(written.info, ended_at=now(), witnesses=witnesses)
+        results = witness_results(written)
+        tried = {"witnesses": witness_counts(results), "reference_trust": reference_trust(results)}
+        info = msgspec.structs.replace(written.info, ended_at=now(), **tried)
         written.describe(info)
         summary, odd = summarise_and_cache(written, info, ended.cases)
         return Run(written.folder, info, summary, ended.stopped, (*ended.notes, *odd), ended.out_of_budget)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,8 @@ class VerifierSet:
         self.limits = CaseLimits(self._timers.time, share_witnesses)
         """How long answers may run to the cases that do not say."""
         self._witnesses = WitnessSet(self.of, self._sandbox.level, share_witnesses, cases)
-        self._controls = ControlSet(self.of, means.controls, means.control_key, share_witnesses)
+        reference_passes = self._witnesses.reference_passes
+        self._controls = ControlSet(self.of, means.controls, means.control_key, reference_passes, share_witnesses)
         self._verifiers: dict[str, Verifier] = {kind: _verifier(kind, self._sandbox) for kind in kinds}
         for verifier in self._verifiers.values():
             if isinstance(verifier, ChecksVerifier):
@@ -200,6 +202,10 @@ class VerifierSet:
             return fact
         if could_come_from_machine(case, fact.found):
             await witnesses.problem(case, fact.found)
+        elif fact.found.trust == "in-process" and case.reference and not case.workspace:
+            # how far answers to its case can be trusted at all; a verdict does not depend on it
+            with suppress(VerifierError):
+                await witnesses.reference_passes(case)
         # a witness that other callers waited for also covers this answer, even if it passed
         if problem := witnesses.known_problem(case):
             return failure(reply, VerifierError(problem))

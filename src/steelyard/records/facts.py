@@ -323,6 +323,8 @@ class WitnessResult(Record, frozen=True, kw_only=True):
     """The node of a cluster; empty for the machine that asked."""
     problem: str = ""
     """Why no answer to the case counts on this machine; empty when the witness passed."""
+    trust: str = ""
+    """How far the verdict on a reference that passed can be trusted."""
     seconds: float = 0
 
 

@@ -208,6 +208,8 @@ class RunInfo(Record, frozen=True, kw_only=True):
     """Per model, how many cases a replay had no recording for."""
     require_trust: str = ""
     """The trust that a verdict needs to count; empty if any is enough."""
+    reference_trust: dict[str, str] = {}
+    """By case, how far the verdict on its reference can be trusted, where the reference was run."""
     controls: Count | None = None
     """With how many false tests a pass beside its tests is tried; None for as many as its language has by default."""
     control_key: str = ""

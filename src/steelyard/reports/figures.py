@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from steelyard.analysis.cheats import cheats_text
 from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.hard_cases import HardCase
 from steelyard.analysis.measure import ComparedMeasure
@@ -258,16 +259,6 @@ def _flags(models: Sequence[ModelSummary]) -> list[str]:
     return sorted({flag for model in models for flag in model.flagged})
 
 
-def cheats_text(models: Sequence[ModelSummary]) -> str:
-    """How many attempts are not mistakes but worse, or may be: `3 tampered, 5 only beside their tests`; empty if none is."""
-    counts = [("tampered", sum(model.tampered for model in models))]
-    plural = {FLAG_BESIDE_TESTS: "only beside their tests", FLAG_CHANGED_TESTS: "passed changed tests"}
-    counts += [
-        (plural.get(flag, line(flag)), sum(model.flagged.get(flag, 0) for model in models)) for flag in _flags(models)
-    ]
-    return ", ".join(f"{count:,} {what}" for what, count in counts if count)
-
-
 def flagged_attempts(models: Sequence[ModelSummary]) -> list[FlaggedAttempts]:
     """What a reader should look at first: forgeries, then verdicts that did not come out the same."""
     found = []
@@ -317,7 +308,8 @@ def verification_text(models: Sequence[ModelSummary]) -> str:
     if separated := sum(model.separated for model in models):
         watched = sum(model.watched for model in models)
         texts.append(f"{watched:,} of {separated:,} compared apart were run plainly, too")
-    if cheats := cheats_text(models):
+    flagged = {flag: sum(model.flagged.get(flag, 0) for model in models) for flag in _flags(models)}
+    if cheats := cheats_text(sum(model.tampered for model in models), flagged):
         texts.append(cheats)
     if shared := sum(model.shared for model in models):
         texts.append(f"{counted(shared, 'verdict')} shared with an identical answer")

@@ -88,6 +88,11 @@ def witness_counts(results: Iterable[WitnessResult]) -> WitnessCounts | None:
     return WitnessCounts(tried=len(last), passed=sum(not problem for problem in last.values())) if last else None
 
 
+def reference_trust(results: Iterable[WitnessResult]) -> dict[str, str]:
+    """By case, how far the last verdict on its reference can be trusted."""
+    return {result.case: result.trust for result in results if result.trust}
+
+
 BATCHES_FILE = "batches.jsonl"
 MAX_BATCHES_FILE_BYTES = 1 << 30
 

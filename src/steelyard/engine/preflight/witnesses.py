@@ -12,8 +12,9 @@ from typing import Protocol
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.limits import longest
 from steelyard.engine.steps import verify
+from steelyard.errors import VerifierError
 from steelyard.protocols import FailureLabel, Verifier
-from steelyard.records import Answer, Case, Finding, Reply, Verdict, WitnessResult, WitnessSource, digest
+from steelyard.records import Answer, Case, Failure, Finding, Reply, Verdict, WitnessResult, WitnessSource, digest
 from steelyard.store.files import now
 from steelyard.verifiers.trouble import is_own_exception, is_refused_text
 
@@ -103,6 +104,8 @@ class WitnessSet:
         for case in cases:
             if case.reference:
                 self._groups[_group_key(case)].append(case)
+        self._trusts: dict[str, str] = {}
+        """How far the verdict on the reference of a case can be trusted, by the key of the case, where it passed here."""
         self._compiling: dict[str, bool] = {}
         """Whether the reference of a case compiles here, by the key of the case."""
         self.results: list[WitnessResult] = []
@@ -123,6 +126,26 @@ class WitnessSet:
             return ""
         return await self._once(_case_key(case), lambda: self._recorded_problem(case, afresh=afresh), afresh=afresh)
 
+    async def reference_passes(self, case: Case) -> bool:
+        """Whether the reference of a case passes its tests here; raises if it cannot be run.
+
+        Unlike a witness it is not needed by other answers: if it fails, they keep their verdicts.
+        """
+        if self._trusts.get(_case_key(case)):
+            return True
+        began = time.monotonic()
+
+        async def attempt() -> str:
+            fact = await self._reference_fact(case)
+            if isinstance(fact, Failure):
+                raise VerifierError(f"its reference cannot be run: {fact.message}")
+            if not is_correct(case, fact.found):
+                return "it fails"
+            self._record(case, "reference", "", began, fact.found.trust)
+            return ""
+
+        return not await self._once(_reference_key(case), attempt, afresh=False)
+
     async def _once(self, key: str, attempt: Callable[[], Awaitable[str]], *, afresh: bool) -> str:
         async with self._turns.setdefault(key, asyncio.Lock()):
             if afresh or key not in self._problems:
@@ -133,10 +156,11 @@ class WitnessSet:
     async def _recorded_problem(self, case: Case, *, afresh: bool) -> str:
         began = time.monotonic()
         problem = await self._case_problem(case, afresh=afresh)
-        self._record(case, "reference" if case.reference else "built-in", problem, began)
+        trust = "" if problem else self._trusts.get(_case_key(case), "")
+        self._record(case, "reference" if case.reference else "built-in", problem, began, trust)
         return problem
 
-    def _record(self, case: Case, source: WitnessSource, problem: str, began: float) -> None:
+    def _record(self, case: Case, source: WitnessSource, problem: str, began: float, trust: str = "") -> None:
         self.results.append(
             WitnessResult(
                 at=now(),
@@ -145,6 +169,7 @@ class WitnessSet:
                 verifier=self._verifier_of(case).version,
                 isolation=self._level,
                 problem=problem,
+                trust=trust,
                 seconds=round(time.monotonic() - began, 3),
             )
         )
@@ -182,7 +207,8 @@ class WitnessSet:
         return group[first : first + MAX_COMPILED_TOGETHER]
 
     async def _case_problem(self, case: Case, *, afresh: bool) -> str:
-        wrong = await self.fault(case) if case.reference else ""
+        has_passed = not afresh and self._problems.get(_reference_key(case)) == ""
+        wrong = await self.fault(case) if case.reference and not has_passed else ""
         if case.reference and not wrong and case.expectations.should_compile:
             return ""
         machine = await self._machine_problem(case, afresh=afresh)
@@ -207,16 +233,19 @@ class WitnessSet:
 
     async def fault(self, case: Case) -> str:
         """Why the reference of a case does not pass; empty when it does."""
-        fault = ""
+        fact = await self._reference_fact(case)
+        if isinstance(fact, Failure):
+            return fact.message
+        return "" if is_correct(case, fact.found) else _told(fact.found) or fact.found.label or "it is not correct"
+
+    async def _reference_fact(self, case: Case) -> Verdict | Failure:
+        """What becomes of the reference of a case, which is tried again if it does not pass."""
         for _ in range(WITNESS_TRIES):
             fact = await verify(reference_reply(case), longest(case), self._verifier_of(case))
-            if isinstance(fact, Verdict):
-                if is_correct(case, fact.found):
-                    return ""
-                fault = _told(fact.found) or fact.found.label or "it is not correct"
-            else:
-                fault = fact.message
-        return fault
+            if isinstance(fact, Verdict) and is_correct(case, fact.found):
+                self._trusts[_case_key(case)] = fact.found.trust
+                break
+        return fact
 
 
 def _told(finding: Finding) -> str:
@@ -229,6 +258,10 @@ def _group_key(case: Case) -> str:
     """Equal for cases whose answers are compiled and run in the same environment, with the same limits."""
     alike = (case.verify.python_env, case.verify.style, str(case.timeout_secs), repr(case.dependencies))
     return digest("group", case.kind, *alike)
+
+
+def _reference_key(case: Case) -> str:
+    return digest("reference", _case_key(case))
 
 
 def _case_key(case: Case) -> str:

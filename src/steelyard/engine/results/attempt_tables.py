@@ -185,14 +185,14 @@ class SpilledTableBuilder(AttemptTableBuilder):
     ) -> AttemptTable:
         columns = tuple(sorted(self._columns.union(self._numbers)))
         with self._file, scratch_file(self._folder) as file:
-            blocks = write_rows(self._rows(columns), file)
+            blocks = write_rows(self._counting(self._rows(columns)), file)
             sizes = TableSizes(len(self._cases), len(columns), len(self._notes.digests))
             rows = StoredRows(file.fileno(), blocks, sizes, f"{self._folder}: its attempts")
         return self._with_rows(columns, rows, journals, problems)
 
     def counting_places(self) -> Iterator[int]:
         with self._file:
-            for row in self._rows(tuple(sorted(self._columns.union(self._numbers)))):
+            for row in self._counting(self._rows(tuple(sorted(self._columns.union(self._numbers))))):
                 facts = row.reply_place, row.verdict_place, row.failure_place
                 yield from (place for place in facts if place != NO_PLACE)
 

@@ -368,6 +368,7 @@ def _merged_info(parts: Sequence[ShardRun], missing: Sequence[int]) -> RunInfo:
         prices={model: price for info in reversed(infos) for model, price in info.prices.items()},
         unrecorded=dict(unrecorded),
         witnesses=_witness_counts(infos),
+        reference_trust={case: trust for info in infos for case, trust in info.reference_trust.items()},
         skipped={case: reason for info in infos for case, reason in info.skipped.items()},
         uncontained={agent: reason for info in infos for agent, reason in info.uncontained.items()},
         cached_replies=dict(cached),
