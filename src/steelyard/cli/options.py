@@ -258,8 +258,8 @@ def add_trust_option(sub: Any) -> None:
         "--require-trust",
         choices=("isolated", "in-process"),
         default="",
-        help="count only passes with at least this trust: tests out of the answer's reach, or in its process; neither "
-        "counts a bare exit code (default: all passes)",
+        help="count only verdicts with at least this trust: values compared out of the answer's reach, or in its process; a case "
+        "that cannot be judged so is left out, right answers and wrong ones (default: all verdicts)",
     )
 
 
