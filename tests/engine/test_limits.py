@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from steelyard import evalsets, resume, run, verify
 from steelyard.engine.limits import LEAST_COMPILE_SECONDS, CaseLimits, ReferenceTime, longest
 from steelyard.engine.options import RunOptions
-from steelyard.engine.preflight.witnesses import share_with_nobody
+from steelyard.engine.sharing import share_with_nobody
 from steelyard.engine.verifier_processes.service import VerifierProcesses
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.records import Answer, Case, CaseLimit, Failure, Pair, Reply, Verdict, Verify

@@ -13,6 +13,7 @@ from steelyard.analysis.case_means import groups_of, mean_pass, mean_value, tota
 from steelyard.analysis.estimates import AttemptMeans, Estimate, attempt_mean, price_of_pass
 from steelyard.analysis.measure import ComparedMeasure
 from steelyard.analysis.suites import SuiteScores
+from steelyard.protocols import TIMEOUT_LABELS
 from steelyard.records import Record
 from steelyard.stats.bootstrap import bootstrap
 from steelyard.stats.passk import pass_at_k, pass_hat_k
@@ -104,6 +105,8 @@ class ModelSummary(Record, frozen=True, kw_only=True):
     """Replies cut off at the token limit."""
     empty: int
     """Replies without text."""
+    timed_out: int = 0
+    """Attempts that a limit of time ended, so that the limit has decided; each counts as failed."""
     tampered: int = 0
     """Attempts that were caught forging their result; each counts as failed."""
     tampered_attempts: tuple[Flag, ...] = ()
@@ -187,6 +190,7 @@ def model_summary(
         latency_p95=latency_quantiles[1],
         truncated=sum(dict(replies.finishes).get("length", 0) for replies in answered),
         empty=sum(replies.empty for replies in answered),
+        timed_out=sum(count for digest, count in known if digest.primary in TIMEOUT_LABELS),
         tampered=sum(count for digest, count in known if digest.tampered),
         tampered_attempts=_flags(cases, [_tampering if digest.tampered else None for digest in digests]),
         flagged=dict(sorted(_flag_counts(known).items())),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from steelyard.analysis.attempts import NO_PLACE
@@ -49,6 +49,8 @@ class Trials(Record, frozen=True, kw_only=True, gc=False):
     group: str = ""
     """Cases of one group are not independent of each other; empty if the case has none, or that is not known."""
     critical: bool = False
+    limit: Amount | None = None
+    """CPU seconds that an answer could run; None if no program is run, or that is not known."""
     cost_usd: Amount | None = None
     """What all these attempts cost; None if a price is unknown."""
     further_attempts: AttemptIndex | None = None
@@ -101,8 +103,15 @@ class Side(Record, frozen=True, kw_only=True):
     """What a user should know about the file it was read from."""
 
 
-def run_side(name: str, rule: str, info: RunInfo, cases: Sequence[Case], table: AttemptTable) -> Side:
-    """The attempts of a run, scored by a rule, as a side of a comparison."""
+def run_side(
+    name: str,
+    rule: str,
+    info: RunInfo,
+    cases: Sequence[Case],
+    table: AttemptTable,
+    limit_of: Callable[[Case], float | None] = lambda _: None,
+) -> Side:
+    """The attempts of a run, scored by a rule, as a side of a comparison; `limit_of` tells how long an answer could run."""
     # further attempts depend on the results of the others: they count in no mean
     further: dict[tuple[int, int], list[AttemptRow]] = {}
 
@@ -124,6 +133,7 @@ def run_side(name: str, rule: str, info: RunInfo, cases: Sequence[Case], table: 
                 attempts,
                 further.get((indexes[column], order), []),
                 alike,
+                limit=limit_of(cases[order]),
                 judged_by=tuple(sorted({table.digests[digest].rules for digest, _ in attempts.digests})),
                 is_planned=info.more.get(column.model, {}).get(attempts.case.id, 0)
                 > (info.fair_samples(column.model, attempts.case.id) or 0),
@@ -159,6 +169,7 @@ def _trials(
     further: Sequence[AttemptRow],
     alike: dict[tuple[Any, ...], tuple[Any, ...]],
     *,
+    limit: float | None,
     judged_by: tuple[str, ...],
     is_planned: bool,
 ) -> Trials:
@@ -179,6 +190,7 @@ def _trials(
         classes=alike.setdefault(classes, classes),
         group=attempts.case.group,
         critical=case.critical,
+        limit=limit,
         cost_usd=attempts.cost,
         further_attempts=len(further) if is_planned else None,
         further_passes=sum(row.outcome == "correct" for row in further),
@@ -222,6 +234,8 @@ class Pairing(NamedTuple):
     """Cases that are judged by other tests now."""
     rules_changed: tuple[str, ...] = ()
     """Cases that our verifiers judge by other rules now, so that a difference may be theirs and not the model's."""
+    limits_changed: tuple[str, ...] = ()
+    """Cases to which an answer may run for another time now, each with both times; they are compared all the same."""
     replies_shared: tuple[str, ...] = ()
     """Cases at which both sides have the same replies: one of them took them from the reply cache, so they show no difference."""
 
@@ -238,6 +252,7 @@ def pair_sides(baseline: Side, current: Side) -> Pairing:
     changed: list[str] = []
     rejudged: list[str] = []
     shared: list[str] = []
+    limited: list[str] = []
     models = []
     for name, before, after in names:
         cases = []
@@ -253,9 +268,19 @@ def pair_sides(baseline: Side, current: Side) -> Pairing:
                 shared.append(label)
             else:
                 cases.append((old, fresh))
+                if old.limit is not None and fresh.limit is not None and old.limit != fresh.limit:
+                    limited.append(f"{label} ({old.limit:g} s, now {fresh.limit:g} s)")
         models.append(PairedModel(name, cases))
-    unpaired = _unpaired_models(baseline, current, names)
-    return Pairing(*unpaired, tuple(new), tuple(removed), models, tuple(changed), tuple(rejudged), tuple(shared))
+    return Pairing(
+        *_unpaired_models(baseline, current, names),
+        new_cases=tuple(new),
+        removed_cases=tuple(removed),
+        models=models,
+        tests_changed=tuple(changed),
+        rules_changed=tuple(rejudged),
+        limits_changed=tuple(limited),
+        replies_shared=tuple(shared),
+    )
 
 
 class TallySide(NamedTuple):
@@ -339,6 +364,15 @@ def rules_changed_sentence(baseline: str, cases: Sequence[str]) -> str:
         f"{counted(len(cases), 'case')} of {baseline} judged by older rules of steelyard, not compared: "
         f"{', '.join(cases[:5])}{more}; judge the older run again with steelyard verify RUN, "
         "and make a baseline of it again with steelyard bless"
+    )
+
+
+def limits_changed_sentence(baseline: str, cases: Sequence[str]) -> str:
+    """What to know about cases to which an answer may run for another time now."""
+    more = f" and {len(cases) - 5} more" if len(cases) > 5 else ""
+    return (
+        f"{counted(len(cases), 'case')} with another time limit than in {baseline}, so a difference may be the limit's: "
+        f"{', '.join(cases[:5])}{more}"
     )
 
 

@@ -10,7 +10,8 @@ from typing import cast
 from msgspec.structs import replace
 
 from steelyard.analysis.scoring import is_correct
-from steelyard.engine.preflight.witnesses import WitnessSharing, reference_answer, share_with_nobody
+from steelyard.engine.preflight.witnesses import reference_answer
+from steelyard.engine.sharing import WitnessSharing, share_with_nobody
 from steelyard.errors import VerifierError
 from steelyard.languages.table import language_of
 from steelyard.protocols import LIMIT_LABELS, FailureLabel, FalseTests, HasControls, Verifier

@@ -7,18 +7,16 @@ limit is more than that; so the references of most cases are never timed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
+from steelyard.engine.sharing import WitnessSharing
 from steelyard.protocols import TIMEOUT_LABELS
 from steelyard.records import Case, CaseLimit, Failure, Verdict, digest
 from steelyard.store.files import now
-
-if TYPE_CHECKING:
-    from steelyard.engine.preflight.witnesses import WitnessSharing
 
 LIMIT_STEPS = (2, 5, 10, 20, 60)
 """CPU seconds to which limits are rounded up, so that a machine that is a little slower comes to the same."""
@@ -55,6 +53,23 @@ def longest(case: Case) -> Case:
 def is_out_of_time(fact: Verdict | Failure) -> bool:
     """Whether a limit of time ended an answer."""
     return isinstance(fact, Verdict) and fact.found.label in TIMEOUT_LABELS
+
+
+def limit_reader(found: Sequence[CaseLimit]) -> Callable[[Case], float | None]:
+    """What tells for each case how many CPU seconds an answer could run, given the limits that a run has found."""
+    known = {limit.case: limit for limit in reversed(found)}
+
+    def seconds(case: Case) -> float | None:
+        if case.kind not in TIMED_KINDS:
+            return None
+        if not follows_reference(case):
+            return case.timeout_secs
+        if not case.reference:
+            return _seconds_without_reference(case)
+        limit = known.get(case.id)
+        return limit.seconds if limit is not None and limit.of == _identity(case) else None
+
+    return seconds
 
 
 class CaseLimits:

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from steelyard.engine.progress import SlowAnswers
 from steelyard.engine.verifier_processes.reply_order import MAX_QUEUED_REPLIES, RepliesByCase
 from steelyard.engine.verifier_processes.service import VerifierProcesses, verification_service
 from steelyard.protocols import VerdictCallback, VerificationService
@@ -56,7 +57,7 @@ MAX_PUT_IN_A_ROW = 8
 
 def local_pool(cases: Sequence[Case], verifying: VerifierSet, options: RunOptions) -> LocalPool:
     """The pool of this machine, as an entry point."""
-    return LocalPool(verification_service(cases, verifying, options))
+    return LocalPool(verification_service(cases, verifying, options), verifying.limits.limited)
 
 
 class LocalPool:
@@ -69,13 +70,15 @@ class LocalPool:
     nodes = None
     notes = ()
 
-    def __init__(self, service: VerificationService) -> None:
+    def __init__(self, service: VerificationService, limited: Callable[[Case], Case] = lambda case: case) -> None:
+        """`limited` gives a case the limit that holds for it now."""
         self._service = service
+        self._limited = limited
         self._queue = RepliesByCase()
         self._waiting: deque[asyncio.Future[None]] = deque()
         """Those who wait for a place in the queue."""
-        self._running: dict[int, float] = {}
-        """By the numbers of replies that are being verified: when each will have reached its wall limit."""
+        self._running: dict[int, tuple[Case, float]] = {}
+        """By the numbers of replies that are being verified, in their order: their cases, and when they were begun."""
         self._numbers = count()
         self._put_in_a_row = 0
         self._ended: list[tuple[int, Verdict | Failure, Case]] = []
@@ -83,9 +86,14 @@ class LocalPool:
         self._is_ending = False
 
     @property
-    def wait(self) -> tuple[int, float]:
-        """How many replies are being verified, and in how many seconds the last of them reaches its limit."""
-        return len(self._running), max(self._running.values(), default=0.0) - time.monotonic()
+    def running(self) -> tuple[int, SlowAnswers | None]:
+        """How many replies are being verified, and what has been running longest."""
+        if not self._running:
+            return 0, None
+        case, began = next(iter(self._running.values()))
+        answers = sum(other.id == case.id for other, _ in self._running.values())
+        slow = SlowAnswers(case.id, answers, time.monotonic() - began, self._limited(case).timeout_secs)
+        return len(self._running), slow
 
     @property
     def witness_results(self) -> Sequence[WitnessResult]:
@@ -142,7 +150,7 @@ class LocalPool:
             return False
         reply, case, process = chosen
         number = next(self._numbers)
-        self._running[number] = time.monotonic() + 2 * case.timeout_secs + 10
+        self._running[number] = case, time.monotonic()
 
         def end(fact: Verdict | Failure | None) -> None:
             if number not in self._running:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import select
@@ -15,12 +16,25 @@ from typing import NamedTuple, TextIO
 from steelyard.reports.figures import money
 from steelyard.text import counted, line
 
-MIN_WAIT_SECONDS = 10.0
-"""Seconds before the line says that it waits for the last answers."""
+MIN_WAIT_SECONDS = 3.0
+"""Seconds that an answer runs before the line names its case."""
+STALLED_FACTOR = 1.5
+"""How far an estimate may be above the last one that was shown; beyond that none is, because the work has stalled."""
 
 
 MIN_BAR_COLUMNS = 5
 """A shorter bar shows nothing."""
+
+
+class SlowAnswers(NamedTuple):
+    """The answers to the case of which one has been running longest."""
+
+    case: str
+    answers: int
+    seconds: float
+    """How long the first of them has been running."""
+    limit: float
+    """How many seconds of CPU time one may use."""
 
 
 class ProgressCounts(NamedTuple):
@@ -43,10 +57,10 @@ class ProgressCounts(NamedTuple):
     """The word for those that have ended."""
     nodes: int | None = None
     """How many machines work on it; None if it is this one alone."""
-    running: int = 0
-    """Answers that are being verified now, where that is known."""
-    wait: float = 0.0
-    """Seconds until the last of these reaches its time limit."""
+    slow: SlowAnswers | None = None
+    """What is being verified and takes longest, where that is known."""
+    last_estimate: float = math.inf
+    """The remaining seconds that were shown last: an estimate never counts upwards."""
     at_once: int = 1
     """The most attempts that were at work at the same time: the size of the first batch."""
 
@@ -67,8 +81,11 @@ def progress_line(counts: ProgressCounts, elapsed: float, width: int | None = No
     '31/240 judgments · about 209 s left · $1.50 · 1 failed'
     >>> progress_line(ProgressCounts(9, replied=3, judged=0, correct=0, failed=0, spent=0, reason="", nodes=2), 5.0)
     '0/9 done · 3 replies · 2 nodes'
-    >>> progress_line(ProgressCounts(9, replied=9, judged=8, correct=8, failed=0, spent=0, reason="", running=1, wait=91.5), 30.0)
-    '8/9 done · waiting for 1 attempt, at most 92 s · 100% correct · 9 replies'
+    >>> loops = SlowAnswers("fib", answers=2, seconds=8.1, limit=10)
+    >>> progress_line(ProgressCounts(9, replied=9, judged=7, correct=7, failed=0, spent=0, reason="", slow=loops), 30.0)
+    '7/9 done · about 9 s left · 2 answers to fib have run for 8 s of 10 · 100% correct · 9 replies'
+    >>> progress_line(ProgressCounts(9, replied=9, judged=7, correct=7, failed=0, spent=0, reason="", last_estimate=2), 30.0)
+    '7/9 done · 100% correct · 9 replies'
     """
     needed, further = _progress_parts(counts, elapsed)
     if width is None:
@@ -85,11 +102,10 @@ def _progress_parts(counts: ProgressCounts, elapsed: float) -> tuple[list[str], 
     """What must be shown, and what may be shown, the most important first."""
     done = counts.judged + counts.failed
     needed = [f"{done}/{counts.wanted} {counts.done}"]
-    if counts.wait > 0 and counts.running == counts.wanted - done and elapsed >= MIN_WAIT_SECONDS:
-        # what the others took says nothing about the last ones
-        needed.append(f"waiting for {counted(counts.running, 'attempt')}, at most {_remaining_time(counts.wait)}")
-    elif counts.at_once <= done < counts.wanted and done:
-        needed.append(f"about {_remaining_time(elapsed * (counts.wanted - done) / done)} left")
+    if (left := estimate(counts, elapsed)) is not None:
+        needed.append(f"about {_remaining_time(left)} left")
+    if counts.slow is not None and counts.slow.seconds >= MIN_WAIT_SECONDS:
+        needed.append(_slow_answers(counts.slow))
     if counts.spent:
         needed.append(money(counts.spent))
     if counts.reason:
@@ -104,6 +120,26 @@ def _progress_parts(counts: ProgressCounts, elapsed: float) -> tuple[list[str], 
     if counts.nodes is not None:
         further.append(counted(counts.nodes, "node"))
     return needed, further
+
+
+def estimate(counts: ProgressCounts, elapsed: float) -> float | None:
+    """The seconds that the rest will take, if that can be told: no more than was said before."""
+    done = counts.judged + counts.failed
+    if not done or not counts.at_once <= done < counts.wanted:
+        return None
+    left = elapsed * (counts.wanted - done) / done
+    return None if left > STALLED_FACTOR * counts.last_estimate else min(left, counts.last_estimate)
+
+
+def _slow_answers(slow: SlowAnswers) -> str:
+    """What the work waits for.
+
+    >>> _slow_answers(SlowAnswers("fib", answers=1, seconds=14.4, limit=10))
+    '1 answer to fib has run for 14 s, of which it may compute for 10'
+    """
+    verb = "has" if slow.answers == 1 else "have"
+    limit = f" of {slow.limit:g}" if slow.seconds <= slow.limit else f", of which it may compute for {slow.limit:g}"
+    return f"{counted(slow.answers, 'answer')} to {line(slow.case, 40)} {verb} run for {slow.seconds:.0f} s{limit}"
 
 
 def _short_reason(reason: str) -> str:
@@ -149,9 +185,8 @@ class SessionProgress:
         """Why we wait, if we do."""
         self.nodes: int | None = None
         """How many machines verify; None if it is this one alone."""
-        self.running = 0
-        self.wait = 0.0
-        """Answers that are being verified now, and seconds until the last of them reaches its time limit."""
+        self.slow: SlowAnswers | None = None
+        """The answers that have been running longest."""
         self.at_once = 1
         """The most attempts that were asked or verified at the same time."""
         self.judgments = 0
@@ -172,12 +207,13 @@ class ProgressDisplay:
         self._pause = 1.0 if self._over else 15.0
         self._last = self._started
         self._is_judging = False
+        self._last_estimate = math.inf
 
     def __call__(self, progress: SessionProgress) -> None:
         if progress.judgments:
             if not self._is_judging:
                 # how long the answers took says nothing of how long their judges will
-                self._is_judging, self._started = True, time.monotonic()
+                self._is_judging, self._started, self._last_estimate = True, time.monotonic(), math.inf
             judgments = ProgressCounts(
                 wanted=progress.judgments,
                 replied=None,
@@ -199,8 +235,7 @@ class ProgressDisplay:
             spent=progress.spent,
             reason=progress.reason,
             nodes=progress.nodes,
-            running=progress.running,
-            wait=progress.wait,
+            slow=progress.slow,
             at_once=progress.at_once,
         )
         self.show(counts)
@@ -213,6 +248,9 @@ class ProgressDisplay:
             return
         self._last = now
         room = shutil.get_terminal_size((100, 40)).columns - 1 if self._over else None
+        counts = counts._replace(last_estimate=self._last_estimate)
+        left = estimate(counts, now - self._started)
+        self._last_estimate = self._last_estimate if left is None else left
         text = progress_line(counts, now - self._started, room)
         if room is not None:
             bar = min(20, room - len(text) - 1)

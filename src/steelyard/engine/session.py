@@ -12,7 +12,6 @@ from steelyard.analysis.scoring import is_correct
 from steelyard.engine.asking.batches import NOTHING_HELD, HeldAsks
 from steelyard.engine.asking.conversation import AskedModel, Conversations, FactKeeper, UserModels
 from steelyard.engine.asking.spending import SpendingTally
-from steelyard.engine.backlog import Backlog
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pace import (
     DEFAULT_MAX_OUTPUT_TOKENS,
@@ -40,6 +39,7 @@ from steelyard.engine.steps import RetryPolicy, ask, failure, is_verified_again_
 from steelyard.engine.tiers.judging import JudgeRequests, JudgeRunner
 from steelyard.engine.tiers.rubric_checks import RubricJudging
 from steelyard.engine.verifiers import VerifierSet, with_python_env
+from steelyard.engine.waiting_replies import WaitingReplies
 from steelyard.errors import SteelyardError, VerifierError
 from steelyard.protocols import Pool, Provider
 from steelyard.providers.prices import Prices
@@ -248,14 +248,14 @@ class Session:
         endpoints: dict[str, dict[str, Provider]] = {}
         for model, provider in self._providers.items():
             endpoints.setdefault(provider.endpoint, {})[model] = provider
-        self._backlog = Backlog(self._pool, self._journal, self._by_id)
+        self._waiting = WaitingReplies(self._pool, self._journal, self._by_id)
         async with asyncio.TaskGroup() as feeding:
-            feeding.create_task(self._backlog.feed())
+            feeding.create_task(self._waiting.feed())
             async with asyncio.TaskGroup() as asking:
                 asking.create_task(self._requeue())
                 for models in endpoints.values():
                     asking.create_task(self._ask_endpoint(models))
-            self._backlog.end()
+            self._waiting.end()
 
     async def _ask_endpoint(self, providers: dict[str, Provider]) -> None:
         at_once = min(provider.at_once for provider in providers.values())
@@ -283,7 +283,7 @@ class Session:
             if not self._is_verified(fact.case):
                 return
             if asked.provider.available(attempt.case.id) is None:
-                self._backlog.add(fact, written_at)
+                self._waiting.add(fact, written_at)
             else:
                 # a recording can be read later as well
                 await self._pool.put(fact, self._by_id[fact.case])
@@ -430,8 +430,8 @@ class Session:
     def _show(self) -> None:
         self.progress.spent = self._budget.spent
         self.progress.nodes = self._pool.nodes
-        self.progress.running, self.progress.wait = getattr(self._pool, "wait", (0, 0.0))
-        self.progress.at_once = max(self.progress.at_once, self.progress.running)
+        running, self.progress.slow = getattr(self._pool, "running", (0, None))
+        self.progress.at_once = max(self.progress.at_once, running)
         if self._means.watch is not None:
             self._means.watch(self.progress)
 

@@ -18,11 +18,10 @@ from steelyard.engine.options import RunOptions
 from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.preflight.witnesses import (
     WitnessSet,
-    WitnessSharing,
     could_come_from_machine,
-    share_with_nobody,
 )
 from steelyard.engine.reference_time import ReferenceTimers
+from steelyard.engine.sharing import WitnessSharing, share_with_nobody
 from steelyard.engine.steps import failure, is_verified_again_alone, verdict_key, verify_with_retry
 from steelyard.errors import InputError, VerifierError, did_you_mean, problems_by_reason
 from steelyard.plugins import explain_plugin_errors, is_plugin, load_plugin, plugin_names

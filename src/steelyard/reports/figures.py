@@ -161,6 +161,8 @@ def metric_rows(models: Sequence[ModelSummary]) -> list[MetricRow]:
         rows.append(MetricRow("cut off", tuple(f"{model.truncated:,}" for model in models)))
     if any(model.empty for model in models):
         rows.append(MetricRow("empty", tuple(f"{model.empty:,}" for model in models)))
+    if any(model.timed_out for model in models):
+        rows.append(MetricRow("out of time", tuple(f"{model.timed_out:,}" for model in models)))
     if any(model.tampered for model in models):
         rows.append(MetricRow("tampered", tuple(f"{model.tampered:,}" for model in models)))
     for flag in _flags(models):

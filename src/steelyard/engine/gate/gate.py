@@ -29,6 +29,7 @@ from steelyard.comparison.sides import (
     Side,
     TallySide,
     Trials,
+    limits_changed_sentence,
     pair_group,
     pair_sides,
     pair_tallies,
@@ -269,7 +270,7 @@ class _LookedTrials:
 
     def __iter__(self) -> Iterator[Trials]:
         for trials in self._cases:
-            yield replace(trials, judged_by=(), cached_from=(), further_scores=(), group="")
+            yield replace(trials, judged_by=(), cached_from=(), further_scores=(), group="", limit=None)
 
 
 def _looked_at(side: Side) -> dict[str, _LookedTrials]:
@@ -638,6 +639,8 @@ def _warnings(baseline: str, compared: _GateInputs, look: int, alpha: float, lev
     warnings = []
     if compared.pairing.rules_changed:
         warnings.append(rules_changed_sentence(baseline, compared.pairing.rules_changed))
+    if compared.pairing.limits_changed:
+        warnings.append(limits_changed_sentence(baseline, compared.pairing.limits_changed))
     if compared.pairing.replies_shared:
         warnings.append(replies_shared_sentence(baseline, compared.pairing.replies_shared))
     if look > 1:

@@ -21,6 +21,7 @@ from steelyard.comparison.sides import Side, Trials, run_side, score_counts, sha
 from steelyard.engine.gate.history import add_to_history, history_path, read_history
 from steelyard.engine.gate.report_file import report_results, report_without_results
 from steelyard.engine.gate.side_json import json_with_models
+from steelyard.engine.limits import limit_reader
 from steelyard.engine.results.attempt_tables import stored_attempt_table
 from steelyard.engine.results.read_outcomes import counted_side, is_counted_file
 from steelyard.engine.results.recordings import is_recorded, recorded_side
@@ -32,6 +33,7 @@ from steelyard.records.base import Count, ReportedTestCount, SignedNumber
 from steelyard.store.files import AtomicFiles, TolerantDecoder, explain_write_errors, format_number, now
 from steelyard.store.journal import StoredRun
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER, find_run
+from steelyard.store.side_files import case_limits
 from steelyard.text import printable
 
 MAX_REPORT_FILE_BYTES = 1 << 30
@@ -411,7 +413,7 @@ def _side_of_run(folder: Path, rule: str | None) -> Side:
     stored = StoredRun(folder)
     info, cases = stored.info, stored.cases
     table = stored_attempt_table(stored, info, cases, rule=rule)
-    return run_side(str(folder), rule or info.rule, info, cases, table)
+    return run_side(str(folder), rule or info.rule, info, cases, table, limit_reader(case_limits(stored)))
 
 
 def _side_of_report(path: Path, rule: str | None) -> Side:

@@ -7,10 +7,10 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.limits import longest
+from steelyard.engine.sharing import WitnessSharing, share_with_nobody
 from steelyard.engine.steps import verify
 from steelyard.errors import VerifierError
 from steelyard.protocols import FailureLabel, Verifier
@@ -65,19 +65,6 @@ def fenced(text: str, language: str) -> str:
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}\n{fence}\n"
-
-
-class WitnessSharing(Protocol):
-    """Lets one of several processes of a machine try a witness for all of them."""
-
-    async def __call__(self, key: str, attempt: Callable[[], Awaitable[str]], *, afresh: bool) -> str:
-        """What `attempt` returned in the process that came first; with `afresh` it is called in any case."""
-        ...
-
-
-async def share_with_nobody(key: str, attempt: Callable[[], Awaitable[str]], *, afresh: bool) -> str:  # noqa: ARG001
-    """For a process that is alone on its machine."""
-    return await attempt()
 
 
 class WitnessSet:

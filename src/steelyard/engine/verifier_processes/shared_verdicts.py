@@ -15,6 +15,7 @@ import msgspec
 
 from steelyard.engine.limits import TIMED_KINDS, is_out_of_time
 from steelyard.engine.options import RunOptions
+from steelyard.engine.progress import SlowAnswers
 from steelyard.engine.steps import is_verified_again_alone
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import VerifierError
@@ -81,8 +82,8 @@ class SharedVerdicts:
         return self._pool.notes
 
     @property
-    def wait(self) -> tuple[int, float]:
-        running: tuple[int, float] = getattr(self._pool, "wait", (0, 0.0))
+    def running(self) -> tuple[int, SlowAnswers | None]:
+        running: tuple[int, SlowAnswers | None] = getattr(self._pool, "running", (0, None))
         return running
 
     @property

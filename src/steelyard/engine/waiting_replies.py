@@ -16,7 +16,7 @@ MAX_HELD_REPLIES = 256
 """Replies that wait in memory; of any more only the places in the journal are kept, 8 bytes each."""
 
 
-class Backlog:
+class WaitingReplies:
     """Hands replies to a pool in the order they came, as soon as it has room."""
 
     def __init__(self, pool: Pool, journal: Journal, cases: Mapping[str, Case]) -> None:

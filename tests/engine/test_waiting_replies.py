@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from steelyard import run
-from steelyard.engine.backlog import MAX_HELD_REPLIES, Backlog
 from steelyard.engine.verifier_processes.reply_order import MAX_QUEUED_REPLIES
+from steelyard.engine.waiting_replies import MAX_HELD_REPLIES, WaitingReplies
 from steelyard.records import Answer, Case, Reply, RunInfo, Verify
 from steelyard.store.journal import create_run
 
@@ -49,17 +49,17 @@ def test_replies_wait_in_order_and_most_of_them_on_disk(tmp_path: Path) -> None:
     async def handed_over() -> tuple[int, list[int]]:
         pool: Any = BusyPool()
         with create_run(tmp_path / "run", RunInfo(id="r", started_at="then"), [CASE]) as journal:
-            backlog = Backlog(pool, journal, {"a": CASE})
-            feeding = asyncio.create_task(backlog.feed())
+            waiting = WaitingReplies(pool, journal, {"a": CASE})
+            feeding = asyncio.create_task(waiting.feed())
             for number in range(1, 1001):
                 answer = Answer(text=f"{number}" * 50)
                 reply = Reply(key=f"{number}", at="", case="a", model="m", number=number, asked="", answer=answer)
                 journal.append(reply)
-                backlog.add(reply, journal.last_place)
+                waiting.add(reply, journal.last_place)
                 await asyncio.sleep(0)
-            in_memory = len(backlog._held)
+            in_memory = len(waiting._held)
             pool.opened.set()
-            backlog.end()
+            waiting.end()
             await asyncio.wait_for(feeding, 60)
         return in_memory, pool.taken
 
