@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,15 @@ import pytest
 from msgspec.structs import replace
 
 from steelyard import evalsets, resume, run, verify
+from steelyard.engine.gate.gate import gate
+from steelyard.engine.gate.sides import bless
 from steelyard.engine.limits import LEAST_COMPILE_SECONDS, CaseLimits, ReferenceTime, longest
 from steelyard.engine.options import RunOptions
 from steelyard.engine.sharing import share_with_nobody
 from steelyard.engine.verifier_processes.service import VerifierProcesses
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.records import Answer, Case, CaseLimit, Failure, Pair, Reply, Verdict, Verify
+from steelyard.reports.figures import metric_rows
 from steelyard.store.journal import StoredRun
 from steelyard.store.side_files import case_limits
 
@@ -221,3 +225,23 @@ def test_a_process_learns_the_limit_of_a_run_or_tells_it() -> None:
     label, (found,) = asyncio.run(carry_out(None))
     assert (label, found.seconds) == ("cpu limit", 2)
     assert asyncio.run(carry_out(replace(found, seconds=10))) == ("", ())
+
+
+def test_the_summary_counts_what_a_limit_decided_and_a_gate_names_the_cases_with_other_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [f"```python\n{code}```" for code in (LOOP, QUICK, QUICK)]
+    lines = [json.dumps({"case_id": "double", "raw_response": text}) for text in texts]
+    (tmp_path / "samples.jsonl").write_text("\n".join(lines) + "\n")
+    done = run([FUNCTION], models=f"replay:{tmp_path}/samples.jsonl", output=tmp_path / "run")
+    (model,) = done.summary.models
+    assert (model.timed_out, model.correct, model.attempts) == (1, 2, 3)
+    assert ("out of time", ("1",), ()) in metric_rows([model])
+    shutil.copytree(tmp_path / "run", tmp_path / "slower")
+    assert gate(tmp_path / "slower", tmp_path / "run").pairing.limits_changed == ()
+    file = tmp_path / "slower" / "limits.jsonl"
+    file.write_text(file.read_text().replace('"seconds":2.0', '"seconds":10.0', 1))
+    monkeypatch.chdir(tmp_path)
+    found = gate(bless([str(tmp_path / "slower")], "main").path, tmp_path / "run")
+    assert found.pairing.limits_changed == ("double (10 s, now 2 s)",)
+    assert any("1 case with another time limit" in warning and "double (10 s" in warning for warning in found.warnings)

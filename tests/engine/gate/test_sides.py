@@ -58,10 +58,28 @@ def test_a_run_tells_of_every_model_and_case(place: Path) -> None:
     rules = (PythonVerifier.version.partition(",")[0],)
     assert found.models == {
         "python/models.py:right": (
-            Trials(case="one", tests=digest, judged_by=rules, attempts=2, passes=2, scores=((1.0, 2),), critical=True),
+            Trials(
+                case="one",
+                tests=digest,
+                judged_by=rules,
+                attempts=2,
+                passes=2,
+                scores=((1.0, 2),),
+                critical=True,
+                limit=60,
+            ),
         ),
         "python/models.py:wrong": (
-            Trials(case="one", tests=digest, judged_by=rules, attempts=2, passes=0, scores=((0.5, 2),), critical=True),
+            Trials(
+                case="one",
+                tests=digest,
+                judged_by=rules,
+                attempts=2,
+                passes=0,
+                scores=((0.5, 2),),
+                critical=True,
+                limit=60,
+            ),
         ),
     }
     assert (found.name, found.rule) == ("runs/a", "code")
