@@ -30,6 +30,7 @@ from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.text import verbatim_reply
 
 HONEST_EVERY = 5
+ONLY_ALONE = "it only counts from a machine that does nothing else"
 TOOLS = {
     "c": "gcc",
     "cpp": "c++",
@@ -100,7 +101,7 @@ def outcome(entry: Entry, found: Finding, answer: str) -> Outcome:
         what, problem = "", "passes as isolated"
     elif "ESCAPED" in found.output:
         problem = f"ESCAPED: {found.output[:300]}"
-    elif "TRIED" in answer and "TRIED" not in found.output:
+    elif "TRIED" in answer and "TRIED" not in found.output and found.label not in LIMIT_LABELS:
         problem = f"did not come to its end: {found.reason} {found.output[-300:]}"
     return Outcome(name, entry.kind, what, "" if passed else caught_by(entry.case, found), problem)
 
@@ -124,12 +125,12 @@ class Loop:
             number = seen[entry.case.id] = seen.get(entry.case.id, -1) + 1
             honest.append(bool(entry.case.reference) and number % HONEST_EVERY == 0)
         found = await asyncio.gather(*map(self._attacked, attacks, honest))
-        return [
-            each if isinstance(each, Outcome) else await self._attacked(entry, alone=True)
-            for each, entry in zip(found, attacks, strict=True)
-        ]
+        for place, entry in enumerate(attacks):
+            if found[place].problem == ONLY_ALONE:
+                found[place] = await self._attacked(entry, alone=True)
+        return found
 
-    async def _attacked(self, entry: Entry, honest: bool = False, *, alone: bool = False) -> Outcome | None:
+    async def _attacked(self, entry: Entry, honest: bool = False, *, alone: bool = False) -> Outcome:
         text = self.surroundings.filled_in(entry.attack.answer)
         if entry.case.workspace:
             agent = AgentProvider(["sh", "-c", text], time_limit=20)
@@ -142,7 +143,7 @@ class Loop:
         if isinstance(fact, Failure):
             return Outcome(str(entry), entry.kind, "", problem=f"no verdict, which is a way out: {fact.message}")
         if is_verified_again_alone(fact.found) and not alone:
-            return None
+            return Outcome(str(entry), entry.kind, "", problem=ONLY_ALONE)
         return outcome(entry, fact.found, text)
 
     async def _is_unharmed(self, entry: Entry) -> None:

@@ -18,6 +18,20 @@ import steelyard
 from steelyard.sandbox import kernel
 from steelyard.sandbox.syscall_filter import syscalls
 
+ESCAPE = """
+import os
+def escaped(*what):
+    os.write(2, ("ESCAPED: " + " ".join(map(str, what)) + chr(10)).encode())
+def attempt(what, deed):
+    try:
+        got = deed()
+    except Exception as error:
+        return error
+    escaped(what, repr(got)[:80])
+"""
+"""Tells an escape that has succeeded."""
+MARK = "import ctypes, os\nctypes.CDLL(None).prctl(15, b'%s', 0, 0, 0)\n"
+"""Gives a process, and all that it starts, a name by which what is left of it can be found."""
 NUMBERS = count()
 ARCHITECTURE = ("x86_64", "aarch64").index(kernel.CPU_ARCHITECTURE)
 MODULE = 'output "secret" {\n  value = "SECRET"\n}\n'
@@ -96,6 +110,8 @@ class Surroundings:
         words = {
             **self.words,
             "TOKEN": self.token,
+            "ESCAPE": ESCAPE,
+            "MARK": MARK % self.token,
             "BAIT": self._bait,
             "PID": os.getpid(),
             "PPID": os.getppid(),

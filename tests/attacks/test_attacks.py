@@ -88,8 +88,9 @@ def test_the_sets_hold_at_every_level_as_every_user(
 
 def test_the_attacks_get_out_where_the_sandbox_is_weak() -> None:
     """An attack that has never succeeded has proved nothing: where only the verdict is protected, these get out."""
-    (sandbox,) = (file for file in SET_FILES if file.stem == "sandbox")
-    attacks = [entry for entry in entries(sandbox) if entry.name in ("writes outside", "reads outside", "network")]
+    attacks = [
+        entry for file in SET_FILES for entry in entries(file) if entry.name in ("writes outside", "reads outside")
+    ]
     found, _ = asyncio.run(loop.run(attacks, "process"))
     assert [each.problem[:7] for each in found] == ["ESCAPED"] * len(attacks)
 
