@@ -4,7 +4,7 @@
 
 Each answer is wrong, and joins parts that patch, forge, leak, flood or exit, in random number and order, at import and in the function that the
 tests call. It is judged in a random style of tests, and an honest answer in another style follows. A wrong answer that passes as
-`isolated`, an honest one that fails, or an error of ours is printed with its code, and the exit code is 1.
+`isolated`, or in-process without passing false tests as well, an honest one that fails, or an error of ours is printed with its code, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class Lane:
             finding = await self._judged(style, code)
             passed = is_correct(scenes()[style], finding)
             self._counts[f"{style}: {finding.label or f'passed, {finding.trust}'}"] += 1
-            if passed and (finding.trust == "isolated" or "Yes" not in code.rpartition("def add")[2]):
+            if passed and (finding.trust == "isolated" or not await self._passes_false_tests(style, code)):
                 problems.append(f"a wrong answer passes as {finding.trust}")
         except Exception as error:  # noqa: BLE001  what the engine would call our failure
             problems.append(f"no verdict: {type(error).__name__}: {error}")
@@ -192,6 +192,13 @@ class Lane:
         except Exception as error:  # noqa: BLE001
             problems.append(f"the next honest answer ({other}) has no verdict: {type(error).__name__}: {error}")
         return problems
+
+    async def _passes_false_tests(self, style: str, code: str) -> bool:
+        """Whether controls find an answer out: it also passes when every expected value is false."""
+        false = self._python.false_tests(CASES[style]).all
+        if false is None:
+            return False
+        return is_correct(false, await self._python.verify(false, Answer(text=verbatim_reply(code, "python"))))
 
     async def _judged(self, style: str, code: str) -> Finding:
         return await self._python.verify(scenes()[style], Answer(text=verbatim_reply(code, "python")))

