@@ -74,6 +74,7 @@ class TestSession:
         self._job = job
         self._nonce = job["nonce"]
         self._answer_fd = answer_fd
+        self._file = os.path.join(os.getcwd(), TESTS_FILE)
         self._send = engine.send
         self._end = os._exit
         self._marks = MARKS
@@ -89,8 +90,7 @@ class TestSession:
             end_session()
         began = time.perf_counter()
         try:
-            path = os.path.join(os.getcwd(), TESTS_FILE)  # there is no such file
-            self._tests = compile(job["tests"], path, "exec", dont_inherit=True)
+            self._tests = compile(job["tests"], self._file, "exec", dont_inherit=True)
         except COMPILE_ERRORS as error:
             self._send(["unable", f"its tests do not compile: {exception_text(error)}"])
             return
@@ -134,7 +134,7 @@ class TestSession:
     def _loaded_tests(self) -> types.ModuleType:
         """The module with the tests of a file, which may share its names with the answer."""
         module = types.ModuleType("test_answer")
-        module.__file__ = os.path.join(os.getcwd(), TESTS_FILE)
+        module.__file__ = self._file
         names = self._names_of_answer()
         if not self._job["is_joined"]:
             names = vars(module)
@@ -183,7 +183,7 @@ class TestSession:
         """Run what the case gives to answer and tests, as far as they have not bound it themselves."""
         for source, given in self._job["given"]:
             if any(name not in names and not hasattr(builtins, name) for name in given):
-                exec(compile(source, TESTS_FILE, "exec", dont_inherit=True), names)
+                exec(compile(source, self._file, "exec", dont_inherit=True), names)
 
     def _give_up(self, why: str) -> NoReturn:
         """End because something cannot be forwarded by value."""

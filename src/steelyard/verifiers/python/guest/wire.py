@@ -133,11 +133,11 @@ def raised_failure(error: BaseException) -> TestFailure:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    raised_in = trace.tb_frame.f_code.co_filename if trace is not None else ""
-    is_undefined = type(error) in (NameError, ModuleNotFoundError) and os.path.basename(raised_in) == TESTS_FILE
+    raised_in = os.path.basename(trace.tb_frame.f_code.co_filename) if trace is not None else ""
+    is_undefined = type(error) in (NameError, ModuleNotFoundError) and raised_in == TESTS_FILE
     return TestFailure(
         exception_text(error),
-        failure_cause(error, is_answers=os.path.basename(raised_in) == ANSWER_FILE),
+        failure_cause(error, is_answers=raised_in == ANSWER_FILE),
         str(error.name).partition(".")[0] if is_undefined else "",  # type: ignore[attr-defined]
     )
 
