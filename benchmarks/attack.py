@@ -195,7 +195,7 @@ class Lane:
 
     async def _passes_false_tests(self, style: str, code: str) -> bool:
         """Whether controls find an answer out: it also passes when every expected value is false."""
-        false = self._python.false_tests(CASES[style]).all
+        false = self._python.false_tests(scenes()[style]).all
         if false is None:
             return False
         return is_correct(false, await self._python.verify(false, Answer(text=verbatim_reply(code, "python"))))
