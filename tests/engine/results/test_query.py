@@ -172,8 +172,9 @@ def test_everything_about_an_attempt_is_in_its_row(tmp_path: Path) -> None:
         cost=Cost(usd=0.5, source="list"),
         latency=1.5,
     )
+    flagged = msgspec.structs.replace(FORGED, flag="only beside its tests", watched=True, controls=2)
     found = msgspec.structs.replace(
-        FORGED, tests=WRONG.tests, trust="in-process", isolation="full", label="x", reason="y"
+        flagged, tests=WRONG.tests, trust="in-process", isolation="full", label="x", reason="y"
     )
     run(tmp_path / "one", [said, verdict(found)])
     with query.run_query("FROM attempts", tmp_path) as answer:
@@ -199,6 +200,9 @@ def test_everything_about_an_attempt_is_in_its_row(tmp_path: Path) -> None:
             "rechecked": 3,
             "disagreed": 1,
             "graded": False,
+            "flag": "only beside its tests",
+            "watched": True,
+            "controls": 2,
             "failure_stage": None,
             "failure": None,
         }
