@@ -27,7 +27,7 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.agreement import mutated_python
+from benchmarks.agreement.samples import mutated_python
 from benchmarks.verify import AT_ONCE, cases, problems
 
 from steelyard import run
