@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from pathlib import Path
@@ -14,10 +15,12 @@ from steelyard import resume, run, verify
 from steelyard.engine.controls import PASSES_FALSE_TESTS
 from steelyard.engine.options import RunOptions
 from steelyard.engine.preflight.references import check_references
+from steelyard.engine.verifier_processes.service import VerifierProcesses
+from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import ExitCode
 from steelyard.languages.controls import expected_changes, false_tests
 from steelyard.languages.table import languages
-from steelyard.records import Case, Finding, Verdict, Verify
+from steelyard.records import Answer, Case, Failure, Finding, Reply, Verdict, Verify
 from steelyard.store.journal import StoredRun
 from support.studies import with_slow
 from support.toolchains import unavailable
@@ -136,7 +139,7 @@ def case_of(name: str) -> Case:
         id=name,
         prompt="?",
         language=language.fence,
-        timeout_secs=language.timeout_secs,
+        timeout_secs=float(language.timeout_secs),
         reference=f"```{language.fence}\n{problem.reference}\n```",
         verify=Verify(**known, settings={key: value for key, value in said.items() if key not in known}),
     )
@@ -265,3 +268,37 @@ def test_cases_without_controls_are_named_once_when_an_eval_set_is_checked() -> 
     (warning,) = [problem for problem in checked.problems if "false tests" in str(problem)]
     assert "3 cases without a reference, such as a:" in str(warning)
     assert checked.exit_code == ExitCode.OK
+
+
+def test_other_processes_of_a_machine_draw_and_find_the_same() -> None:
+    case, means = case_of("sh"), RunOptions(control_key="k")
+    problem = PROBLEMS["sh"]
+    replies = [
+        Reply(
+            key=f"{number}",
+            at="",
+            case=case.id,
+            model="m",
+            number=number,
+            asked="",
+            answer=Answer(text=f"```sh\n{code}\n```"),
+        )
+        for number, code in enumerate((problem.right, problem.lie), 1)
+    ]
+
+    async def judged() -> list[list[Verdict | Failure]]:
+        here = VerifierSet([case], means)
+        there = VerifierProcesses([case], VerifierSet([case], means), means, 2)
+        try:
+            return [[await each.verdict(reply, case) for reply in replies] for each in (here, there)]
+        finally:
+            await here.close()
+            await there.close()
+
+    alone, apart = asyncio.run(judged())
+    told = [
+        [(fact.key, fact.found.label, fact.found.controls) for fact in facts if isinstance(fact, Verdict)]
+        for facts in (alone, apart)
+    ]
+    assert told[0] == told[1]
+    assert [(label, controls) for _, label, controls in told[0]] == [("", 1), ("tampered", 2)]

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable
 import pytest
 from msgspec.structs import replace
 
+from steelyard.analysis.attempts import attempt_table
 from steelyard.analysis.summary import RunResults
+from steelyard.comparison.sides import run_side
 from steelyard.records import FLAG_BESIDE_TESTS, FLAG_CHANGED_TESTS, Case, Fact, Finding, RunInfo, Verdict, Verify
 from steelyard.records import Test as CaseTest
 from steelyard.reports import html, junit, markdown
@@ -32,19 +34,22 @@ FOUND = (
 )
 
 
+def judged(number: int, found: Finding) -> list[Fact]:
+    reply, verdict = attempt(CASE, "pass", number)
+    assert isinstance(verdict, Verdict)
+    return [reply, replace(verdict, found=found)]
+
+
+FACTS = [fact for number, found in enumerate(FOUND, 1) for fact in judged(number, found)]
+
+
 @pytest.fixture(scope="module")
 def results() -> RunResults:
     return run_results(
         RunInfo(id="r", started_at="2026-01-01T00:00:00Z", names=("m",), models=("m",), samples=len(FOUND)),
         [CASE],
-        [fact for number, found in enumerate(FOUND, 1) for fact in judged(number, found)],
+        FACTS,
     )
-
-
-def judged(number: int, found: Finding) -> list[Fact]:
-    reply, verdict = attempt(CASE, "pass", number)
-    assert isinstance(verdict, Verdict)
-    return [reply, replace(verdict, found=found)]
 
 
 def test_cheats_and_what_looks_like_them_are_counted_by_kind(results: RunResults) -> None:
@@ -68,6 +73,16 @@ def test_every_summary_says_how_many_there_are_and_what_a_plain_run_looked_at(re
     text = made if isinstance(made, str) else "".join(made)
     assert "5 of 6 compared apart were run plainly, too" in text
     assert "3 tampered, 5 only beside their tests, 1 passed changed tests" in text
+
+
+def test_a_comparison_says_it_of_the_side_that_has_them(results: RunResults) -> None:
+    table = attempt_table(results.info, results.cases, FACTS)
+    warnings = run_side("new", "code", results.info, results.cases, table).warnings
+    assert [each.partition(";")[0] for each in warnings] == [
+        "new: 3 tampered, 5 only beside their tests, 1 passed changed tests"
+    ]
+    honest = attempt_table(results.info, results.cases, FACTS[:4])
+    assert run_side("new", "code", results.info, results.cases, honest).warnings == ()
 
 
 def test_every_attempt_says_what_was_found_out_about_it(results: RunResults) -> None:

@@ -141,10 +141,10 @@ def run_side(
             for order, attempts in _released(asked)
         )
     runs = (info.id, *(part.id for part in info.merged))
-    return Side(name=name, rule=rule, models=models, runs=runs, warnings=_cheats(table))
+    return Side(name=name, rule=rule, models=models, runs=runs, warnings=_cheats(name, table))
 
 
-def _cheats(table: AttemptTable) -> tuple[str, ...]:
+def _cheats(name: str, table: AttemptTable) -> tuple[str, ...]:
     """What is worse than a mistake among the attempts of a run, or may be."""
     if not any(digest.tampered or digest.flag for digest in table.digests):
         return ()
@@ -154,7 +154,7 @@ def _cheats(table: AttemptTable) -> tuple[str, ...]:
         if flag := table.digests[index].flag:
             flagged[flag] += count
     cheats = cheats_text(sum(counts[index] for index in counts if table.digests[index].tampered), flagged)
-    return (f"{cheats}: steelyard show says which",) if cheats else ()
+    return (f"{name}: {cheats}; look at them before you believe its figures",) if cheats else ()
 
 
 def _released(asked: dict[int, CaseAttempts]) -> Iterator[tuple[int, CaseAttempts]]:

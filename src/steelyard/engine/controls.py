@@ -21,6 +21,8 @@ MAX_TRIALS = 6
 """False tests of a case that its reference is tried with."""
 MAX_KEPT_CASES = 64
 """Cases whose false tests are kept for the next answers."""
+MAX_KEPT_TRIALS = 20_000
+"""Trials whose results are kept."""
 PASSES_FALSE_TESTS = "it also passes tests that are false"
 BLIND_LABELS = LIMIT_LABELS | {
     FailureLabel.DIED,
@@ -137,9 +139,12 @@ class ControlSet:
             return "its reference passes or cannot be run" if is_blind or is_correct(control, found) else ""
 
         async with self._turns.setdefault(key, asyncio.Lock()):
-            if key not in self._trials:
-                self._trials[key] = not await self._share(key, attempt, afresh=False)
-        return self._trials[key]
+            if (fails := self._trials.get(key)) is None:
+                fails = self._trials[key] = not await self._share(key, attempt, afresh=False)
+                if len(self._trials) > MAX_KEPT_TRIALS:
+                    del self._trials[next(iter(self._trials))]
+        self._turns.pop(key, None)
+        return fails
 
 
 def _is_pass_beside_tests(case: Case, found: Finding) -> bool:
