@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from steelyard.engine.limits import LIMIT_STEPS, TIMES_REFERENCE
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.witnesses import WitnessSet
@@ -277,8 +278,8 @@ def _level(name: str, found: IsolationProbeResult) -> ContainmentLevel:
 
 def _limits(used: IsolationProbeResult | None) -> Iterator[AttemptLimit]:
     usual = ResourceLimits()
-    seconds = Case(id="", prompt="").timeout_secs
-    yield AttemptLimit(name="CPU time", most=f"timeout_secs of its case ({seconds:g} s when it has none)")
+    most = f"timeout_secs of its case; without it {TIMES_REFERENCE} times its reference, at least {LIMIT_STEPS[0]} s"
+    yield AttemptLimit(name="CPU time", most=most)
     yield AttemptLimit(name="time", most="twice that and 10 s, so that a busy machine fails no attempt")
     if sys.platform == "linux":
         counted = "counted in a control group" if delegated_group() else f"looked at every {WATCH_SECONDS:g} s"

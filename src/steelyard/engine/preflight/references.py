@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from steelyard.analysis.scoring import is_correct
+from steelyard.engine.limits import longest
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import run_concurrently, run_coroutine
 from steelyard.engine.preflight.connect import check_case_settings
@@ -147,7 +148,8 @@ async def _reference_problem(verifying: VerifierSet, case: Case, text: str, *, m
     what = "reference" if must_pass else "counterexample"
     try:
         async with verifying.turn(case):
-            finding = await verifying.of(case).verify(case, Answer(text=fenced(text, case.language)))
+            limited = longest(case) if must_pass else verifying.limits.limited(case)
+            finding = await verifying.of(case).verify(limited, Answer(text=fenced(text, case.language)))
     except Exception as error:  # noqa: BLE001  whatever a verifier raises is listed with the other problems
         return f"its {what} could not be verified: {error}"
     if is_correct(case, finding) == must_pass:
@@ -165,7 +167,9 @@ async def _stub_problems(verifying: VerifierSet, case: Case) -> list[Problem]:
         return []
     try:
         async with verifying.turn(case):
-            finding = await verifying.of(case).verify(case, Answer(text=fenced(text, case.language)))
+            finding = await verifying.of(case).verify(
+                verifying.limits.limited(case), Answer(text=fenced(text, case.language))
+            )
     except VerifierError as error:
         return [Problem(f'case "{case.id}"', 0, f"its tests could not be tried: {error}", fatal=False)]
     in_stub = any(span.file == case.verify.answer for each in finding.diagnostics for span in each.spans)
