@@ -363,8 +363,9 @@ class _CaseCompletion(NamedTuple):
         if kind not in ("", JUDGE_ONLY_KIND) and not plugins.is_plugin("verifiers", kind):
             known = {*plugins.plugin_names("verifiers"), JUDGE_ONLY_KIND}
             self.wrong(f"unknown verifier {short_quote(kind)} ({did_you_mean(kind[:80], known)})", "verify", "kind")
-        if not (0 < case.timeout_secs < math.inf):
-            self.wrong("must be a number of seconds above 0", "timeout_secs")
+        for name, seconds in (("timeout_secs", case.timeout_secs), ("compile_secs", case.compile_secs)):
+            if seconds is not None and not 0 < seconds < math.inf:
+                self.wrong("must be a number of seconds above 0", name)
         if not (0 <= case.weight < math.inf):
             self.wrong("must be a number from 0 up", "weight")
         nested = (("metadata",), case.metadata), (("vars",), case.vars), (("verify", "expect"), case.verify.expect)
