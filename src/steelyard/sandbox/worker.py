@@ -534,6 +534,8 @@ def sandbox_environment(home: str) -> dict[str, str]:
         "PYTHONHASHSEED": "0",
         # each thread would reserve 64 MB of addresses, on a machine of many processors more than a limit on memory allows
         "MALLOC_ARENA_MAX": "2",
+        # and so would the threads of numeric libraries, one for each processor: a right answer must not end by the machine it is on
+        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENCV_FOR_THREADS_NUM"), "1"),
     }
 
 
