@@ -319,7 +319,18 @@ def test_as_many_threads_as_are_promised_fit_into_the_memory_of_an_answer(sandbo
 def test_nothing_of_our_environment_is_in_it(sandbox: ZygoteSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_SECRET_KEY", "hidden")
     names = {line.split(b"=")[0] for line in shell(sandbox, "env").stdout.splitlines()}
-    ours = {b"PATH", b"HOME", b"TMPDIR", b"LANG", b"TZ", b"PYTHONHASHSEED", b"MALLOC_ARENA_MAX"}
+    ours = {
+        b"PATH",
+        b"HOME",
+        b"TMPDIR",
+        b"LANG",
+        b"TZ",
+        b"PYTHONHASHSEED",
+        b"MALLOC_ARENA_MAX",
+        b"OMP_NUM_THREADS",
+        b"OPENBLAS_NUM_THREADS",
+        b"OPENCV_FOR_THREADS_NUM",
+    }
     assert names <= {*ours, b"PWD", b"OLDPWD", b"_", b"SHLVL"}
     assert names >= {b"PATH", b"HOME", b"TMPDIR", b"LANG", b"TZ"}
 
