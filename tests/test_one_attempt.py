@@ -18,6 +18,7 @@ JOINS_FACTS = {
     "engine/preflight/witnesses.py": "verdicts that wait for their witness",
     "engine/ray/node.py": "makes facts",
     "engine/ray/pool.py": "makes facts",
+    "engine/reference_time.py": "whether a reference passed",
     "engine/repairs/recorded_run.py": "verdicts of an earlier run that still hold",
     "engine/results/labels.py": "what judges said beside what people say",
     "engine/results/merge.py": "one reply in two runs",
@@ -29,6 +30,7 @@ JOINS_FACTS = {
     "engine/tiers/rubric_checks.py": "judgments and replies that the judges of rubrics share",
     "engine/verifier_processes/shared_verdicts.py": "one verdict for replies with the same text",
     "engine/verifiers.py": "makes facts",
+    "engine/waiting_replies.py": "replies that wait on disk",
     "providers/replay.py": "recorded replies, asked again",
 }
 """Modules that look at the kind of a fact, each with its reason: none of them adds attempts up."""

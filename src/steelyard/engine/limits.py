@@ -14,8 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from steelyard.engine.sharing import WitnessSharing
-from steelyard.protocols import TIMEOUT_LABELS
-from steelyard.records import Case, CaseLimit, Failure, Verdict, digest
+from steelyard.records import Case, CaseLimit, digest
 from steelyard.store.files import now
 
 LIMIT_STEPS = (2, 5, 10, 20, 60)
@@ -25,6 +24,8 @@ FUNCTION_SECONDS = 10
 """CPU seconds for a Python function without a reference."""
 LEAST_COMPILE_SECONDS = 20
 """CPU seconds for compiling: how long that takes is up to the compiler more than to the answer, so few references are timed for it."""
+MAX_KEPT_CASES = 1000
+"""About as many cases as verifiers keep the tests of."""
 TIMED_KINDS = frozenset({"command", "python", "rust"})
 """The kinds of cases whose answers are programs that may never end."""
 
@@ -48,11 +49,6 @@ def follows_reference(case: Case) -> bool:
 def longest(case: Case) -> Case:
     """The case with the most that limits which follow a reference may come to, for what is known to be right."""
     return _with_limits(case, max(LIMIT_STEPS[-1], case.timeout_secs)) if follows_reference(case) else case
-
-
-def is_out_of_time(fact: Verdict | Failure) -> bool:
-    """Whether a limit of time ended an answer."""
-    return isinstance(fact, Verdict) and fact.found.label in TIMEOUT_LABELS
 
 
 def limit_reader(found: Sequence[CaseLimit]) -> Callable[[Case], float | None]:
@@ -80,6 +76,8 @@ class CaseLimits:
         self._share = share
         self._known: dict[str, CaseLimit] = {}
         """By the id of a case."""
+        self._limited: dict[str, tuple[Case, Case]] = {}
+        """Some cases beside those with their limits, by id."""
         self._turns: dict[str, asyncio.Lock] = {}
         self._new: list[CaseLimit] = []
 
@@ -92,7 +90,9 @@ class CaseLimits:
         """Use a limit from now on; of several that are new at the same time the first one counts."""
         if limit is None or (is_new and limit.of == getattr(self._known.get(limit.case), "of", None)):
             return
-        self._known[limit.case] = limit
+        if self._known.get(limit.case) != limit:
+            self._known[limit.case] = limit
+            self._limited.pop(limit.case, None)
         if is_new:
             self._new.append(limit)
 
@@ -105,6 +105,15 @@ class CaseLimits:
         """The case with the limits that hold for it, as far as they are known."""
         if not follows_reference(case):
             return case
+        kept, limited = self._limited.get(case.id, (None, case))
+        if kept is not case:
+            while len(self._limited) >= MAX_KEPT_CASES:
+                del self._limited[next(iter(self._limited))]
+            limited = self._with_known_limits(case)
+            self._limited[case.id] = case, limited
+        return limited
+
+    def _with_known_limits(self, case: Case) -> Case:
         if not case.reference:
             return _with_limits(case, _seconds_without_reference(case))
         if case.id in self._known and (limit := self.known(case)) is not None:
@@ -151,13 +160,12 @@ def _identity(case: Case) -> str:
 
 
 def _with_limits(case: Case, seconds: float, compile_seconds: float | None = None) -> Case:
-    """The case with other limits, and the digest that it has with its own: the same object for the same limits."""
-    kept: dict[tuple[float, float | None], Case] = case.__dict__.setdefault("with_limits", {})
-    limits = seconds, compile_seconds if case.compile_secs is None else case.compile_secs
-    if limits not in kept:
-        limited = kept[limits] = replace(case, timeout_secs=seconds, compile_secs=limits[1])
-        limited.__dict__["tests_digest"] = case.tests_digest
-    return kept[limits]
+    """The case with other limits, and the digest that it has with its own."""
+    limited = replace(
+        case, timeout_secs=seconds, compile_secs=compile_seconds if case.compile_secs is None else case.compile_secs
+    )
+    limited.__dict__["tests_digest"] = case.tests_digest
+    return limited
 
 
 def _seconds_without_reference(case: Case) -> float:

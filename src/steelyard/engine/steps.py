@@ -30,7 +30,7 @@ from steelyard.errors import (
     wrap_exceptions,
 )
 from steelyard.plugins.time_limit import within_seconds
-from steelyard.protocols import LIMIT_LABELS, Delivery, FailureLabel, Provider, Verifier
+from steelyard.protocols import LIMIT_LABELS, TIMEOUT_LABELS, Delivery, FailureLabel, Provider, Verifier
 from steelyard.providers.bodies import sound_answer
 from steelyard.providers.prices import Prices
 from steelyard.records import Answer, Attempt, Case, Failure, Finding, Finish, Reply, Verdict, digest
@@ -203,6 +203,11 @@ def is_verified_again_alone(found: Finding) -> bool:
     """Whether a finding counts only from a machine that does nothing else."""
     # where waiting for a processor counts, a time limit may be the fault of a busy machine
     return bool(found.trouble) or (found.label == FailureLabel.TIME_LIMIT and not has_fair_clock())
+
+
+def is_out_of_time(fact: Verdict | Failure) -> bool:
+    """Whether a limit of time ended an answer."""
+    return isinstance(fact, Verdict) and fact.found.label in TIMEOUT_LABELS
 
 
 async def verify(reply: Reply, case: Case, verifier: Verifier, controls: Controls | None = None) -> Verdict | Failure:

@@ -13,7 +13,7 @@ import msgspec
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.engine.controls import ControlSet
-from steelyard.engine.limits import CaseLimits, is_out_of_time
+from steelyard.engine.limits import CaseLimits
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plugin_guard import guarded_plugin
 from steelyard.engine.preflight.witnesses import (
@@ -22,7 +22,7 @@ from steelyard.engine.preflight.witnesses import (
 )
 from steelyard.engine.reference_time import ReferenceTimers
 from steelyard.engine.sharing import WitnessSharing, share_with_nobody
-from steelyard.engine.steps import failure, is_verified_again_alone, verdict_key, verify_with_retry
+from steelyard.engine.steps import failure, is_out_of_time, is_verified_again_alone, verdict_key, verify_with_retry
 from steelyard.errors import InputError, VerifierError, did_you_mean, problems_by_reason
 from steelyard.plugins import explain_plugin_errors, is_plugin, load_plugin, plugin_names
 from steelyard.protocols import Sandbox, Verifier, VerifierFactory
@@ -214,7 +214,7 @@ class VerifierSet:
         """The verdict within the limits of a case, which are settled once an answer reaches them."""
         verifier, limited = self._judged(reply, case), self.limits.limited(case)
         fact = await verify_with_retry(reply, limited, verifier, self._recheck, self._controls)
-        if is_out_of_time(fact) and (settled := await self.limits.settled(case)) is not limited:
+        if is_out_of_time(fact) and (settled := await self.limits.settled(case)) != limited:
             fact = await verify_with_retry(reply, settled, verifier, self._recheck, self._controls)
         return fact
 

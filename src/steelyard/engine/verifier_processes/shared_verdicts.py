@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from steelyard.engine.limits import TIMED_KINDS, is_out_of_time
+from steelyard.engine.limits import TIMED_KINDS
 from steelyard.engine.options import RunOptions
 from steelyard.engine.progress import SlowAnswers
-from steelyard.engine.steps import is_verified_again_alone
+from steelyard.engine.steps import is_out_of_time, is_verified_again_alone
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import VerifierError
 from steelyard.plugins import explain_plugin_errors
