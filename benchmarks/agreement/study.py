@@ -97,9 +97,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def agrees(self) -> bool:
-        """Whether both say the same. An answer whose own reference fails plainly is rightly missing."""
-        outcomes = ("passed",) if not self.plain else ("failed", "missing")
-        return self.ours.outcome in outcomes
+        """Whether both say the same: an answer that fails plainly may be missing, where its own reference fails, too."""
+        return (self.ours.outcome == "passed") is (not self.plain)
 
 
 @asynccontextmanager
