@@ -17,11 +17,15 @@ from steelyard.engine.gate.gate import gate
 from steelyard.engine.gate.sides import bless
 from steelyard.engine.limits import LEAST_COMPILE_SECONDS, CaseLimits, ReferenceTime, longest
 from steelyard.engine.options import RunOptions
+from steelyard.engine.reference_time import MeteredSandbox
 from steelyard.engine.sharing import share_with_nobody
 from steelyard.engine.verifier_processes.service import VerifierProcesses
 from steelyard.engine.verifiers import VerifierSet
+from steelyard.protocols import ProcessResult, ResourceLimits
 from steelyard.records import Answer, Case, CaseLimit, Failure, Pair, Reply, Verdict, Verify
 from steelyard.reports.figures import metric_rows
+from steelyard.sandbox.levels import strongest_isolation
+from steelyard.sandbox.sandbox import ZygoteSandbox
 from steelyard.store.journal import StoredRun
 from steelyard.store.side_files import case_limits
 
@@ -106,6 +110,14 @@ def test_an_answer_may_take_ten_times_as_long_as_a_slow_reference() -> None:
     facts, (found,) = verdicts(SLOW, BUSY.format(seconds=2.5))
     assert labels(facts) == [""]
     assert found.seconds >= 5
+
+
+def test_an_answer_may_wait_twice_as_long_as_its_reference() -> None:
+    meter = MeteredSandbox(ZygoteSandbox(strongest_isolation()))
+    meter.count(ProcessResult(0, b"", b"", "", 20.0, cpu_seconds=0.1), ResourceLimits())
+    assert meter.running == 1.5  # so the limit is 20 s, and the clock stops what waits after 50
+    meter.count(ProcessResult(0, b"", b"", "", 4.0, cpu_seconds=1.6), ResourceLimits())
+    assert meter.running == 1.6
 
 
 def test_compiling_is_timed_apart_from_running() -> None:
