@@ -54,7 +54,7 @@ BUBBLEWRAP = (
 READ_ONLY = """
 mount --make-rprivate /
 for place in $(cut -d ' ' -f 2 /proc/mounts); do mount -o remount,bind,ro "$place" 2> /dev/null; done
-mount -t tmpfs tmpfs /tmp && cd /tmp && exec "$@"
+mount -t tmpfs tmpfs /dev/shm; mount -t tmpfs tmpfs /tmp && cd /tmp && exec "$@"
 """
 NAMESPACES = (
     *("unshare", "--map-root-user", "--mount", "--net", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"),

@@ -61,6 +61,8 @@ BESIDE = {
     "a patch": ("unittest", "from unittest import mock\nimport answer\n" + in_unittest("with mock.patch('answer.g', lambda: 4):\n    self.assertEqual(f(), 4)"), "def g(): return 1\ndef f(): return g()\n", "they speak of mock"),
     "what is printed": ("pytest", "from answer import f\ndef test_it(capsys):\n    f(3)\n    assert capsys.readouterr().out == '3\\n'\n", "def f(n): print(n)\n", "they speak of capsys"),
     "a file": ("pytest", "from answer import f\ndef test_it(tmp_path):\n    f(tmp_path / 'a')\n    assert (tmp_path / 'a').read_text() == 'x'\n", "def f(path): path.write_text('x')\n", "they speak of tmp_path"),
+    "a module of the answer": ("asserts", "random.seed(3)\nassert f() == random.Random(3).random()", "import random\ndef f(): return random.random()\n", "they use random"),
+    "a name of the tests": ("asserts", "from string import digits\nfor i in range(2):\n    assert f() == digits", "def f(): return digits\n", "judged beside its tests: f raises NameError"),
     "a process": ("asserts", "import os\nassert f() == os.getpid()", "import os\ndef f(): return os.getpid()\n", "they import os"),
     "text as code": ("asserts", "exec(f())\nassert f()", "def f(): return 'x = 1'\n", "they speak of exec"),
     "identity": ("pytest", in_pytest("assert f() is f()"), "one = (1,)\ndef f(): return one\n", "they ask which object something is"),

@@ -9,6 +9,7 @@ import ast
 import asyncio
 import builtins
 import socket
+import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from steelyard.verifiers.python.guests import GuestChannel, answer_guest, finish
 from steelyard.verifiers.python.plain import RunReport, run_job, run_report
 from steelyard.verifiers.python.plan import imported_modules
 from steelyard.verifiers.python.settings import PythonSettings
+from steelyard.verifiers.python.stubs import bound_names
 
 if TYPE_CHECKING:
     from steelyard.protocols import Sandbox
@@ -81,6 +83,10 @@ def why_not_apart(tests: str, style: str) -> str:
         return f"they import {min(others)}"
     if "unittest.mock" in imported_modules(nodes):
         return "they import unittest.mock"
+    used = {node.id for node in nodes if isinstance(node, ast.Name)}
+    # a module that the answer has imported, or that we import for the tests
+    if others := used & (sys.stdlib_module_names - PURE_MODULES) - bound_names(nodes):
+        return f"they use {min(others)}"
     if names := PROCESS_NAMES & _names(nodes):
         return f"they speak of {min(names)}"
     if any(map(_is_identity_comparison, nodes)):

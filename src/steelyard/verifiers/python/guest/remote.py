@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 UNFORWARDED_EXCEPTIONS = (
     *(AssertionError, StopIteration, StopAsyncIteration, GeneratorExit, SystemExit, KeyboardInterrupt, MemoryError),
+    # in one process it may have a name that its tests bind
+    NameError,
 )
 """Exceptions that mean something else to what calls the tests than to the tests."""
 
