@@ -131,13 +131,18 @@ def references(name: str, *paths: str) -> Callable[[Data], Iterator[Sample]]:
 
 
 def exercism(data: Data) -> Iterator[Sample]:
-    """Exercises with a file of tests that imports the answer by its file's name; our tests import a module `answer`."""
+    """Exercises with a file of tests that imports the answer by its file's name; our tests import a module `answer`.
+
+    Two of the 140 exercises have a helper file beside their tests, which our cases cannot have: they are left out.
+    """
     folders: dict[str, dict[str, str]] = {}
     for path, text in data.files("exercism/python", "exercises/practice/**/*.py"):
         _, _, name, file = path.split("/", 3)
         folders.setdefault(name, {})[file] = text
     for name, files in folders.items():
         module = name.replace("-", "_")
+        if "test_utils.py" in files:
+            continue
         answer, tests = files[".meta/example.py"], files[f"{module}_test.py"]
         for pattern, ours in (
             (rf"^(\s*from) {module}(?= import)", r"\1 answer"),
