@@ -8,6 +8,7 @@ import copy
 import doctest
 import math
 import platform
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from steelyard.errors import VerifierError, did_you_mean
@@ -33,6 +34,7 @@ IMPLICIT_TEST_MODULES = {
 ANSWER_MODULES = frozenset(ANSWER_MODULE_NAMES)
 """The names under which tests may import the answer."""
 MAX_NAME_CHARS = 120
+TEST_CALL_PATTERN = re.compile(r"(?:__import__\('asyncio'\)\.run\()?(test\w*)\(\)\)?")
 PAIRS_FUNCTION = "__steelyard_function__"
 """What the tests that are made of pairs call the function that is tested."""
 
@@ -95,9 +97,7 @@ def _source(style: str, case: Case) -> PythonTestPlan:
     return PythonTestPlan(
         style,
         tuple(map(_name, tests)),
-        _told(steps)
-        if style == "asserts"
-        else _check_source(body, steps, [source for source, names in given if "*" not in names], entry_point),
+        _told(steps) if style == "asserts" else _check_source(body, steps, _local_statements(given), entry_point),
         given=given,
         calls=calls,
         binds_names=bool(bound or given),
@@ -158,6 +158,12 @@ def _check_source(body: Sequence[ast.stmt], steps: Sequence[Step], given: Sequen
         else:
             told.append(node)
     return _unparsed([*told, _wrapped(call, 0) if is_whole else call])
+
+
+def _local_statements(given: Iterable[tuple[str, Any]]) -> list[str]:
+    """Functions and imports that tests may have as their own; a class is one for both, because objects of it are handed over."""
+    parsed = ((source, ast.parse(source).body[0]) for source, names in given if "*" not in names)
+    return [source for source, statement in parsed if not isinstance(statement, ast.ClassDef)]
 
 
 def _within(given: Sequence[str], check: ast.FunctionDef) -> list[ast.stmt]:
@@ -292,7 +298,8 @@ def _called_builtins(nodes: Sequence[ast.AST]) -> tuple[str, ...]:
 
 def _name(node: ast.stmt) -> str:
     name = ast.unparse(node.test if isinstance(node, ast.Assert) else node).partition("\n")[0]
-    name = name.removeprefix("__import__('asyncio').run(")
+    if call := TEST_CALL_PATTERN.fullmatch(name):
+        return call[1]
     return name if len(name) <= MAX_NAME_CHARS else f"{name[: MAX_NAME_CHARS - 3]}..."
 
 
