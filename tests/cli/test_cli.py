@@ -275,7 +275,9 @@ def test_quiet_prints_one_line_and_verbose_every_attempt(place: Path) -> None:
 
 def test_names_are_optional_and_a_run_plans_for_its_own_cases(place: Path) -> None:
     (place / "evals.toml").write_text(re.sub(r"^name = .*\n", "", EVALS, flags=re.MULTILINE))
-    assert steelyard(place, "validate", "evals.toml").stdout.endswith("\n2 cases in 1 file; 0 answers proved; 0 problems\n")
+    assert steelyard(place, "validate", "evals.toml").stdout.endswith(
+        "\n2 cases in 1 file; 0 answers proved; 0 problems\n"
+    )
     ran = steelyard(place, "run", "evals.toml", "-m", "python:model.py:right", "-n", "3")
     assert ran.returncode == 0, ran.stderr
     assert steelyard(place, "bless", "latest", "--as", "main").returncode == 0
