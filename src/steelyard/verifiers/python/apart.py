@@ -43,9 +43,11 @@ PROCESS_NAMES = frozenset(
         *("request", "testdir", "tmp_path", "tmp_path_factory", "tmpdir", "tmpdir_factory", "assertIs", "assertIsNot"),
         *("__cause__", "__context__", "__suppress_context__", "__traceback__", "tb"),
         *("__all__", "__dict__", "__file__", "dir"),
+        "addTypeEqualityFunc",
     }
 )
-"""What tests say that look at their process, at its files, at which object something is, or at what a module or an exception is besides its own data."""
+"""What tests say that look at their process, at its files, at which object something is, at what a module or an exception is besides its own data,
+or that let a function of the answer compare."""
 
 
 async def report_apart(sandbox: Sandbox, case: Case, plan: PythonTestPlan, code: str) -> RunReport:
