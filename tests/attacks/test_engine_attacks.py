@@ -116,7 +116,8 @@ def test_row_10_who_stays_behind_answers_for_nobody(tmp_path: Path) -> None:
     found = ran(tmp_path, answers, at_once=2)
     assert passed(found) == [answer.startswith(RIGHT) for answer in answers]
     assert not found.failures
-    assert {verdict.found.trust for verdict in found.verdicts} == {"isolated"}
+    # who writes into its own channel may be judged beside its tests, and fails there
+    assert {verdict.found.trust for verdict in found.verdicts if not verdict.found.label} == {"isolated"}
 
 
 def test_row_28_on_a_busy_machine_nothing_right_runs_out_of_time(tmp_path: Path) -> None:
