@@ -49,12 +49,12 @@ RUST_BATCH_ANSWERS = 50
 MAX_LINE_BYTES = 1 << 26
 BUBBLEWRAP = (
     *("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--unshare-all"),
-    *("--die-with-parent", "--chdir", "/tmp"),
+    *("--die-with-parent", "--cap-drop", "ALL", "--chdir", "/tmp"),  # root could read what a test has closed
 )
 READ_ONLY = """
 mount --make-rprivate /
 for place in $(cut -d ' ' -f 2 /proc/mounts); do mount -o remount,bind,ro "$place" 2> /dev/null; done
-mount -t tmpfs tmpfs /dev/shm; mount -t tmpfs tmpfs /tmp && cd /tmp && exec "$@"
+mount -t tmpfs tmpfs /dev/shm; mount -t tmpfs tmpfs /tmp && cd /tmp && exec setpriv --bounding-set=-all --inh-caps=-all "$@"
 """
 NAMESPACES = (
     *("unshare", "--map-root-user", "--mount", "--net", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"),
@@ -99,6 +99,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     def agrees(self) -> bool:
         """Whether both say the same: an answer that fails plainly may be missing, where its own reference fails, too."""
         return (self.ours.outcome == "passed") is (not self.plain)
+
+    @property
+    def is_unjudged(self) -> bool:
+        """Whether we say that this answer, which passes plainly, cannot be judged here; that is no verdict."""
+        return self.ours.outcome == "missing" and not self.plain
 
 
 @asynccontextmanager
@@ -198,18 +203,20 @@ async def judged(samples: Sequence[Sample], jobs: int, keep: Callable[[Row], Non
 def explained() -> dict[tuple[str, str], str]:
     """Why the sides differ on an answer, by the id of its case and its key."""
     table = tomllib.loads(EXPLAINED.read_text("utf-8"))
-    return {(one["id"], one["key"]): one["why"] for one in table.get("disagreements", ())}
+    return {
+        (one["id"], one["key"]): one["why"] for kind in ("disagreements", "unjudged") for one in table.get(kind, ())
+    }
 
 
 def disagreements(rows: Iterable[Row]) -> list[Row]:
-    """The answers on which the sides differ."""
-    return [row for row in rows if not row.agrees]
+    """The answers on which the verdicts differ."""
+    return [row for row in rows if not (row.agrees or row.is_unjudged)]
 
 
 def unexplained(rows: Iterable[Row]) -> list[str]:
-    """A line for each disagreement that explained.toml does not have."""
+    """A line for each difference that explained.toml does not have, answers that we cannot judge among them."""
     known = explained()
-    return [described(row) for row in disagreements(rows) if (row.id, row.key) not in known]
+    return [described(row) for row in rows if not row.agrees and (row.id, row.key) not in known]
 
 
 def described(row: Row) -> str:
@@ -235,7 +242,8 @@ def table(rows: Sequence[Row]) -> str:
         counts[row.ours.outcome] += 1
         counts[row.ours.trust if row.ours.outcome == "passed" else ""] += 1
         counts[row.ours.flag and "flagged"] += 1
-        counts["differ"] += not row.agrees
+        counts["unjudged"] += row.is_unjudged
+        counts["differ"] += not (row.agrees or row.is_unjudged)
     for name, is_recorded in (("recorded", True), ("references and mutations", False)):
         chosen = [counts for counts in counted.values() if bool(counts["recorded"]) == is_recorded]
         counted[f"all {name}"] = sum(chosen, Counter())
@@ -252,6 +260,7 @@ COLUMNS = {
     "isolated": "isolated",
     "in-process": "in-process",
     "missing": "missing",
+    "unjudged": "missing, and pass plainly",
     "tampered": "tampered",
     "flagged": "flagged",
     "differ": "disagree",
@@ -321,7 +330,7 @@ def main() -> int:
         parser.error("name the folder with the data, or --table with files")
     print(f"\n{table(rows)}\n")
     left = unexplained(rows)
-    print(f"{len(disagreements(rows))} disagreements, {len(left)} of them not explained")
+    print(f"{len(disagreements(rows))} verdicts differ; {len(left)} differences are not explained")
     print("\n".join(left))
     return int(bool(left))
 

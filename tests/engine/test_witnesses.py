@@ -217,3 +217,12 @@ def raised(message: str, cause: records.TestFailureCause) -> Finding:
 )
 def test_only_what_a_machine_could_bring_about_needs_a_witness(finding: Finding, suspect: bool) -> None:
     assert could_come_from_machine(Case(id="a", prompt="", language="rust", verify=Verify()), finding) == suspect
+
+
+def test_a_wrong_answer_beside_its_tests_needs_a_reference_that_passes() -> None:
+    """A test that wants what the sandbox lacks, such as a socket, fails right answers next to tests that they pass."""
+    finding = replace(IN_PROCESS, tests=(PASSED, FAILED), label=FailureLabel.WRONG_ANSWER)
+    case = Case(id="a", prompt="", language="python", reference="own")
+    assert could_come_from_machine(case, finding)
+    assert not could_come_from_machine(case, replace(finding, trust="isolated"))
+    assert not could_come_from_machine(case, replace(IN_PROCESS, tests=(PASSED,)))

@@ -30,7 +30,8 @@ def could_come_from_machine(case: Case, finding: Finding) -> bool:
     """Whether a broken machine could cause this finding for any answer.
 
     What was compared outside the sandbox was computed by the answer, and so was an index that is not there; where no
-    code ran, no machine is at fault.
+    code ran, no machine is at fault. What failed beside its tests may have failed by what the sandbox lacks: a
+    reference tells. Without one, a test that passed tells that the code ran.
     """
     if not finding.isolation or finding.label == FailureLabel.NOT_ALLOWED:
         return False
@@ -43,6 +44,8 @@ def could_come_from_machine(case: Case, finding: Finding) -> bool:
         return False
     if finding.label == FailureLabel.EXCEPTION and finding.trust == "isolated" and is_own_exception(finding.tests):
         return False
+    if case.reference and finding.trust != "isolated":
+        return True
     has_passed = any(test.outcome == "passed" for test in finding.tests)
     return not (has_passed and finding.label in LABELS_OF_RAN_CODE)
 
