@@ -192,6 +192,26 @@ def test_the_frontier_is_the_cheapest_pass_and_the_front_is_of_mean_cost_and_mea
     assert front < {*TIERS}
 
 
+@pytest.mark.parametrize(
+    ("impl_rate", "grade"),
+    [
+        (0.90, "A"),
+        (0.89, "B"),
+        (0.85, "B"),
+        (0.70, "B"),
+        (0.69, "C"),
+        (0.50, "C"),
+        (0.49, "D"),
+        (0.30, "D"),
+        (0.29, "F"),
+    ],
+)
+def test_a_grade_begins_at_its_threshold(tmp_path: Path, impl_rate: float, grade: str) -> None:
+    # a run that passed has the composite (1 + impl rate) / 2
+    write_runs(tmp_path, [TierRow("T0", "parse", 1, True, impl_rate, 0.5, 10.0)])
+    assert tiers_of(analysed(tmp_path))["T0"]["grade"]["letter"] == grade
+
+
 def test_over_a_baseline_of_0_there_is_no_uplift(tmp_path: Path) -> None:
     rows = [row._replace(passed=False, impl_rate=0.0) if row.tier == "T0" else row for row in ROWS]
     write_runs(tmp_path, rows)
