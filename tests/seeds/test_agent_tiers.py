@@ -347,6 +347,8 @@ EXPERIMENT = f"""
 id = "ladder"
 cases = ["cases.jsonl"]
 runs = {RUNS}
+pass_weight = 1
+impl_weight = 3
 [judging]
 judges = ["openai/judge-1", "openai/judge-2"]
 [[tiers]]
@@ -461,13 +463,13 @@ def test_what_tiers_and_judges_cost_is_exact(executed: dict[str, Any]) -> None:
     assert executed["judges_usd"] == pytest.approx(judgments * (400 * 3 + 200 * 24) / 1e6, abs=1e-12)
 
 
-def test_the_impl_rate_of_a_run_is_the_weighted_mean_of_ten_categories_over_its_judges(
+def test_a_runs_impl_rate_is_the_weighted_mean_of_ten_categories_and_its_composite_weighs_as_was_said(
     executed: dict[str, Any],
 ) -> None:
     for run in executed["runs"]:
         judged = [weighted(opinion(judge, right=run["passed"])) for judge in ("judge-1", "judge-2")]
         assert run["impl_rate"] == pytest.approx(statistics.fmean(judged), abs=1e-12)
-        assert run["composite"] == pytest.approx((run["passed"] + statistics.fmean(judged)) / 2, abs=1e-12)
+        assert run["composite"] == pytest.approx((run["passed"] + 3 * statistics.fmean(judged)) / 4, abs=1e-12)
 
 
 def test_a_run_in_tiers_shows_the_tokens_and_the_latency_of_each_tier(executed: dict[str, Any], tmp_path: Path) -> None:

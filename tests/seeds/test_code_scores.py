@@ -232,6 +232,18 @@ def test_a_report_for_forgetest_has_the_same_figures_with_0_for_what_is_unknown(
     assert (model["total_cost_usd"], model["avg_latency_ms"]) == (0, 0)
 
 
+@needs("cargo-clippy")
+def test_a_run_is_written_as_a_page_and_what_the_compiler_said_as_sarif(rust_run: Path) -> None:
+    written = steelyard(rust_run, "report", "run", "-o", "page.html", "-o", "found.sarif")
+    assert written.returncode == 0, written.stderr
+    page = (rust_run / "page.html").read_text("utf-8")
+    assert all(case in page for case in RUST_ANSWERS)
+    (run,) = json.loads((rust_run / "found.sarif").read_text("utf-8"))["runs"]
+    # only one answer does not compile
+    (error,) = [each for each in run["results"] if each["level"] == "error"]
+    assert "expected expression" in error["message"]["text"]
+
+
 def test_cost_and_latency_of_a_model_are_their_sum_and_their_mean(tmp_path: Path) -> None:
     (tmp_path / "set.jsonl").write_text('{"id": "fr", "prompt": "Capital of France?", "target": "Paris"}\n', "utf-8")
     replies = [
