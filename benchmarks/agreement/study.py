@@ -63,6 +63,7 @@ NAMESPACES = (
 ENVIRONMENT = {
     "PATH": os.environ["PATH"],
     "HOME": "/tmp",  # a file system of its own there
+    "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", str(Path.home() / ".rustup")),
     "LANG": "C.UTF-8",
     "PYTHONHASHSEED": "0",  # as in our sandbox
     "OPENBLAS_NUM_THREADS": "1",
