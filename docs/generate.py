@@ -1,4 +1,4 @@
-"""Writes what follows from the code: commands, the schema of eval sets, whose fault it is, and the HTTP API."""
+"""Writes what follows from code and data: commands, the schema of eval sets, whose fault it is, the HTTP API, and measurements."""
 
 import argparse
 import importlib.util
@@ -65,6 +65,7 @@ def pages() -> dict[Path, str]:
         HERE / "eval-set.schema.json": eval_set_schema,
         SHIPPED / "eval-set.schema.json": eval_set_schema,
         HERE / "providers.md": providers(),
+        HERE / "measurements.md": _module("measurements").measurements(),
         HERE / "openapi.json": json.dumps(openapi.document(), indent=2, ensure_ascii=False) + "\n",
     }
 

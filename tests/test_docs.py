@@ -187,7 +187,7 @@ def test_python_on_the_page_runs(page: Path, place: Path, server: FaultServer) -
 
 
 def test_other_tools_find_in_the_copies_what_a_question_finds(place: Path, shell: Callable[[str], str]) -> None:
-    page = ROOT / "docs" / "archive.md"
+    page = ROOT / "docs" / "query.md"
     for command, _ in steps(blocks(page, "console")[0]):
         shell(command)
     sql = "SELECT model, avg(correct::INT) AS rate FROM attempts WHERE model LIKE '%1.5b' GROUP BY model"
