@@ -69,7 +69,9 @@ def measured(**wanted: str) -> Measured:
 
 
 def row(name: str, of: Measured) -> str:
-    return ",".join([f'"{name}"' if "," in name else name, f"{of.refusals},{of.answers},{of.precision:.3f},{of.recall:.3f}"])
+    return ",".join(
+        [f'"{name}"' if "," in name else name, f"{of.refusals},{of.answers},{of.precision:.3f},{of.recall:.3f}"]
+    )
 
 
 def test_half_of_the_labelled_replies_are_traps_in_every_language() -> None:
