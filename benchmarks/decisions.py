@@ -3,13 +3,15 @@
     python benchmarks/decisions.py [--repeats 2000] [--cases 50] [--attempts 5/5,30/5] [--seed 1] [--suites weak] [--changes nothing] [--jobs 16]
 
 Suites whose true pass rates are known are drawn and decided by `steelyard.comparison.gate.decide` itself. A cell of 2,000
-repeats takes about ten seconds, and all of them an hour and a half of one processor; each has a seed of its own, so that it is the same whichever others are asked for. The page
-docs/gate.md says which cells its table has.
+repeats takes about ten seconds, and all of them an hour and a half of one processor; each has a seed of its own, so that it is the
+same whichever others are asked for. What it prints, in percent, is benchmarks/results/gate.csv.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
@@ -159,18 +161,19 @@ def main() -> None:
     asked.add_argument("--changes", default=";".join(CHANGES), help="separated by semicolons")
     asked.add_argument("--jobs", type=int, default=1, help="processes at once")
     options = asked.parse_args()
-    heads: list[str] = []
+    table, has_head = csv.writer(sys.stdout, lineterminator="\n"), False
     sizes = [(int(before), int(after)) for before, after in (each.split("/") for each in options.attempts.split(","))]
     suites, changes = options.suites.split(","), options.changes.split(";")
     drawn = list(product(map(int, options.cases.split(",")), sizes, suites, changes))
     with ProcessPoolExecutor(options.jobs) as pool:
         shares = pool.map(partial(drawn_cell, repeats=options.repeats, seed=options.seed), drawn)
         for (cases, (before, after), suite, change), found in zip(drawn, shares, strict=True):
-            if not heads:
-                heads = ["suite", "cases", "attempts", "change", *found]
-                print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
-            cells = [suite, str(cases), f"{before}/{after}", change, *(f"{share:.1%}" for share in found.values())]
-            print(f"| {' | '.join(cells)} |", flush=True)
+            cells = [suite, cases, f"{before}/{after}", change, *(f"{100 * share:.1f}" for share in found.values())]
+            if not has_head:
+                table.writerow(["suite", "cases", "attempts", "change", *found])
+                has_head = True
+            table.writerow(cells)
+            sys.stdout.flush()
 
 
 def drawn_cell(of: tuple[int, tuple[int, int], str, str], *, repeats: int, seed: int) -> dict[str, float]:

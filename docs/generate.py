@@ -1,9 +1,10 @@
-"""Writes what follows from the code: commands, the schema of eval sets, whose fault it is, and the HTTP API."""
+"""Writes what follows from code and data: commands, the schema of eval sets, whose fault it is, the HTTP API, and measurements."""
 
 import argparse
 import importlib.util
 import json
 import os
+from collections.abc import Collection
 from pathlib import Path
 from types import ModuleType
 
@@ -24,15 +25,60 @@ TABLE_BEGIN, TABLE_END = "<!-- generated: whose fault -->", "<!-- end -->"
 
 
 def commands() -> str:
-    """The page of commands: what `--help` prints, for each of them."""
+    """The page of commands: what `--help` prints for each of them, with the options of several commands only once."""
     os.environ["COLUMNS"] = "100"
     parser = command_parser(COMMANDS)
-    pages = ["# Commands", "Generated from the command line itself by `make docs`.", _block(parser)]
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for name, sub in action.choices.items():
-                pages += [f"## steelyard {name}", _block(sub)]
+    (subparsers,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    takers: dict[tuple[str, str], list[str]] = {}
+    for name, sub in subparsers.choices.items():
+        for option in _options(sub):
+            takers.setdefault(_said(sub, option), []).append(name)
+    shared = {said: names for said, names in takers.items() if len(names) > 1}
+    pages = ["# Commands", "Generated from the command line itself by `make docs`.", _block(parser.format_help())]
+    pages += [_command(name, sub, shared) for name, sub in subparsers.choices.items()]
+    rows = ["| option | what it does | commands |", "|---|---|---|"]
+    for (names, about), commands_of in sorted(shared.items()):
+        by = ", ".join(commands_of) if len(commands_of) < len(COMMANDS) / 2 else "nearly all"
+        cells = (f"`{names}`", about, by)
+        rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    pages += ["## Options of several commands", "\n".join(rows)]
     return "\n\n".join(pages) + "\n"
+
+
+def _command(name: str, sub: argparse.ArgumentParser, shared: Collection[tuple[str, str]]) -> str:
+    """The section of a command: its own options in full, the others by name."""
+    formatter = sub.formatter_class(prog=sub.prog)
+    positionals = [
+        formatter._format_args(each, each.metavar or each.dest)  # type: ignore[arg-type]  # as argparse itself calls it
+        for each in sub._get_positional_actions()
+    ]
+    formatter.add_usage(f"{sub.prog} [OPTION]...{' ' if positionals else ''}{' '.join(positionals)}", [], [])
+    formatter.add_text(sub.description)
+    for group in sub._action_groups:
+        formatter.start_section(group.title)
+        formatter.add_arguments(
+            [each for each in group._group_actions if each.dest != "help" and _said(sub, each) not in shared]
+        )
+        formatter.end_section()
+    formatter.add_text(sub.epilog)
+    others = [f"`{option.option_strings[-1]}`" for option in _options(sub) if _said(sub, option) in shared]
+    also = f"\n\nAlso [{', '.join(others)}](#options-of-several-commands)." if others else ""
+    return f"## steelyard {name}\n\n{_block(formatter.format_help())}{also}"
+
+
+def _options(sub: argparse.ArgumentParser) -> list[argparse.Action]:
+    return [
+        action
+        for action in sub._actions
+        if action.option_strings and action.dest != "help" and action.help is not argparse.SUPPRESS
+    ]
+
+
+def _said(sub: argparse.ArgumentParser, option: argparse.Action) -> tuple[str, str]:
+    """What the help says of an option, its names and its text: two that say the same are one on the page."""
+    formatter = argparse.HelpFormatter(sub.prog, width=10_000)
+    value = "" if option.nargs == 0 else formatter._format_args(option, option.metavar or option.dest.upper())  # type: ignore[arg-type]  # as argparse itself calls it
+    return f"{', '.join(option.option_strings)} {value}".strip(), formatter._expand_help(option)
 
 
 def _module(name: str) -> ModuleType:
@@ -45,8 +91,8 @@ def _module(name: str) -> ModuleType:
     return module
 
 
-def _block(parser: argparse.ArgumentParser) -> str:
-    return f"```text\n{parser.format_help().rstrip()}\n```"
+def _block(text: str) -> str:
+    return f"```text\n{text.strip(chr(10)).rstrip()}\n```"
 
 
 def providers() -> str:
@@ -65,6 +111,7 @@ def pages() -> dict[Path, str]:
         HERE / "eval-set.schema.json": eval_set_schema,
         SHIPPED / "eval-set.schema.json": eval_set_schema,
         HERE / "providers.md": providers(),
+        HERE / "measurements.md": _module("measurements").measurements(),
         HERE / "openapi.json": json.dumps(openapi.document(), indent=2, ensure_ascii=False) + "\n",
     }
 

@@ -202,7 +202,7 @@ def test_the_example_is_judged_as_its_page_shows(
     code = cli.main(["repairs", "--config", "examples/terraform-repairs/evaluation_config.json"])
     told = capsys.readouterr()
     assert code == 0
-    page = (ROOT / "docs" / "repairs.md").read_text("utf-8")
+    page = (ROOT / "docs" / "outcomes.md").read_text("utf-8")
     (shown,) = re.findall(
         r"^```text\n\$ steelyard repairs --config examples/terraform.*\n((?:.*\n)*?)```$", page, re.MULTILINE
     )

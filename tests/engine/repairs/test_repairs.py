@@ -467,7 +467,7 @@ def test_the_example_is_evaluated_as_it_is(tmp_path: Path) -> None:
 
 def test_every_key_of_the_config_is_explained() -> None:
     assert set(EXPECTED_VALUES) == set(EvaluationConfig.__struct_fields__)
-    page = (ROOT / "docs" / "repairs.md").read_text("utf-8")
+    page = (ROOT / "docs" / "outcomes.md").read_text("utf-8")
     assert [name for name in EXPECTED_VALUES if f"`{name}`" not in page] == []
 
 
