@@ -200,10 +200,7 @@ class NoneOfCheck:
             folded = text.translate(HOMOGLYPH_FOLDING)
             letters = folded.translate(ALPHANUMERIC_ONLY)
             return (
-                self._undisguised(text, folded, letters)
-                or self._decoded(text)
-                or self._smuggled(text)
-                or self._kept()
+                self._undisguised(text, folded, letters) or self._decoded(text) or self._smuggled(text) or self._kept()
             )
         return self._kept()
 
@@ -258,6 +255,7 @@ class NoneOfCheck:
             if len(secret.key) >= MIN_DISGUISED_CHARACTERS and secret.key in spelled:
                 return self._leaked(text, number, "tag characters", tags[0].start(), tags[-1].end())
         return None
+
 
 def _places(folded: str) -> array[int]:
     """Where each letter and digit stands."""
