@@ -1,11 +1,9 @@
-"""What a run that asks until the gate can decide ends with, and how many attempts it takes, by the way it is asked.
+"""What a run that asks until the gate can decide ends with, and how many attempts it takes, with an early stop and without.
 
-    python -m benchmarks.rounds [--repeats 2000] [--cases 20,50,150] [--baselines 1,5,10,30] [--ways end,0,10,1000] [--jobs 16]
+    python -m benchmarks.rounds [--repeats 2000] [--cases 20,50,150] [--baselines 1,5,10,30] [--jobs 16]
 
-Suites and changes are those of benchmarks/decisions.py. `--ways` are the attempts per case of runs older than the baseline, by which a
-round is divided: without any (0) every case gets as many, and 1000 is as good as knowing the true rates. `end` is a run
-that does not stop while it is undecided. What is saved is against the first of them. Each cell has a seed of its own, and all ways see
-the same outcomes.
+Suites and changes are those of benchmarks/decisions.py. Each cell has a seed of its own, and a run that stops while it is undecided
+sees the same outcomes as one that does not.
 
 A run is asked by the command's own tests, levels and rules, but those that cannot change a decision are left out
 (`quick_endings`); `tests/engine/gate/test_rounds_benchmark.py` holds that it ends as `ending`, which takes all of the command's code.
@@ -44,12 +42,10 @@ from steelyard.comparison.gate import (
     ModelVerdict,
     model_verdict,
 )
-from steelyard.comparison.history import HistoryEntry
 from steelyard.comparison.sides import PairedCounts, Side, Trials, pair_sides
-from steelyard.engine.gate import allocation, rounds
+from steelyard.engine.gate import rounds
 from steelyard.engine.gate.gate import SamplingRound, gate_sides, look_levels
 from steelyard.records import RunInfo, StoppingRule
-from steelyard.stats.allocation import equal_attempts, expected_variance
 from steelyard.stats.multiplicity import PlannedLook, design
 from steelyard.stats.paired import PairedCaseCounts, fisher_worse, stratified_worse
 from steelyard.stats.power import MeanDoubt, evidence
@@ -62,25 +58,11 @@ BATCH = 250
 """Repeats that are decided at once."""
 
 
-class Way(NamedTuple):
-    """One way to ask."""
-
-    history: int
-    """Attempts per case of runs that are older than the baseline; without any, every case gets as many."""
-    stops_hopeless: bool = True
-
-    @property
-    def label(self) -> str:
-        return f"history of {self.history}" if self.stops_hopeless else "no early stop"
-
-
 class Cell(NamedTuple):
     suite: str
     cases: int
     baseline: int
     change: str
-    ways: tuple[Way, ...] = (Way(0), Way(10))
-    """All of them see the same outcomes."""
     most: int = rounds.DEFAULT_MAX_SAMPLES
     least: int = 1
 
@@ -92,8 +74,6 @@ class Suite(NamedTuple):
     """Passes of the baseline."""
     after: NDArray[np.int64]
     """Passes of the first 1, 2, 3... attempts at each case."""
-    older: dict[int, NDArray[np.int64]]
-    """Passes of runs that are older than the baseline, by how many attempts per case these had."""
 
 
 class Ending(NamedTuple):
@@ -119,15 +99,11 @@ def side(name: str, attempts: NDArray[np.int64], passes: NDArray[np.int64], more
     return Side(name=name, rule="code", models={MODEL: trials}, runs=(name,))
 
 
-def ending(drawn: Suite, way: Way, cell: Cell, until: StoppingRule) -> Ending:
+def ending(drawn: Suite, cell: Cell, until: StoppingRule, *, stops_hopeless: bool) -> Ending:
     """One run, asked until it is decided, by the command's own code."""
     size = drawn.before.size
     baseline = side("baseline", np.full(size, cell.baseline), drawn.before, {})
     every = drawn.after
-    older = []
-    if way.history:
-        known = side("older", np.full(size, way.history), drawn.older[way.history], {})
-        older = [HistoryEntry(run="older", at="", runs=("older",), rule="code", models=known.models)]
     info = RunInfo(id="current", started_at="", names=(MODEL,), samples=min(until.least, until.most), until=until)
     while True:
         fair = np.array([info.fair_samples(MODEL, f"{place:04}") or 1 for place in range(size)])
@@ -139,20 +115,13 @@ def ending(drawn: Suite, way: Way, cell: Cell, until: StoppingRule) -> Ending:
         }
         current = side("current", fair, passes, more)
         pairing = pair_sides(baseline, current)
-        divided = allocation.case_allocations(baseline, pairing.models, older, until)
-        here = {MODEL: rounds.sampling_round(pairing.models[0], MODEL, info, until, divided.get(MODEL))}
+        here = {MODEL: rounds.sampling_round(pairing.models[0], MODEL, info, until)}
         decision = gate_sides(baseline, current, cases=until.cases or None, at=here[MODEL]).decision
-        hopeless = rounds.hopeless_models(decision, pairing.models, here, divided) if way.stops_hopeless else set()
-        following = rounds.following_round(decision, info, here, until, divided, hopeless)
+        hopeless = rounds.hopeless_models(decision, pairing.models, here) if stops_hopeless else set()
+        following = rounds.following_round(decision, info, here, until, hopeless)
         if following is None:
             return Ending(decision.verdict, float(fair.sum() + sum(count for count, _ in more.values())) / size)
-        info = replace(
-            info,
-            samples=following.samples,
-            more=following.more,
-            stopped=following.stopped,
-            allocated=following.allocated,
-        )
+        info = replace(info, samples=following.samples, more=following.more, stopped=following.stopped)
 
 
 class Tables:
@@ -176,67 +145,33 @@ class Tables:
 tables = cache(Tables)
 
 
-class Plan(NamedTuple):
-    """The looks at a run, and what is asked for each."""
-
-    steps: tuple[PlannedLook, ...]
-    attempts: NDArray[np.int64]
-    """By look, at each case."""
-
-
-def plan(drawn: Suite, history: int, cell: Cell, until: StoppingRule) -> Plan:
-    """What a run is to ask for while it is not decided."""
-    size = drawn.before.size
-    if not history:
-        steps = design(until.most, baseline_attempts=cell.baseline, alpha=until.alpha, first=until.least)
-        return Plan(steps, np.repeat([[step.attempts] for step in steps], size, axis=1))
-    variances = [expected_variance(history, passes) for passes in drawn.older[history].tolist()]
-    least = max(allocation.MIN_ALLOCATED_ATTEMPTS, until.least)
-    divided = allocation.CaseAllocation([str(place) for place in range(size)], variances, least)
-    counts: dict[int, list[int]] = {}
-
-    def equal(average: int) -> float:
-        counts[average] = list(divided.attempts(average).values())
-        return equal_attempts(variances, counts[average])
-
-    steps = design(until.most, baseline_attempts=cell.baseline, alpha=until.alpha, first=until.least, equal=equal)
-    planned = np.array([counts[step.attempts] for step in steps])
-    # the first round is asked before anything is divided, and no case gets fewer than before
-    planned[0] = steps[0].attempts
-    return Plan(steps, np.maximum.accumulate(planned, axis=0))
-
-
-def quick_endings(drawn: Sequence[Suite], way: Way, cell: Cell, until: StoppingRule) -> list[Ending]:
+def quick_endings(drawn: Sequence[Suite], cell: Cell, until: StoppingRule, *, stops_hopeless: bool) -> list[Ending]:
     """The same as `ending` of each at a fraction of its cost.
 
     A look that can raise no alarm, because the drop of the mean or no single case reaches its level, is decided by the test of the margin alone, of
     all repeats at once; all others are decided by the tests of the gate themselves.
     """
     found: list[Ending | None] = [None] * len(drawn)
-    plans = [plan(each, way.history, cell, until) for each in drawn]
-    looks = len(plans[0].steps)
-    for look in range(looks):
+    steps = design(until.most, baseline_attempts=cell.baseline, alpha=until.alpha, first=until.least)
+    for look in range(len(steps)):
         open_runs = [place for place, each in enumerate(found) if each is None]
         if not open_runs:
             break
-        ended = _ended(
-            [drawn[place] for place in open_runs], [plans[place] for place in open_runs], look, way, cell, until
-        )
+        ended = _ended([drawn[place] for place in open_runs], steps[look:], cell, until, stops_hopeless)
         for place, each in zip(open_runs, ended, strict=True):
             found[place] = each
     return [each for each in found if each]
 
 
 def _ended(
-    drawn: Sequence[Suite], plans: Sequence[Plan], look: int, way: Way, cell: Cell, until: StoppingRule
+    drawn: Sequence[Suite], steps: Sequence[PlannedLook], cell: Cell, until: StoppingRule, stops_hopeless: bool
 ) -> list[Ending | None]:
-    """How runs end at a look; None for those that go on."""
+    """How runs end at the first of the looks that are left; None for those that go on."""
+    step, following = steps[0], tuple(steps[1:])
     known = tables(cell.baseline, until.most)
-    attempts = np.array([each.attempts[look] for each in plans])
+    attempts = np.full((len(drawn), cell.cases), step.attempts)
     before = np.array([each.before for each in drawn])
-    passes = np.array(
-        [each.after[tried - 1, np.arange(tried.size)] for each, tried in zip(drawn, attempts, strict=True)]
-    )
+    passes = np.array([each.after[step.attempts - 1] for each in drawn])
     at = attempts, before, passes
     p, drops = known.p[at], known.drop[at]
     drop, spread = drops.sum(axis=1), known.spread[at].sum(axis=1)
@@ -245,11 +180,10 @@ def _ended(
     least_p = np.where(nameable, p, 1.0).min(axis=1)
     doubtful = np.where(drops > until.margin + DECISION_TOLERANCE, p, 1.0)
     chances = np.ones(len(drawn))
-    if way.stops_hopeless:
-        chances = _chances_to_decide(plans, look, at, drop, spread, known, until)
+    if stops_hopeless:
+        chances = _chances_to_decide(steps, at, drop, spread, known, until)
     found: list[Ending | None] = []
-    for place, (each, planned) in enumerate(zip(drawn, plans, strict=True)):
-        step, following = planned.steps[look], planned.steps[look + 1 :]
+    for place, each in enumerate(drawn):
         tried, passed = attempts[place], passes[place]
         here = SamplingRound(step, not following, following)
         error = math.sqrt(spread[place])
@@ -293,8 +227,7 @@ def _ended(
 
 
 def _chances_to_decide(
-    plans: Sequence[Plan],
-    look: int,
+    steps: Sequence[PlannedLook],
     at: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
     drop: Floats,
     spread: Floats,
@@ -303,22 +236,18 @@ def _chances_to_decide(
 ) -> Floats:
     """As `stats.futility.chance_to_decide`, of all runs at once."""
     attempts, units = at[0], known.unit[at]
-    cleared, worse = np.zeros(len(plans)), np.zeros(len(plans))
+    cleared, worse = np.zeros(len(drop)), np.zeros(len(drop))
     is_open = (attempts < 2).any(axis=1)
     now = (units / attempts).sum(axis=1)
     baseline = np.maximum(0.0, spread - now)
-    for later in range(look + 1, len(plans[0].steps)):
-        steps = [each.steps[later] for each in plans]
-        planned = np.array([each.attempts[later] for each in plans])
-        left = (units / np.maximum(attempts, planned)).sum(axis=1)
+    for later in steps[1:]:
+        left = (units / later.attempts).sum(axis=1)
         error, moves = np.sqrt(baseline + left), np.sqrt(np.maximum(0.0, now - left))
         is_open |= moves == 0
         moves[moves == 0] = 1.0
-        sure = np.array([_quantile(step.cleared_level) for step in steps])
-        alarm = np.array([_quantile(step.alarm) for step in steps])
-        reach = until.margin * attempts.shape[1] + sure * error
+        reach = until.margin * attempts.shape[1] + _quantile(later.cleared_level) * error
         cleared = np.maximum(cleared, _normal((reach - drop) / moves))
-        worse = np.maximum(worse, _normal((drop + alarm * error) / moves))
+        worse = np.maximum(worse, _normal((drop + _quantile(later.alarm) * error) / moves))
     return np.where(is_open, 1.0, np.minimum(1.0, cleared + worse))
 
 
@@ -380,11 +309,7 @@ def drawn_suite(rates: Floats, later: Floats, cell: Cell, chance: np.random.Gene
     """The outcomes of one repeat, whether or not a run will ask for them."""
     before = chance.binomial(cell.baseline, rates)
     after = np.cumsum(chance.random((cell.most, rates.size)) < later, axis=0, dtype=np.int64)
-    return Suite(
-        before,
-        after,
-        {history: chance.binomial(history, rates) for history in {way.history: None for way in cell.ways} if history},
-    )
+    return Suite(before, after)
 
 
 def stopping_rule(cell: Cell) -> StoppingRule:
@@ -396,38 +321,38 @@ def stopping_rule(cell: Cell) -> StoppingRule:
     )
 
 
-def endings(cell: Cell, *, repeats: int, seed: int, is_whole: bool = False) -> dict[Way, list[Ending]]:
-    """How each repeat ends, by the way it is asked; `is_whole` takes all of the command's code."""
+def endings(cell: Cell, *, repeats: int, seed: int, is_whole: bool = False) -> dict[bool, list[Ending]]:
+    """How each repeat ends without and with an early stop; `is_whole` takes all of the command's code."""
     chance = np.random.default_rng([seed, cell.cases, cell.baseline, *cell.suite.encode(), *cell.change.encode()])
     move, drop = CHANGES[cell.change]
     until = stopping_rule(cell)
-    found: dict[Way, list[Ending]] = {way: [] for way in cell.ways}
+    found: dict[bool, list[Ending]] = {False: [], True: []}
     chances = chance.spawn(repeats)
     for first in range(0, repeats, BATCH):
         batch = []
         for each in chances[first : first + BATCH]:
             rates = SUITES[cell.suite](cell.cases, each)
             batch.append(drawn_suite(rates, move(rates, drop), cell, each))
-        for way, ended in found.items():
+        for stops, ended in found.items():
             if is_whole:
-                ended.extend(ending(drawn, way, cell, until) for drawn in batch)
+                ended.extend(ending(drawn, cell, until, stops_hopeless=stops) for drawn in batch)
             else:
-                ended.extend(quick_endings(batch, way, cell, until))
+                ended.extend(quick_endings(batch, cell, until, stops_hopeless=stops))
     return found
 
 
 def row(cell: Cell, *, repeats: int, seed: int) -> list[str]:
-    """The row of a cell: the shares of verdicts and the attempts used, by the way it is asked."""
+    """The row of a cell: the shares of verdicts and the attempts used, without and with an early stop."""
     found = endings(cell, repeats=repeats, seed=seed)
     shown = [cell.suite, str(cell.cases), str(cell.baseline), cell.change]
-    first = np.mean([one.attempts for one in found[cell.ways[0]]])
-    for place, ended in enumerate(found.values()):
+    first = np.mean([one.attempts for one in found[False]])
+    for stops, ended in found.items():
         verdicts = [one.verdict for one in ended]
         attempts = np.array([one.attempts for one in ended])
         red, green = verdicts.count(REGRESSED) / repeats, verdicts.count(NOT_REGRESSED) / repeats
         shown.append(" / ".join(f"{100 * share:.1f}" for share in (red, green, 1 - red - green)))
         shown.append(", ".join(f"{value:.1f}" for value in (attempts.mean(), *np.quantile(attempts, [0.5, 0.9]))))
-        shown += [f"{100 * (1 - attempts.mean() / first):.0f}%"] if place else []
+        shown += [f"{100 * (1 - attempts.mean() / first):.0f}%"] if stops else []
     return shown
 
 
@@ -436,7 +361,6 @@ def main() -> int:
     asked.add_argument("--repeats", type=int, default=2000)
     asked.add_argument("--cases", default="20,50,150")
     asked.add_argument("--baselines", default="1,5,10,30")
-    asked.add_argument("--ways", default="end,0,10,1000", help="attempts per case of older runs; end: no early stop")
     asked.add_argument("--seed", type=int, default=1)
     asked.add_argument("--most", type=int, default=rounds.DEFAULT_MAX_SAMPLES)
     asked.add_argument("--least", type=int, default=1)
@@ -445,15 +369,14 @@ def main() -> int:
     asked.add_argument("--jobs", type=int, default=1, help="processes at once")
     options = asked.parse_args()
     numbers = ([int(each) for each in given.split(",")] for given in (options.cases, options.baselines))
-    ways = tuple(Way(0, False) if each == "end" else Way(int(each)) for each in options.ways.split(","))
     cells = [
-        Cell(suite, cases, baseline, change, ways, options.most, options.least)
+        Cell(suite, cases, baseline, change, options.most, options.least)
         for cases, baseline, suite, change in product(*numbers, options.suites.split(","), options.changes.split(";"))
     ]
     heads = ["suite", "cases", "baseline", "change"]
-    for place, way in enumerate(ways):
-        heads += [f"{way.label}: regressed / not / cannot tell", "attempts: mean, median, 90%"]
-        heads += ["saved"] if place else []
+    for label in ("no early stop", "early stop"):
+        heads += [f"{label}: regressed / not / cannot tell", "attempts: mean, median, 90%"]
+    heads.append("saved")
     print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
     failed = 0
     with ProcessPoolExecutor(options.jobs) as pool:

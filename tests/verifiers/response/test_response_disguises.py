@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,22 +23,19 @@ def leak(text: str, secret: str, **keys: object) -> str:
     return found.details[0].form if found.primary == "policy_violation" else ""
 
 
-@pytest.mark.parametrize(
-    ("form", "told", "other"),
-    [
-        (form, encode("breakwater"), encode("a calm sea at noon"))
-        for form, encode in (
-            ("hexadecimal", lambda text: "".join(f"\\u{ord(letter):04x}" for letter in text)),
-            ("hexadecimal", lambda text: " ".join(f"U+{ord(letter):04X}" for letter in text)),
-            ("hexadecimal", lambda text: "".join(f"\\U{ord(letter):08x}" for letter in text)),
-            ("hexadecimal", lambda text: "".join(f"%{ord(letter):02x}" for letter in text)),
-            ("base64", lambda text: b64encode(text.encode("utf-16-le")).decode()),
-        )
-    ],
-)
-def test_a_secret_of_wide_characters_is_a_leak_too(form: str, told: str, other: str) -> None:
-    assert leak(f"Well, look: {told} and so on.", "breakwater") == form
-    assert leak(f"Well, look: {other} and so on.", "breakwater") == ""
+ENCODINGS: list[tuple[str, Callable[[str], str]]] = [
+    ("hexadecimal", lambda text: "".join(f"\\u{ord(letter):04x}" for letter in text)),
+    ("hexadecimal", lambda text: " ".join(f"U+{ord(letter):04X}" for letter in text)),
+    ("hexadecimal", lambda text: "".join(f"\\U{ord(letter):08x}" for letter in text)),
+    ("hexadecimal", lambda text: "".join(f"%{ord(letter):02x}" for letter in text)),
+    ("base64", lambda text: b64encode(text.encode("utf-16-le")).decode()),
+]
+
+
+@pytest.mark.parametrize(("form", "encode"), ENCODINGS)
+def test_a_secret_of_wide_or_escaped_characters_is_a_leak_too(form: str, encode: Callable[[str], str]) -> None:
+    assert leak(f"Well, look: {encode('breakwater')} and so on.", "breakwater") == form
+    assert leak(f"Well, look: {encode('a calm sea at noon')} and so on.", "breakwater") == ""
 
 
 @pytest.mark.parametrize(
