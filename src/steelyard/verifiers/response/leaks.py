@@ -91,21 +91,12 @@ class _AlphanumericTable(dict[int, int | None]):
         return self[point]
 
 
-class _EncodingAlphabet(dict[int, int | None]):
-    """The signs of an encoding, without everything else."""
-
-    def __missing__(self, point: int) -> None:
-        return None
-
-
 HOMOGLYPH_FOLDING = _HomoglyphTable()
 ALPHANUMERIC_ONLY = _AlphanumericTable()
-BASE64_ALPHABET = _EncodingAlphabet(str.maketrans("-_", "+/"))
-BASE64_ALPHABET.update({ord(sign): ord(sign) for sign in "+/0123456789"})
-BASE64_ALPHABET.update({point: point for point in chain(range(65, 91), range(97, 123))})
-HEX_ALPHABET = _EncodingAlphabet({ord(sign): ord(sign) for sign in "0123456789abcdef"})
-ASCII_LOWERCASE = {point: point + 32 for point in range(65, 91)}
-"""Small letters for the large ones of ASCII, so that no other character changes its length."""
+HEX_DIGIT = re.compile(r"0[xX]|([0-9a-fA-F])")
+BETWEEN_HEX_DIGITS = re.compile(r"0[xX]|[^0-9a-fA-F]+")
+BASE64_SIGN = re.compile(r"([A-Za-z0-9+/_-])")
+BETWEEN_BASE64_SIGNS = re.compile(r"[^A-Za-z0-9+/_-]+")
 
 
 class DisguisedForm(NamedTuple):
@@ -124,14 +115,14 @@ class ForbiddenText:
     @cached_property
     def key(self) -> str:
         """The letters and digits of it, folded."""
-        return self.text.translate(HOMOGLYPH_FOLDING).translate(ALPHANUMERIC_ONLY)
+        return _letters(self.text)
 
     @cached_property
     def folded(self) -> tuple[DisguisedForm, ...]:
         """Disguises that are looked for among folded letters and digits."""
         if len(self.key) < MIN_DISGUISED_CHARACTERS:
             return ()
-        turned = codecs.encode(self.text, "rot13").translate(HOMOGLYPH_FOLDING).translate(ALPHANUMERIC_ONLY)
+        turned = _letters(codecs.encode(self.text, "rot13"))
         forms = [DisguisedForm("", self.key)]
         if len(self.key) < MIN_TRANSFORMED_CHARACTERS:
             return tuple(forms)
@@ -228,33 +219,30 @@ class NoneOfCheck:
         return None
 
     def _decoded(self, text: str) -> ResponseCheckResult | None:
-        hexadecimal = text.translate(ASCII_LOWERCASE).replace("0x", "").translate(HEX_ALPHABET)
-        signs = text.translate(BASE64_ALPHABET)
+        hexadecimal = BETWEEN_HEX_DIGITS.sub("", text).lower()
+        signs = BETWEEN_BASE64_SIGNS.sub("", text).replace("-", "+").replace("_", "/")
         for number, secret in enumerate(self.secrets):
             for key in secret.hexadecimal:
                 if (at := hexadecimal.find(key)) >= 0:
-                    span = _span(re.compile(r"0[xX]|([0-9a-fA-F])"), text, at, len(key))
-                    return self._leaked(text, number, "hexadecimal", *span)
+                    return self._leaked(text, number, "hexadecimal", *_span(HEX_DIGIT, text, at, len(key)))
             for key in secret.base64:
                 if (at := signs.find(key)) >= 0:
-                    span = _span(re.compile(r"([A-Za-z0-9+/_-])"), text, at, len(key))
-                    return self._leaked(text, number, "base64", *span)
+                    return self._leaked(text, number, "base64", *_span(BASE64_SIGN, text, at, len(key)))
         return None
 
     def _smuggled(self, text: str) -> ResponseCheckResult | None:
         """What is written in tags, characters that no screen shows and many models read."""
         tags = list(TAG_CHARACTER.finditer(text))
-        spelled = (
-            "".join(chr(ord(tag[0]) - TAG_BLOCK_START) for tag in tags)
-            .translate(HOMOGLYPH_FOLDING)
-            .translate(ALPHANUMERIC_ONLY)
-            if tags
-            else ""
-        )
+        spelled = _letters("".join(chr(ord(tag[0]) - TAG_BLOCK_START) for tag in tags))
         for number, secret in enumerate(self.secrets):
             if len(secret.key) >= MIN_DISGUISED_CHARACTERS and secret.key in spelled:
                 return self._leaked(text, number, "tag characters", tags[0].start(), tags[-1].end())
         return None
+
+
+def _letters(text: str) -> str:
+    """The letters and digits of a text, folded."""
+    return text.translate(HOMOGLYPH_FOLDING).translate(ALPHANUMERIC_ONLY)
 
 
 def _places(folded: str) -> array[int]:
