@@ -51,7 +51,7 @@ WORLD = {"asyncio", "datetime", "http", "httpx2", "io.open", "os", "random", "se
 """Modules that reach files, clocks, networks or chance: pure rooms do not import them."""
 HEAVY = {
     *("anyio", "concurrent", "doctest", "duckdb", "hcl2", "importlib", "jinja2", "jsonschema", "lark"),
-    *("msgspec", "multiprocessing", "numpy", "pyarrow", "pydantic_ai", "ray", "re2", "tarfile", "yaml"),
+    *("msgspec", "multiprocessing", "numpy", "pyarrow", "pydantic_ai", "ray", "re2", "referencing", "tarfile", "yaml"),
 }
 """Libraries that take longer to import than most commands take: the function that needs one imports it."""
 
@@ -61,6 +61,7 @@ BROUGHT_BY_OTHERS = {
     "lark": "python-hcl2 is built on it",
     "markupsafe": "jinja2 is built on it and gives it to its users",
     "pydantic_ai": "the extra pydantic-ai brings it; where it is not installed, nothing says so",
+    "referencing": "jsonschema is built on it and resolves references by it",
     "pytest": "answers are judged by the pytest of their own environment",
     "_pytest": "answers are judged by the pytest of their own environment",
 }

@@ -10,7 +10,7 @@ import pytest
 
 from steelyard.plugins import load_plugin
 from steelyard.plugins.built_in import BUILT_IN_PLUGINS
-from steelyard.records import Attempt, Case, Pair, Target, VerifierSettings, Verify
+from steelyard.records import Attempt, Case, Pair, RunInfo, Target, VerifierSettings, Verify
 from steelyard.verifiers.function import FunctionSettings
 from steelyard.verifiers.python.settings import PythonSettings
 
@@ -123,3 +123,9 @@ def test_what_a_case_says_to_its_verifier_is_what_was_written() -> None:
     other = msgspec.structs.replace(case, verify=Verify(python_env="/other"))
     assert PythonSettings.of(other).python_env == "/other"
     assert (other == case, msgspec.json.decode(msgspec.json.encode(other), type=Case) == other) == (False, True)
+
+
+def test_a_run_of_an_earlier_version_keeps_its_own_number_of_attempts_at_each_case() -> None:
+    written = b'{"id": "r", "started_at": "", "samples": 5, "allocated": {"m": {"a": 2}}, "stopped": {"n": 3}}'
+    info = msgspec.json.decode(written, type=RunInfo)
+    assert [info.fair_samples(*each) for each in (("m", "a"), ("m", "b"), ("n", "a"))] == [2, 5, 3]

@@ -52,14 +52,13 @@ def resume(
     samples: int | None = None,
     more: Mapping[str, Mapping[str, int]] | None = None,
     stopped: Mapping[str, int] | None = None,
-    allocated: Mapping[str, Mapping[str, int]] | None = None,
     base_url: str = "",
     means: RunOptions = RunOptions(),
 ) -> Run:
     """Carry on with what a run still owes, failures included; more samples than before extend it.
 
-    `more` plans more attempts at some cases alone, by model and case; `stopped` says which models are asked no further, and
-    `allocated` how many attempts the cases get that differ from `samples`. A base URL takes the place of the run's own.
+    `more` plans more attempts at some cases alone, by model and case; `stopped` says which models are asked no
+    further. A base URL takes the place of the run's own.
     """
     journal = reopened_journal(folder)
     try:
@@ -85,7 +84,7 @@ def resume(
                 samples=planned_info.samples,
                 more=planned,
                 stopped=dict(stopped or {}),
-                allocated={model: dict(cases) for model, cases in (allocated or {}).items()},
+                allocated={},
             )
             journal.describe(plan.with_current_plan(more_info))
     except BaseException:

@@ -192,7 +192,7 @@ class RunInfo(Record, frozen=True, kw_only=True):
     more: dict[str, dict[str, AttemptNumber]] = {}
     """By model and case, where more attempts are planned than at others, because the case looked worse."""
     allocated: dict[str, dict[str, AttemptNumber]] = {}
-    """By model and case, where a round asks for other numbers of attempts than `samples`, from what was known before it."""
+    """By model and case, where a round asks for other numbers of attempts than `samples`; only earlier versions made such runs."""
     stopped: dict[str, AttemptNumber] = {}
     """By model, the attempts per case of the round at which it was decided before others, and is asked no further."""
     k: Annotated[tuple[AttemptNumber, ...], Meta(min_length=1)] = (1,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from itertools import accumulate
 from statistics import NormalDist
@@ -90,18 +90,8 @@ def spent_error_share(attempts: int, most: int) -> float:
     )
 
 
-def design(
-    most: int,
-    *,
-    baseline_attempts: float,
-    alpha: float = 0.05,
-    first: int = 1,
-    equal: Callable[[int], float] = float,
-) -> tuple[PlannedLook, ...]:
+def design(most: int, *, baseline_attempts: float, alpha: float = 0.05, first: int = 1) -> tuple[PlannedLook, ...]:
     """The looks at a run of `first` up to `most` attempts per case, compared with a baseline of `baseline_attempts`.
-
-    Where some cases get fewer attempts, `equal` says with how many at every case a mean would be known as well as by up to
-    so many.
 
     Alarms share what `FINAL` leaves of alpha by the union bound, which holds for exact tests whatever their
     dependence. All-clears rest on a normal approximation already, so their levels use how strongly looks depend on
@@ -118,7 +108,7 @@ def design(
     attempts = (*{min(first, most): None} | dict.fromkeys(each for each in looks(most) if each >= first),)
     shares = [spent_error_share(each, most) for each in attempts]
     steps = [share - before for share, before in zip(shares, [0.0, *shares], strict=False)]
-    known = [1 / (1 / baseline_attempts + 1 / equal(each)) for each in attempts]
+    known = [1 / (1 / baseline_attempts + 1 / each) for each in attempts]
     cleared = [alpha * step for step in steps]
     levels = boundary_levels(tuple(known), tuple(cleared))
     return tuple(

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -295,54 +294,6 @@ def test_a_run_that_is_killed_goes_on_where_it_stood_and_asks_nothing_twice() ->
     assert sum(look.spent for look in looks) <= 0.05 + 1e-12
     assert sum(look.cleared_spent for look in looks) <= 0.05 + 1e-12
     assert StoredRun(Path("run")).info.until is not None
-
-
-UNSETTLED = {f"case-0{digit}": range(1 + digit % 2, 31, 2) for digit in range(10)}
-"""The first ten of forty cases pass every second time."""
-SELDOM_RIGHT = UNSETTLED | {case.id: range(1, 31) for case in CASES if case.id not in UNSETTLED}
-"""All others never do, so that they cannot get worse."""
-
-
-def older_and_newer() -> None:
-    """Two runs of 6 attempts per case, `older` and `newer`."""
-    for name in ("older", "newer"):
-        run(CASES, models=model("before", 1.0, SELDOM_RIGHT), samples=6, output=name, means=means())
-
-
-def test_cases_that_never_passed_in_runs_older_than_the_baseline_get_fewer_attempts() -> None:
-    older_and_newer()
-    bless(["older"], "main")
-    bless(["newer"], "main")
-    told: list[str] = []
-    done = until_decided(model("same", 1.0, SELDOM_RIGHT), told, most=10)
-    counts = Counter(reply.case for reply in facts(done.run.folder).replies)
-    samples = done.run.info.samples
-    assert samples is not None
-    assert 2 < samples < 10
-    assert all(counts[case] == samples for case in UNSETTLED)
-    assert all(2 <= counts[case.id] < samples for case in CASES if case.id not in UNSETTLED)
-    assert counts.total() == done.asked
-    assert told[-1].startswith(f"up to {samples} attempts per case: ")
-    assert done.gated is not None
-    (only,) = done.gated.decision.models
-    rates = [new.passes / new.attempts for _, new in done.gated.pairing.models[0].cases]
-    assert only.effect.value == pytest.approx(sum(rates) / 40 - 5 / 40)
-    # asking again, by hand or after an interruption, is the same look at the same attempts
-    assert gate("main", "run", cases="fail").decision == done.gated.decision
-    again = continue_until_decided(done.run, means=means(), tell=told.append)
-    assert again.gated is not None
-    assert (again.asked, again.gated.decision) == (done.asked, done.gated.decision)
-
-
-@pytest.mark.parametrize("made_of", ["both", "one, compared with a cache of replies", "one, compared by scores"])
-def test_attempts_are_divided_by_nothing_that_is_compared(made_of: str) -> None:
-    older_and_newer()
-    bless(["older"], "main")
-    bless(["older", "newer"] if made_of == "both" else ["newer"], "main")
-    options: dict[str, Any] = {"cache_days": 1.0} if "cache" in made_of else {}
-    on: Literal["passed", "score"] = "score" if "scores" in made_of else "passed"
-    done = until_decided(model("same", 1.0, SELDOM_RIGHT), most=3, on=on, **options)
-    assert done.run.info.allocated == {}
 
 
 def test_a_run_that_further_attempts_would_hardly_decide_is_asked_no_further() -> None:

@@ -6,7 +6,6 @@ import json
 import math
 import random
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -18,7 +17,6 @@ from steelyard.verifiers.response.checks import CHECK_TYPES, declared_check, exp
 from steelyard.verifiers.response.judged import ResponseCheckResult
 from steelyard.verifiers.response.language import language_of, language_tables
 from steelyard.verifiers.response.markup import html_elements
-from steelyard.verifiers.response.schema import quick_predicate
 from steelyard.verifiers.response.text import parse_number
 from steelyard.verifiers.response.unicode import normalized_unicode, unicode_tables
 
@@ -189,48 +187,6 @@ def test_our_keywords_agree_with_the_library_on_random_values() -> None:
         seen.add(is_met)
         assert ours.judge(json.dumps(value)).passed == is_met, value
     assert seen == {True, False}
-
-
-def test_the_quick_way_to_meet_a_schema_agrees_with_the_library_on_random_values() -> None:
-    import jsonschema
-
-    chance = random.Random(5)
-    seen = Counter[bool]()
-    for _ in range(600):
-        schema = _schema(chance, 2)
-        test, theirs = quick_predicate(schema), jsonschema.Draft202012Validator(schema)
-        assert test is not None
-        for _ in range(5):
-            value = _value(chance, 3)
-            is_met = theirs.is_valid(value)
-            seen[is_met] += 1
-            assert test(value) == is_met, (schema, value)
-    assert min(seen.values()) > 300
-
-
-def _schema(chance: random.Random, depth: int) -> Any:
-    inner: dict[str, Callable[[], Any]] = {
-        "items": lambda: _schema(chance, depth - 1),
-        "additionalProperties": lambda: _schema(chance, depth - 1),
-    }
-    inner["properties"] = lambda: {name: _schema(chance, depth - 1) for name in "ab"}
-    keywords: dict[str, Callable[[], Any]] = {
-        "type": lambda: chance.choice(
-            ["object", "array", "integer", "number", "boolean", ["string", "object"], "null"]
-        ),
-        "enum": lambda: ["a", "b"],
-        "required": lambda: ["a"],
-        "minItems": lambda: 1,
-        "maxProperties": lambda: 1,
-        "minLength": lambda: 1,
-        "minimum": lambda: chance.choice([0, 0.5, 1]),
-        "maximum": lambda: 1,
-        "title": lambda: "x",
-        **(inner if depth else {}),
-    }
-    if chance.random() < 0.1:
-        return chance.random() < 0.7
-    return {name: keywords[name]() for name in chance.sample(sorted(keywords), 2)}
 
 
 def _value(chance: random.Random, depth: int) -> Any:
@@ -765,7 +721,7 @@ def test_the_other_dialect_is_understood_as_it_is() -> None:
         ({"type": "json", "schema": 1}, "expect.schema: expected a JSON Schema"),
         ({"type": "json", "schema": {"type": "strin"}}, "expect.schema: at /type"),
         ({"type": "json", "schema": {"$ref": "https://example.com/s"}}, "must point into this schema"),
-        ({"type": "json", "schema": {"$ref": "#/$defs/no"}}, "which is not there"),
+        ({"type": "json", "schema": {"$ref": "#/$defs/no"}}, "is not there"),
         ({"type": "json", "schema": {"allOf": [{"$ref": "#"}]}}, "endlessly"),
         ({"type": "json", "schema": {"pattern": "(?=a)"}}, "RE2 cannot"),
         ({"type": "json", "schema": {"unevaluatedProperties": False}}, "not supported"),

@@ -107,8 +107,6 @@ def run(options: argparse.Namespace) -> int:
         "skip_unavailable": options.skip_unavailable,
     }
     until = _stopping_rule(options)
-    if until is None and options.top_up_baseline:
-        raise InputError("--top-up-baseline belongs to --baseline without -n, or with --until-decided")
     if until is None:
         with user_output_on_stderr():
             done = run_cases(cases, shard=options.shard, **asked)
@@ -120,7 +118,6 @@ def run(options: argparse.Namespace) -> int:
             until=until,
             tell=print_to_stderr,
             announcement=_announcement(cases, asked, until),
-            top_up_to=options.top_up_to if options.top_up_baseline else 0,
             **asked,
         )
     return _conclude_sequential_run(decided, options, suite_rule)
@@ -175,22 +172,6 @@ def _add_judge_options(ask: Any) -> None:
         "--judges", action="append", metavar="MODEL,...", help="who judges checks that are rubrics: provider/model"
     )
     ask.add_argument("--allow-self", action="store_true", help="let a model judge its own answers")
-
-
-def _add_top_up_options(decide: Any) -> None:
-    """Whether the baseline gets more attempts first."""
-    decide.add_argument(
-        "--top-up-baseline",
-        action="store_true",
-        help="first ask the baseline's own prompts and models for more attempts, within the same --max-cost",
-    )
-    decide.add_argument(
-        "--top-up-to",
-        type=attempt_count,
-        default=20,
-        metavar="N",
-        help="the attempts per case that the baseline has then (default: 20)",
-    )
 
 
 def _run_options(sub: argparse.ArgumentParser) -> None:
@@ -264,7 +245,6 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the maximum number of attempts per case (default: 20; 10 without --until-decided)",
     )
-    _add_top_up_options(decide)
     add_decision_options(decide)
     add_execution_options(sub, backend=True)
     add_trust_option(sub)

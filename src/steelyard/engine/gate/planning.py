@@ -181,7 +181,7 @@ def thin_baseline_sentence(cases: Sequence[Trials]) -> str | None:
     need = f"{now}" if now is not None else f"more than {5 * ADVISED_BASELINE_ATTEMPTS}"
     return (
         f"an unchanged run is cleared four times out of five by {need} attempts per case; against a baseline of "
-        f"{ADVISED_BASELINE_ATTEMPTS} by {then}: bless several runs, or use run --top-up-baseline"
+        f"{ADVISED_BASELINE_ATTEMPTS} by {then}: bless several runs"
     )
 
 

@@ -12,10 +12,8 @@ from steelyard.analysis.measure import ComparedMeasure
 from steelyard.comparison.exact_tests import CasesRule
 from steelyard.comparison.gate import CANNOT_TELL, NOT_REGRESSED, Decision, ModelDecision
 from steelyard.comparison.sides import PairedModel, Side, Trials, pair_sides, rules_changed_sentence
-from steelyard.engine.gate.allocation import CaseAllocation, case_allocations
 from steelyard.engine.gate.gate import GateResult, SamplingRound, gate_sides, side_measure
-from steelyard.engine.gate.sides import older_runs, side
-from steelyard.engine.gate.top_up import top_up
+from steelyard.engine.gate.sides import side
 from steelyard.engine.options import RunOptions
 from steelyard.engine.pool import run_coroutine
 from steelyard.engine.preflight.connect import close_providers, connect
@@ -47,7 +45,7 @@ HOPELESS_CHANCE = 0.05
 """A run that all further attempts would decide with a smaller chance than this is asked no further."""
 HOPELESS_SENTENCE = (
     "stopped, because the attempts still allowed would decide with a chance below 5%; more attempts of the baseline would help: "
-    "--top-up-baseline"
+    "bless several runs"
 )
 
 MessageCallback = Callable[[str], None]
@@ -142,13 +140,11 @@ def run_until_decided(
     tell: MessageCallback,
     base_url: str,
     announcement: str = "",
-    top_up_to: int = 0,
     **asked: Any,
 ) -> SequentialRunResult:
     """Ask for a few attempts at each case, look, and ask for more until the gate can decide or all are asked.
 
-    What cannot be compared is found before the announcement is made and anything is asked. A baseline that is to have
-    `top_up_to` attempts per case gets them before anything is known of this run; both share the budget.
+    What cannot be compared is found before the announcement is made and anything is asked.
     """
     if until.most < 1:
         raise InputError(f"--max-samples must be 1 or more, not {until.most}")
@@ -164,15 +160,12 @@ def run_until_decided(
     try:
         _check_comparable(baseline, providers, cases, means)
         counts = [one.available(case.id) for one in providers.values() for case in cases]
-        compared = set(providers)
     finally:
         run_coroutine(close_providers(providers))
     recorded = max((count for count in counts if count is not None), default=0)
     until = replace(until, most=min(until.most, recorded or until.most))
     if announcement:
         tell(announcement)
-    if top_up_to:
-        means = top_up(until.baseline, baseline, compared, top_up_to, means=means, tell=tell)
     done = run(
         cases, models=models, samples=min(until.least, until.most), until=until, means=means, base_url=base_url, **asked
     )
@@ -190,13 +183,8 @@ def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallbac
     while done.complete or done.out_of_budget:
         current = side(str(done.folder), root=root)
         pairing = pair_sides(baseline, current)
-        # a reply from the cache may be one of an older run, and would then have a say in how often it is asked for
-        older = older_runs(until.baseline, baseline, done.info.id) if means.cache_days is None else ()
-        divided = case_allocations(baseline, pairing.models, older, until)
         rounds = {
-            model.name: sampling_round(
-                model, _run_name(model.name, done.info), done.info, until, divided.get(model.name)
-            )
+            model.name: sampling_round(model, _run_name(model.name, done.info), done.info, until)
             for model in pairing.models
         }
         is_single = len(rounds) == 1
@@ -216,12 +204,11 @@ def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallbac
             if is_single or model.model not in done.info.stopped or model.model in done.info.more:
                 name = "" if is_single else f"{model.model}: "
                 attempts = counted(rounds[model.model].step.attempts, "attempt")
-                bound = "up to " if _run_name(model.model, done.info) in done.info.allocated else ""
-                tell(f"{name}{bound}{attempts} per case: {_decision_line(model)}")
-        hopeless = hopeless_models(found.decision, pairing.models, rounds, divided)
+                tell(f"{name}{attempts} per case: {_decision_line(model)}")
+        hopeless = hopeless_models(found.decision, pairing.models, rounds)
         following = None
         if not done.out_of_budget:
-            following = following_round(found.decision, done.info, rounds, until, divided, hopeless)
+            following = following_round(found.decision, done.info, rounds, until, hopeless)
             for each in sorted(hopeless):
                 tell(f"{'' if is_single else f'{each}: '}{HOPELESS_SENTENCE}")
         if following is None:
@@ -234,7 +221,6 @@ def continue_until_decided(done: Run, *, means: RunOptions, tell: MessageCallbac
             samples=following.samples,
             more=following.more,
             stopped=following.stopped,
-            allocated=following.allocated,
             means=means,
         )
     return _sequential_run_result(done, found, until)
@@ -246,8 +232,6 @@ class FollowingRound(NamedTuple):
     samples: int
     more: dict[str, dict[str, int]]
     stopped: dict[str, int]
-    allocated: dict[str, dict[str, int]]
-    """By model, the cases that get another number than `samples`."""
     suspicious: int
     """The cases that get all attempts from now on."""
 
@@ -257,12 +241,7 @@ def _run_name(model: str, info: RunInfo) -> str:
     return info.names[0] if len(info.names) == 1 else model
 
 
-def hopeless_models(
-    decision: Decision,
-    models: Iterable[PairedModel],
-    rounds: Mapping[str, SamplingRound],
-    divided: Mapping[str, CaseAllocation],
-) -> set[str]:
+def hopeless_models(decision: Decision, models: Iterable[PairedModel], rounds: Mapping[str, SamplingRound]) -> set[str]:
     """The open models that all attempts still allowed would hardly decide.
 
     That ends in the same answer as before, at fewer attempts; an alarm or an all-clear is made no more likely by it.
@@ -278,26 +257,20 @@ def hopeless_models(
         and not model.data_missing
         and not model.critical
         and not any(change.p <= NAMEABLE_P_VALUE for change in model.suspects)
-        and _chance_to_decide(pairs[model.model], rounds[model.model], decision, divided.get(model.model))
-        < HOPELESS_CHANCE
+        and _chance_to_decide(pairs[model.model], rounds[model.model], decision) < HOPELESS_CHANCE
     }
 
 
-def _chance_to_decide(
-    pairs: Sequence[tuple[Trials, Trials]], here: SamplingRound, decision: Decision, divided: CaseAllocation | None
-) -> float:
-    future = []
-    for step in here.following:
-        planned = divided.attempts(step.attempts) if divided else {}
-        attempts = [max(new.attempts, planned.get(new.case, step.attempts)) for _, new in pairs]
-        future.append(FutureLook(attempts, step.alarm, step.cleared_level))
+def _chance_to_decide(pairs: Sequence[tuple[Trials, Trials]], here: SamplingRound, decision: Decision) -> float:
+    future = [
+        FutureLook([max(new.attempts, step.attempts) for _, new in pairs], step.alarm, step.cleared_level)
+        for step in here.following
+    ]
     counts = [PairedCaseCounts(old.attempts, old.passes, new.attempts, new.passes) for old, new in pairs]
     return chance_to_decide(counts, future, margin=decision.rule.margin)
 
 
-def sampling_round(
-    model: PairedModel, name: str, info: RunInfo, until: StoppingRule, divided: CaseAllocation | None
-) -> SamplingRound:
+def sampling_round(model: PairedModel, name: str, info: RunInfo, until: StoppingRule) -> SamplingRound:
     """Where a model is."""
     attempts = info.stopped.get(name, info.samples or 1)
     steps = design(
@@ -305,7 +278,6 @@ def sampling_round(
         baseline_attempts=_typical_baseline_attempts(model),
         alpha=until.alpha,
         first=until.least,
-        equal=divided.equal if divided else float,
     )
     place = next((place for place, step in enumerate(steps) if step.attempts >= attempts), len(steps) - 1)
     is_finishing = name in info.more or attempts >= until.most
@@ -317,37 +289,27 @@ def following_round(
     info: RunInfo,
     rounds: Mapping[str, SamplingRound],
     until: StoppingRule,
-    divided: Mapping[str, CaseAllocation],
     hopeless: Container[str] = (),
 ) -> FollowingRound | None:
     """The attempts to ask for next, for undecided models and for cases that look worse; None if there are none."""
     more = {model: dict(cases) for model, cases in info.more.items()}
-    allocated = {model: dict(cases) for model, cases in info.allocated.items()}
-    stopped, suspicious, going = dict(info.stopped), 0, []
+    stopped, suspicious, is_going = dict(info.stopped), 0, False
     for model in decision.models:
         name, here = _run_name(model.model, info), rounds[model.model]
         if model.verdict == CANNOT_TELL and not here.finishing and model.model not in hopeless:
-            going.append(model.model)
+            is_going = True
             continue
         stopped.setdefault(name, info.samples or 1)
         if model.verdict == NOT_REGRESSED and not here.finishing and decision.rule.cases == "fail":
             cases = {change.case: until.most for change in model.suspects if change.p <= SUSPICIOUS_P_VALUE}
             suspicious += len(cases)
             more |= {name: cases} if cases else {}
-    if not going and not suspicious:
+    if not is_going and not suspicious:
         return None
     samples = info.samples or 1
-    if going:
+    if is_going:
         samples = next(number for number in looks(until.most) if number > samples)
-    for each in going:
-        name = _run_name(each, info)
-        earlier = allocated.pop(name, {})
-        if each in divided or earlier:
-            planned = divided[each].attempts(samples) if each in divided else dict.fromkeys(earlier, samples)
-            # a history that changed since takes nothing back
-            counts = {case: max(count, earlier.get(case, info.samples or 1)) for case, count in planned.items()}
-            allocated[name] = {case: count for case, count in counts.items() if count != samples}
-    return FollowingRound(samples, more, stopped if going else dict(info.stopped), allocated, suspicious)
+    return FollowingRound(samples, more, stopped if is_going else dict(info.stopped), suspicious)
 
 
 def _check_comparable(baseline: Side, models: Iterable[str], cases: Sequence[Case], means: RunOptions) -> None:

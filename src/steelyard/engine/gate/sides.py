@@ -16,7 +16,6 @@ import msgspec
 from steelyard.analysis import scoring
 from steelyard.analysis.suites import classify_response, ordered_class_counts
 from steelyard.comparison.exact_tests import CasesRule
-from steelyard.comparison.history import HistoryEntry
 from steelyard.comparison.sides import Side, Trials, run_side, score_counts, share_replies
 from steelyard.engine.gate.history import add_to_history, history_path, read_history
 from steelyard.engine.gate.report_file import report_results, report_without_results
@@ -274,14 +273,6 @@ def bless(
         fresh.finish()
     count = add_to_history(history_path(path), sides, times, restart=restart_history)
     return BlessedBaseline(path, baseline, problems, count)
-
-
-def older_runs(name: str, baseline: Side, current: str) -> list[HistoryEntry]:
-    """The runs in the history of a baseline that it is not made of any more; none if it has no history."""
-    used = {*baseline.runs, current}
-    entries = read_history(history_path(_baseline_path(split_run_and_model(name)[0])))
-    # of a run without an id nobody knows whether the baseline has it
-    return [entry for entry in entries if entry.runs and used.isdisjoint(entry.runs)]
 
 
 def _started_at(name: str, root: Path) -> str:

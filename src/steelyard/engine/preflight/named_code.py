@@ -16,7 +16,7 @@ import msgspec
 from steelyard import evalsets
 from steelyard.engine.options import RunOptions
 from steelyard.engine.preflight.connect import located_path, split_model_names, uncontained_reason
-from steelyard.engine.preflight.named_files import MAX_PACKAGE_FILES, file_content, implied_files, importable_files
+from steelyard.engine.preflight.named_files import MAX_PACKAGE_FILES, file_content, importable_files
 from steelyard.errors import InputError
 from steelyard.evalsets import experiments
 from steelyard.evalsets.companions import SCRIPT_KEYS
@@ -300,10 +300,8 @@ def _program_code(kind: str, line: str, folder: Path, environment: dict[str, str
     paths = [folder / part for word in words for part in (word, word.partition("=")[2]) if part]
     paths += [path / "__main__.py" for path in paths]
     content = [(str(path.resolve()), file_content(path)) for path in paths]
-    parts: list[Any] = ["program", kind, line, str(folder.resolve()), content, environment]
-    if implied := implied_files(words, folder, paths):
-        parts.append([(str(path.resolve()), file_content(path)) for path in implied])
-    return NamedCode(_digest(*parts), f"the program {kind}:{printable(line)}")
+    digest = _digest("program", kind, line, str(folder.resolve()), content, environment)
+    return NamedCode(digest, f"the program {kind}:{printable(line)}")
 
 
 def _agent_code(name: str, settings: Settings, environment: Mapping[str, str] = {}) -> NamedCode:

@@ -54,14 +54,11 @@ def resume_all_stages(
     samples: int | None = None,
     more: Mapping[str, Mapping[str, int]] | None = None,
     stopped: Mapping[str, int] | None = None,
-    allocated: Mapping[str, Mapping[str, int]] | None = None,
     base_url: str = "",
     means: RunOptions = RunOptions(),
 ) -> Run:
     """Carry on with what a run still owes, and then with the tiers that waited for it; the keywords are those of `resume`."""
-    done = resume.resume(
-        folder, samples=samples, more=more, stopped=stopped, allocated=allocated, base_url=base_url, means=means
-    )
+    done = resume.resume(folder, samples=samples, more=more, stopped=stopped, base_url=base_url, means=means)
     return with_later_stages(done, means)
 
 

@@ -13,7 +13,6 @@ from steelyard.records import Answer, Case, Evidence
 from steelyard.text import short_quote
 from steelyard.verifiers.checks.outcome import CheckOutcome
 from steelyard.verifiers.response.checks import declared_check, with_tool_calls
-from steelyard.verifiers.response.json import JsonParseFault, parse_json
 from steelyard.verifiers.response.judged import (
     FAIL,
     PASS,
@@ -57,34 +56,6 @@ class StartsWithCheck:
             return check_result(PASS, evidence(self.rule, "the reply begins with it", text, 0, len(self.value)))
         what = f"the reply does not begin with {short_quote(self.value)}"
         return check_result(FAIL, Evidence(rule=self.rule, what=what))
-
-
-@dataclass(frozen=True)
-class EqualJsonCheck:
-    """The reply is JSON for this value."""
-
-    rule: str
-    value: Any
-    asks: ClassVar[bool] = True
-
-    def judge(self, text: str) -> ResponseCheckResult:
-        value = parse_json(text)
-        if isinstance(value, JsonParseFault):
-            return check_result(FAIL, Evidence(rule=self.rule, what=f"the reply is not JSON: {value.what}"))
-        is_equal = _same_json(value, self.value)
-        what = "the reply is the value" if is_equal else "the reply is JSON for another value"
-        return check_result(PASS if is_equal else FAIL, Evidence(rule=self.rule, what=what))
-
-
-def _same_json(left: Any, right: Any) -> bool:
-    """Equal as JSON: true is not 1."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_same_json(left[key], right[key]) for key in left)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(_same_json, left, right))
-    return bool(left == right)
 
 
 @dataclass(frozen=True)
@@ -150,7 +121,7 @@ def _contains_any(table: CheckTable, given: Any) -> ResponseCheck:
 
 def _equals(table: CheckTable, given: Any) -> ResponseCheck:
     if not isinstance(given, str):
-        return EqualJsonCheck(f"{table.path}.equals", given)
+        return _declared(table, {"type": "json", "schema": {"const": given}})
     options = {"casefold": table.flag("ignore_case"), "strip": table.flag("strip")}
     return _declared(table, {"type": "one_of", "values": [given], **options}) if given else _empty(table)
 

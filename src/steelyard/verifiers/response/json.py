@@ -92,10 +92,10 @@ STRICT_JSON_DECODER = json.JSONDecoder(
 )
 
 
-def parse_json(text: str, deepest: int = MAX_JSON_NESTING) -> Any | JsonParseFault:
+def parse_json(text: str) -> Any | JsonParseFault:
     """The value of a JSON text, or the fault in it: the same on every version of Python."""
-    if text.count("[") + text.count("{") > deepest and (position := _too_deep(text, deepest)) is not None:
-        return JsonParseFault(position, f"nested more than {deepest} levels deep")
+    if text.count("[") + text.count("{") > MAX_JSON_NESTING and (position := _too_deep(text)) is not None:
+        return JsonParseFault(position, f"nested more than {MAX_JSON_NESTING} levels deep")
     start = len(text) - len(text.lstrip(JSON_WHITESPACE))
     try:
         value, end = STRICT_JSON_DECODER.raw_decode(text, start)
@@ -110,13 +110,13 @@ def parse_json(text: str, deepest: int = MAX_JSON_NESTING) -> Any | JsonParseFau
     return JsonParseFault(len(text) - len(rest), "text after the value") if rest else value
 
 
-def _too_deep(text: str, deepest: int) -> int | None:
+def _too_deep(text: str) -> int | None:
     depth = 0
     for match in JSON_STRING_OR_BRACKET.finditer(text):
         sign = match[0]
         if sign in "[{":
             depth += 1
-            if depth > deepest:
+            if depth > MAX_JSON_NESTING:
                 return match.start()
         elif sign in "]}":
             depth -= 1
@@ -246,7 +246,7 @@ class JsonCheck:
                     text, JsonParseFault(found[1].start, "a second fenced block, where one is permitted")
                 )
             start, body = found[0].start, found[0].body
-        value = parse_json(body, self.schema.deepest if self.schema else MAX_JSON_NESTING)
+        value = parse_json(body)
         if isinstance(value, JsonParseFault):
             return self._malformed(text, value._replace(position=start + value.position))
         if self.schema:

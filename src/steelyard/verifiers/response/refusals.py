@@ -22,7 +22,7 @@ from steelyard.errors import InputError
 from steelyard.records import Evidence
 from steelyard.text import printable, short_quote
 from steelyard.verifiers.response.judged import FAIL, PASS, CheckTable, ResponseCheckResult, check_result, evidence
-from steelyard.verifiers.response.rule_files import extra_tables
+from steelyard.verifiers.response.rule_files import extra_refusal_rules
 
 REFUSAL_WINDOW_CHARACTERS = 1000
 """Characters of a reply, from its first visible one; a refusal that comes later follows an answer."""
@@ -266,7 +266,7 @@ def refusal_rules() -> RefusalRules:
 
 def _extra_rules() -> tuple[ExtraRefusalRules, ...]:
     """The rules of users' files, each of which is named after its language and in one place only."""
-    extra = extra_tables("refusals", ExtraRefusalRules)
+    extra = extra_refusal_rules(ExtraRefusalRules)
     seen: set[str] = set()
     for file in extra:
         for name, language in file.languages.items():

@@ -15,9 +15,8 @@ from steelyard.records import digest
 from steelyard.text import printable
 
 RULE_FILES_VARIABLE = "STEELYARD_RESPONSE_RULES"
-"""Paths of TOML files, separated as in PATH, with a table `leaks`, a table `refusals`, or both."""
+"""Paths of TOML files, separated as in PATH, with a table `refusals`."""
 MAX_RULE_FILE_BYTES = 1 << 20
-KNOWN_TABLES = ("leaks", "refusals")
 
 AnyTables = TypeVar("AnyTables", bound=msgspec.Struct)
 
@@ -39,21 +38,20 @@ def _read(path: str) -> dict[str, Any]:
         raise InputError(f"{where} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is not TOML: {printable(str(error))[:200]}") from None
-    unknown = sorted(set(tables) - set(KNOWN_TABLES))
-    if unknown or not all(isinstance(table, dict) for table in tables.values()):
-        raise InputError(f"{where} may have only the tables [leaks] and [refusals]; see docs/classifying.md")
+    if tables.keys() - {"refusals"}:
+        raise InputError(f"{where} may have only the table [refusals]; see docs/classifying.md")
     return tables
 
 
-def extra_tables(name: str, kind: type[AnyTables]) -> tuple[AnyTables, ...]:
-    """What users' files add to one of our files of rules."""
+def extra_refusal_rules(kind: type[AnyTables]) -> tuple[AnyTables, ...]:
+    """What users' files add to our rules for refusals."""
     found = []
     for path, tables in rule_files():
-        if name in tables:
+        if "refusals" in tables:
             try:
-                found.append(msgspec.convert(tables[name], kind))
+                found.append(msgspec.convert(tables["refusals"], kind))
             except msgspec.ValidationError as error:
-                raise InputError(f"{printable(path)}: {name}: {printable(str(error))[:300]}") from None
+                raise InputError(f"{printable(path)}: refusals: {printable(str(error))[:300]}") from None
     return tuple(found)
 
 

@@ -1,13 +1,8 @@
-"""JSON Schema without what could hang, reach out or differ between machines.
-
-The commonest keywords are plain functions, for the many replies that meet their schema. Without them
-`benchmarks/classify.py --check "json with schema"` classifies less than half as many replies: 2,100 per second and core
-instead of 4,800, of 2 KB each, on a busy machine.
-"""
+"""JSON Schema by the library `jsonschema`, without what could hang, reach out or differ between machines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,139 +12,16 @@ from typing import Any, NamedTuple
 from steelyard.verifiers.response.text import compile_re2, surrogates_replaced
 from steelyard.verifiers.response.unicode import printable_excerpt
 
-SchemaPredicate = Callable[[Any], bool]
-
-ANNOTATION_KEYWORDS = frozenset(
-    ("$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "format")
-)
-"""Keywords that assert nothing."""
-QUICK_SCHEMA_DRAFTS = ("draft-06", "draft-07", "2019-09", "2020-12")
-"""Drafts in which our keywords mean the same."""
-SIZE_KEYWORDS: dict[str, tuple[type[list[Any]] | type[str] | type[dict[Any, Any]], int]] = {
-    "minItems": (list, 1),
-    "maxItems": (list, -1),
-    "minLength": (str, 1),
-    "maxLength": (str, -1),
-    "minProperties": (dict, 1),
-    "maxProperties": (dict, -1),
-}
-JSON_TYPE_PREDICATES: dict[str, SchemaPredicate] = {
-    "object": lambda value: isinstance(value, dict),
-    "array": lambda value: isinstance(value, list),
-    "string": lambda value: isinstance(value, str),
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-    "integer": lambda value: (
-        (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())
-    ),
-}
-
-
-def quick_predicate(schema: Any) -> SchemaPredicate | None:
-    """A test that says True exactly for the values that meet the schema; None if a keyword is beyond it."""
-    if isinstance(schema, bool):
-        return lambda _: schema
-    tests: list[SchemaPredicate] = []
-    for key, wanted in schema.items():
-        if key in ANNOTATION_KEYWORDS or (key == "additionalProperties" and wanted is True):
-            continue
-        test = _keyword_predicate(key, wanted, schema)
-        if test is None:
-            return None
-        tests.append(test)
-    if len(tests) == 1:
-        return tests[0]
-
-    # a loop takes half the time of a generator
-    def meets_all(value: Any) -> bool:
-        for test in tests:  # noqa: SIM110
-            if not test(value):
-                return False
-        return True
-
-    return meets_all
-
-
-def _keyword_predicate(key: str, wanted: Any, schema: dict[str, Any]) -> SchemaPredicate | None:
-    """What one keyword asks; None if it is beyond us."""
-    if key == "type":
-        names = wanted if isinstance(wanted, list) else [wanted]
-        kinds = [JSON_TYPE_PREDICATES[name] for name in names]
-        return kinds[0] if len(kinds) == 1 else lambda value: any(kind(value) for kind in kinds)
-    if key in ("enum", "const"):
-        known = wanted if key == "enum" else [wanted]
-        # numbers, flags and lists of them have ways of being equal that only the library knows
-        if not all(isinstance(item, str) for item in known):
-            return None
-        return lambda value: isinstance(value, str) and value in known
-    if key == "required":
-        needed = frozenset(wanted)
-        return lambda value: not isinstance(value, dict) or value.keys() >= needed
-    if key in SIZE_KEYWORDS:
-        kind, sign = SIZE_KEYWORDS[key]
-        return lambda value: not isinstance(value, kind) or sign * len(value) >= sign * wanted
-    if key in ("minimum", "maximum"):
-        is_number, sign = JSON_TYPE_PREDICATES["number"], 1 if key == "minimum" else -1
-        return lambda value: not is_number(value) or sign * value >= sign * wanted
-    if key == "items" and isinstance(wanted, dict | bool) and "prefixItems" not in schema:
-        item = quick_predicate(wanted)
-        return item and (lambda value: not isinstance(value, list) or all(map(item, value)))
-    if key == "properties":
-        return _properties(wanted)
-    if key == "additionalProperties" and "patternProperties" not in schema:
-        return _additional_properties(wanted, frozenset(schema.get("properties", ())))
-    return None
-
-
-def _properties(wanted: dict[str, Any]) -> SchemaPredicate | None:
-    tests = {name: quick_predicate(inner) for name, inner in wanted.items()}
-    known = [(name, test) for name, test in tests.items() if test]
-    if len(known) < len(tests):
-        return None
-
-    def meets_known(value: Any) -> bool:
-        if isinstance(value, dict):
-            for name, test in known:
-                if name in value and not test(value[name]):
-                    return False
-        return True
-
-    return meets_known
-
-
-def _additional_properties(wanted: Any, named: frozenset[str]) -> SchemaPredicate | None:
-    if wanted is False:
-        return lambda value: not isinstance(value, dict) or value.keys() <= named
-    test = quick_predicate(wanted)
-    return test and (
-        lambda value: (
-            not isinstance(value, dict) or all(test(inner) for name, inner in value.items() if name not in named)
-        )
-    )
-
-
-SCHEMA_MAP_KEYWORDS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
-SCHEMA_LIST_KEYWORDS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
-SINGLE_SCHEMA_KEYWORDS = (
-    *("items", "additionalItems", "additionalProperties", "contains", "propertyNames"),
-    *("not", "if", "then", "else"),
-)
-IN_PLACE_KEYWORDS = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
-"""Keywords that hold the same value against another schema."""
 UNSUPPORTED_KEYWORDS = ("$dynamicRef", "$recursiveRef", "unevaluatedItems", "unevaluatedProperties")
-MAX_SCHEMA_STACK_FRAMES = 560
-"""Calls within calls that checking a value may take, well below the limit of the interpreter."""
-STACK_FRAMES_PER_SCHEMA = 4
-MAX_SCHEMA_VALUE_NESTING = 100
-MAX_SUBSCHEMAS = 10_000
-"""Subschemas of one schema."""
+MIN_REFERENCE_STEPS = 10_000
+"""References that are followed for one value, and two more for each character of its text."""
+SAMPLE_VALUES: tuple[Any, ...] = (None, True, 0, "", [], {})
 
 _steps: ContextVar[list[int]] = ContextVar("_steps")
 
 
 class SchemaTooCostlyError(Exception):
-    """A schema with so many branches that validating this value would take too long."""
+    """A schema with so many branches, or a value so deep, that validating it would take too long."""
 
 
 class SchemaViolation(NamedTuple):
@@ -165,18 +37,14 @@ class CompiledJsonSchema:
     """A JSON Schema that has been checked; `format` is a remark in it and asserts nothing."""
 
     validator: Any
-    deepest: int
-    """The maximum nesting of a value that can be validated."""
-    quick: SchemaPredicate | None
-    """A faster way to see that a value meets it, where there is one."""
 
     def unmet(self, value: Any, length: int) -> SchemaViolation | None:
         """The first part that is not met, in the order of the schema; the length of the text bounds the work."""
-        if self.quick and self.quick(value):
-            return None
-        token = _steps.set([10_000 + 2 * length])
+        token = _steps.set([MIN_REFERENCE_STEPS + 2 * length])
         try:
             error = next(self.validator.iter_errors(value), None)
+        except RecursionError:
+            raise SchemaTooCostlyError from None
         finally:
             _steps.reset(token)
         if error is None:
@@ -201,13 +69,14 @@ def compile_schema(given: Any) -> CompiledJsonSchema:
     if not isinstance(given, dict | bool):
         raise ValueError("expected a JSON Schema: a table, true or false")
     root = given if isinstance(given, dict) else {} if given else {"not": {}}
-    references, longest = _resolved_references(root)
     named = root.get("$schema")
-    draft = jsonschema.validators.validator_for(root, default=jsonschema.Draft202012Validator)
+    draft: Any = jsonschema.validators.validator_for(root, default=jsonschema.Draft202012Validator)
     if named is not None and draft.META_SCHEMA.get("$schema", "").rstrip("#") != str(named).rstrip("#"):
         raise ValueError(f'unknown $schema "{printable_excerpt(str(named))}"')
     try:
         draft.check_schema(root)
+        for schema in _subschemas(root, str(draft.META_SCHEMA["$schema"])):
+            _check_keywords(schema)
     except jsonschema.SchemaError as error:
         raise ValueError(
             f"at {json_pointer(error.absolute_path) or '/'}: {printable_excerpt(error.message, 200)}"
@@ -215,114 +84,55 @@ def compile_schema(given: Any) -> CompiledJsonSchema:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     extended: Any = jsonschema.validators.extend
-    kind = extended(draft, _BoundedKeywords(references, jsonschema.ValidationError).by_name())
-    deepest = min(MAX_SCHEMA_VALUE_NESTING, MAX_SCHEMA_STACK_FRAMES // (STACK_FRAMES_PER_SCHEMA * (1 + longest)))
-    is_plain = any(name in str(draft.META_SCHEMA.get("$schema")) for name in QUICK_SCHEMA_DRAFTS)
-    return CompiledJsonSchema(kind(root), deepest, quick_predicate(root) if is_plain else None)
+    compiled = CompiledJsonSchema(
+        extended(draft, _BoundedKeywords(draft.VALIDATORS.get("$ref"), jsonschema.ValidationError).by_name())(root)
+    )
+    try:
+        for value in SAMPLE_VALUES:
+            compiled.unmet(value, 0)
+    except SchemaTooCostlyError:
+        raise ValueError("a schema that refers to itself endlessly for the same value") from None
+    return compiled
 
 
-def _resolved_references(root: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """What each reference refers to, and the longest chain of schemas for one value."""
-    references: dict[str, Any] = {}
-    edges: dict[int, list[Any]] = {}
-    todo: list[tuple[Any, str]] = [(root, "")]
+def _subschemas(root: dict[str, Any], dialect: str) -> Iterator[dict[str, Any]]:
+    """A schema, the schemas within it, and what they refer to; ValueError where that is not in it."""
+    from referencing import Registry, Resource
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import specification_with
+
+    resource: Resource[Any] = specification_with(dialect).create_resource(root)
+    todo = [(resource, Registry[Any]().resolver_with_root(resource))]
+    seen = set[int]()
     while todo:
-        node, path = todo.pop()
-        if not isinstance(node, dict) or id(node) in edges:
+        resource, resolver = todo.pop()
+        schema = resource.contents
+        if not isinstance(schema, dict) or id(schema) in seen:
             continue
-        if len(edges) >= MAX_SUBSCHEMAS or path.count("/") > 200:
-            raise ValueError(f"at {path[:80]}: too large or nested too deeply")
-        edges[id(node)] = _in_place_schemas(node)
-        for key in UNSUPPORTED_KEYWORDS:
-            if key in node:
-                raise ValueError(f"at {path or '/'}: {key} is not supported")
-        if path and isinstance(node.get("$id"), str):
-            raise ValueError(f"at {path}: $id is only supported at the top")
-        if (reference := node.get("$ref")) is not None:
-            references[reference] = _target(root, reference, path)
-            edges[id(node)].append(references[reference])
-            todo.append((references[reference], str(reference).removeprefix("#")))
-        for pattern in (node.get("pattern"), *_keys(node.get("patternProperties"))):
-            if isinstance(pattern, str):
-                try:
-                    compile_re2(pattern)
-                except ValueError as error:
-                    raise ValueError(
-                        f"at {path or '/'}: RE2 cannot use this pattern: {printable_excerpt(str(error))}"
-                    ) from None
-        todo += _subschemas(node, path)
-    return references, _longest_schema_chain(edges)
+        seen.add(id(schema))
+        yield schema
+        if (reference := schema.get("$ref")) is not None:
+            try:
+                target = resolver.lookup(reference)
+            except (Unresolvable, ValueError, TypeError, AttributeError):
+                shown = printable_excerpt(str(reference))
+                example = '"$ref" must point into this schema, as "#/$defs/name" does'
+                raise ValueError(f'{example}; "{shown}" is not there') from None
+            todo.append((specification_with(dialect).create_resource(target.contents), target.resolver))
+        todo += [(inner, resolver.in_subresource(inner)) for inner in resource.subresources()]
 
 
-def _keys(table: Any) -> tuple[Any, ...]:
-    return tuple(table) if isinstance(table, dict) else ()
-
-
-def _subschemas(node: dict[str, Any], path: str) -> Iterator[tuple[Any, str]]:
-    """The schemas within a schema."""
-    for key in SCHEMA_MAP_KEYWORDS:
-        if isinstance(node.get(key), dict):
-            yield from ((value, path + json_pointer((key, name))) for name, value in node[key].items())
-    for key in SCHEMA_LIST_KEYWORDS:
-        if isinstance(node.get(key), list):
-            yield from ((value, f"{path}/{key}/{number}") for number, value in enumerate(node[key]))
-    yield from ((node[key], f"{path}/{key}") for key in SINGLE_SCHEMA_KEYWORDS if key in node)
-
-
-def _in_place_schemas(node: dict[str, Any]) -> list[Any]:
-    """The schemas that the same value is validated against."""
-    found: list[Any] = []
-    for key in IN_PLACE_KEYWORDS:
-        inner = node.get(key)
-        if key in ("dependentSchemas", "dependencies"):
-            found += inner.values() if isinstance(inner, dict) else []
-        else:
-            found += inner if isinstance(inner, list) else [inner]
-    return found
-
-
-def _target(root: dict[str, Any], reference: Any, path: str) -> Any:
-    if reference != "#" and not (isinstance(reference, str) and reference.startswith("#/")):
-        target = printable_excerpt(str(reference))
-        raise ValueError(
-            f'at {path or "/"}: "$ref" must point into this schema, as "#/$defs/name" does, not at "{target}"'
-        )
-    node: Any = root
-    for part in reference[1:].split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(node, dict) and key in node:
-            node = node[key]
-        elif isinstance(node, list) and key.isdecimal() and len(key) < 6 and int(key) < len(node):
-            node = node[int(key)]
-        else:
-            raise ValueError(f'at {path or "/"}: "$ref" points at "{printable_excerpt(reference)}", which is not there')
-    return node
-
-
-def _longest_schema_chain(edges: dict[int, list[Any]]) -> int:
-    """The longest chain of schemas that hold for one value; ValueError where a chain never ends."""
-    lengths: dict[int, int] = {}
-    for first in edges:
-        todo = [first]
-        under_way: set[int] = set()
-        while todo:
-            node = todo[-1]
-            inner = [id(other) for other in edges[node] if isinstance(other, dict)]
-            if node in lengths:
-                todo.pop()
-            elif node in under_way:
-                lengths[node] = max((1 + lengths[other] for other in inner), default=0)
-                under_way.discard(node)
-                todo.pop()
-            else:
-                under_way.add(node)
-                if any(other in under_way for other in inner):
-                    raise ValueError("a schema that refers to itself endlessly for the same value")
-                todo += inner
-    longest = max(lengths.values())
-    if longest > 20:
-        raise ValueError("more than 20 schemas in a row for one value")
-    return longest
+def _check_keywords(schema: dict[str, Any]) -> None:
+    """Refuse what we do not support."""
+    for key in UNSUPPORTED_KEYWORDS:
+        if key in schema:
+            raise ValueError(f"{key} is not supported")
+    for pattern in (*([schema["pattern"]] if "pattern" in schema else ()), *schema.get("patternProperties", ())):
+        try:
+            compile_re2(pattern)
+        except ValueError as error:
+            shown = printable_excerpt(pattern, 40)
+            raise ValueError(f'RE2 cannot use the pattern "{shown}": {printable_excerpt(str(error))}') from None
 
 
 @lru_cache(maxsize=1024)
@@ -337,8 +147,8 @@ def _pattern_matches(pattern: str, text: str) -> bool:
 class _BoundedKeywords:
     """The keywords that the library would do in unbounded time, or with another kind of regular expression."""
 
-    def __init__(self, references: dict[str, Any], error: Callable[[str], Exception]) -> None:
-        self._references = references
+    def __init__(self, follow: Any, error: type[Exception]) -> None:
+        self._follow = follow
         self._error = error
 
     def by_name(self) -> dict[str, Any]:
@@ -347,15 +157,16 @@ class _BoundedKeywords:
             "pattern": self._pattern,
             "patternProperties": self._pattern_properties,
             "additionalProperties": self._additional_properties,
-            "anyOf": self._any_of,
-            "oneOf": self._one_of,
             "uniqueItems": self._unique_items,
             "multipleOf": self._multiple_of,
         }
 
-    def _reference(self, validator: Any, target: Any, instance: Any, _: Any) -> Iterator[Any]:
-        _spend_step()
-        yield from validator.descend(instance, self._references[target])
+    def _reference(self, validator: Any, target: Any, instance: Any, whole: Any) -> Iterator[Any]:
+        left = _steps.get()
+        left[0] -= 1
+        if left[0] < 0:
+            raise SchemaTooCostlyError
+        yield from self._follow(validator, target, instance, whole)
 
     def _pattern(self, validator: Any, wanted: Any, instance: Any, _: Any) -> Iterator[Any]:
         if validator.is_type(instance, "string") and not _pattern_matches(wanted, instance):
@@ -379,15 +190,6 @@ class _BoundedKeywords:
                 else:
                     yield from validator.descend(value, inner, path=name)
 
-    def _any_of(self, validator: Any, options: Any, instance: Any, _: Any) -> Iterator[Any]:
-        if not any(_is_met(validator, instance, inner) for inner in options):
-            yield self._error("the value meets none of the alternatives")
-
-    def _one_of(self, validator: Any, options: Any, instance: Any, _: Any) -> Iterator[Any]:
-        met = sum(_is_met(validator, instance, inner) for inner in options)
-        if met != 1:
-            yield self._error(f"the value meets {met} of the alternatives, not one")
-
     def _unique_items(self, validator: Any, wanted: Any, instance: Any, _: Any) -> Iterator[Any]:
         if wanted and validator.is_type(instance, "array"):
             seen = set()
@@ -400,17 +202,6 @@ class _BoundedKeywords:
     def _multiple_of(self, validator: Any, divisor: Any, instance: Any, _: Any) -> Iterator[Any]:
         if validator.is_type(instance, "number") and Fraction(str(instance)) % Fraction(str(divisor)):
             yield self._error(f"{printable_excerpt(str(instance))} is not a multiple of {divisor}")
-
-
-def _spend_step() -> None:
-    left = _steps.get()
-    left[0] -= 1
-    if left[0] < 0:
-        raise SchemaTooCostlyError
-
-
-def _is_met(validator: Any, instance: Any, inner: Any) -> bool:
-    return next(validator.descend(instance, inner), None) is None
 
 
 def _hashable(value: Any) -> Any:

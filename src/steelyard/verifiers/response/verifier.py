@@ -15,7 +15,6 @@ from steelyard.records import Answer, Case, Evidence, Finding, VerifierSettings
 from steelyard.sandbox.processors import processor_count
 from steelyard.text import short_quote
 from steelyard.verifiers.response.checks import declared_check, expected_response_check, with_tool_calls
-from steelyard.verifiers.response.disguises import disguise_symbols
 from steelyard.verifiers.response.judged import (
     MAX_EVIDENCE_PIECES,
     POLICY_VIOLATION,
@@ -149,7 +148,7 @@ class ResponseVerifier:
     """Holds a reply against the checks of `verify.expect`, or against the case's target in one of three styles."""
 
     settings = ResponseSettings
-    version = "response 8"
+    version = "response 9"
     at_once = processor_count()
     runs_code = False
 
@@ -159,7 +158,7 @@ class ResponseVerifier:
         self._checks: dict[str, ResponseCheck] = {}
 
     def check(self, case: Case) -> None:
-        prepare_rules()
+        refusal_rules()  # so that a file of rules that cannot be used is refused before anybody is asked
         self._check(case)
 
     async def verify(self, case: Case, answer: Answer) -> Finding:
@@ -187,12 +186,6 @@ class ResponseVerifier:
                 self._checks.clear()
             self._checks[key] = case_check(case)
         return self._checks[key]
-
-
-def prepare_rules() -> None:
-    """Read the rules of users, so that a file that cannot be used is refused before anybody is asked."""
-    refusal_rules()
-    disguise_symbols()
 
 
 def case_check(case: Case) -> ResponseCheck:
