@@ -76,7 +76,7 @@ def _evidence_panel(model: ModelHistory, x: Axis) -> ChartPanel:
         Layer("line", points, colour=CHART_GREY),
         Layer("dot", points, colour=CHART_GREY, width=5, shape="circle"),
     )
-    return ChartPanel(x, log_axis("evidence", low, high, style=",~g"), layers, height=90)
+    return ChartPanel(x, log_axis("evidence", low, high, style=",g"), layers, height=90)
 
 
 def _row(number: int, run: WatchedRun) -> tuple[str, ...]:

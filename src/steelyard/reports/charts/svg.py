@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-import msgspec
 from markupsafe import Markup
 from rich.cells import cell_len
 
@@ -22,7 +21,6 @@ from steelyard.reports.charts.spec import (
     ChartPanel,
     Layer,
     Point,
-    vega_lite,
 )
 
 CHART_WIDTH_PIXELS = 420
@@ -78,13 +76,6 @@ def svg_file(chart: Chart) -> str:
     title = _text(chart.title, 10, 20, size=15)
     lines = [_text(line, 10, 36 + 14 * place, colour=CHART_GREY) for place, line in enumerate(subtitle)]
     return Markup("").join([head, _words(chart), style, ground, title, *lines, *drawing.shapes, Markup("</svg>\n")])
-
-
-def chart_files(charts: Sequence[Chart]) -> dict[str, str]:
-    """Each chart as a Vega-Lite specification and as a drawing, by the name of the file."""
-    specs = {f"{chart.name}.vl.json": msgspec.json.encode(vega_lite(chart)) for chart in charts}
-    files = {name: msgspec.json.format(spec, indent=1).decode() + "\n" for name, spec in specs.items()}
-    return files | {f"{chart.name}.svg": svg_file(chart) for chart in charts}
 
 
 def _words(chart: Chart) -> Markup:

@@ -76,7 +76,6 @@ def differences(analysis: ExperimentAnalysis) -> Chart | None:
             for name, said, each in zip(names, texts, shown, strict=True)
         ),
         series=("pass rate",),
-        inputs=" ".join(source.digest for source in analysis.sources),
     )
 
 
@@ -118,7 +117,6 @@ def heat_map(analysis: ExperimentAnalysis) -> Chart | None:
         panels=(_heat_panel(names, listed, rates),),
         head=("case", *names),
         rows=table,
-        inputs=" ".join(source.digest for source in analysis.sources),
     )
 
 

@@ -115,7 +115,7 @@ def costs_of_pass(analysis: ExperimentAnalysis, tiers: Sequence[_ChartedTier]) -
     digits = 0 if top >= 10 else max(2, 1 - math.floor(math.log10(top)))
     x = linear_axis(title, 0.0, top, style=f"$,.{digits}f")
     if is_log:
-        x = log_axis("cost of a pass (US dollars, logarithmic)", bottom, top, style="$,~g")
+        x = log_axis("cost of a pass (US dollars, logarithmic)", bottom, top, style="$,g")
     return _chart(
         analysis,
         known,
@@ -223,7 +223,6 @@ def judges(analysis: ExperimentAnalysis, _tiers: Sequence[_ChartedTier]) -> Char
             (row.name, shift, *(f"{value:+.3f}" for value in row.quantiles))
             for row, shift in zip(known, shifts, strict=True)
         ),
-        inputs=_inputs(analysis),
     )
 
 
@@ -253,12 +252,7 @@ def _chart(
         head=("tier", *columns),
         rows=tuple(rows),
         series=tuple(distinct_names(_model_names(analysis))) if has_series else (),
-        inputs=_inputs(analysis),
     )
-
-
-def _inputs(analysis: ExperimentAnalysis) -> str:
-    return " ".join(source.digest for source in analysis.sources)
 
 
 def _model_names(analysis: ExperimentAnalysis) -> list[str]:
