@@ -10,7 +10,8 @@ from types import ModuleType
 from steelyard.cli.main import COMMANDS, command_parser
 from steelyard.evalsets.schema import schema
 from steelyard.providers.faults import fault_table
-from steelyard.viewer import openapi
+from steelyard.viewer.api import ANSWERS
+from steelyard.viewer.openapi import api_document
 
 HERE = Path(__file__).parent
 EXAMPLES, SHIPPED = (HERE.parent / name for name in ("examples", "src/steelyard/evalsets/shipped"))
@@ -65,7 +66,7 @@ def pages() -> dict[Path, str]:
         HERE / "eval-set.schema.json": eval_set_schema,
         SHIPPED / "eval-set.schema.json": eval_set_schema,
         HERE / "providers.md": providers(),
-        HERE / "openapi.json": json.dumps(openapi.document(), indent=2, ensure_ascii=False) + "\n",
+        HERE / "openapi.json": json.dumps(api_document(ANSWERS), indent=2, ensure_ascii=False) + "\n",
     }
 
 

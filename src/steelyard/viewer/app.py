@@ -16,8 +16,9 @@ import webbrowser
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from http.cookies import CookieError, SimpleCookie
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode
 
 import uvicorn
@@ -28,8 +29,18 @@ from starlette.routing import Route
 
 from steelyard.errors import InputError, SteelyardError
 from steelyard.text import counted, plain
-from steelyard.viewer.late_modules import LateModule
 from steelyard.viewer.query_params import QueryParameters, ViewerRequestError, url_path
+
+
+class LateModule:
+    """Stands for a module by its name; several threads may be the first to use it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(import_module(self._name), attribute)
+
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -192,21 +203,6 @@ RUN_READ_TIMEOUT_SECONDS = 1.0
 IMMUTABLE_CACHE_CONTROL = "public, max-age=31536000, immutable"
 
 
-API_ADDRESSES = (
-    "/openapi.json",
-    "/api/v1/runs",
-    "/api/v1/runs/{run_id}",
-    "/api/v1/runs/{run_id}/summary",
-    "/api/v1/runs/{run_id}/cases",
-    "/api/v1/runs/{run_id}/attempts",
-    "/api/v1/runs/{run_id}/attempt",
-    "/api/v1/runs/{run_id}/report.md",
-    "/api/v1/cases/{case_id}",
-    "/api/v1/compare",
-)
-"""What the API answers; its description has these addresses, too, and `/healthz`."""
-
-
 class Site:
     """What the pages of one viewer share, made with the first of them."""
 
@@ -246,14 +242,6 @@ def application(
     def data(path: str, make: Callable[[QueryParameters, dict[str, str]], Response]) -> Route:
         return Route(path, _endpoint_for(make), methods=["GET"])
 
-    def program(path: str) -> Route:
-        """An address of the API."""
-        # the id of a case may hold a slash
-        return data(
-            path.replace("{case_id}", "{case_id:path}"),
-            lambda asked, parts: api.answer(site.runs, path, asked, parts),
-        )
-
     routes = [
         page("/", lambda asked, _: runs.runs(site.runs, asked)),
         page("/compare", lambda asked, _: compare.compare(site.runs, asked)),
@@ -266,7 +254,8 @@ def application(
         data("/pulse", lambda *_: _pulse_of_all(site.runs)),
         data("/static/{file}", lambda _, parts: _static(parts["file"])),
         data("/healthz", lambda asked, _: _health(asked)),
-        *(program(path) for path in API_ADDRESSES),
+        data("/openapi.json", lambda asked, _: api.answer(site.runs, "/openapi.json", asked)),
+        data("/api/v1/{rest:path}", lambda asked, parts: api.answer(site.runs, f"/api/v1/{parts['rest']}", asked)),
     ]
     app = Starlette(routes=routes, exception_handlers={404: _not_found}, lifespan=_lifespan)
     return AccessGuard(app, port=port, key=key)
@@ -347,7 +336,7 @@ def _static(name: str) -> Response:
 
 
 def _health(asked: QueryParameters) -> Response:
-    """That the server is there: the record `ServerHealth` of the API, without loading the API."""
+    """That the server is there, without loading the API."""
     from importlib.metadata import version
 
     asked.check([])
