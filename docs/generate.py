@@ -9,7 +9,7 @@ from types import ModuleType
 
 from steelyard.cli.main import COMMANDS, command_parser
 from steelyard.evalsets.schema import schema
-from steelyard.providers.faults import fault_table
+from steelyard.providers.faults import FINISH_REASONS
 from steelyard.viewer.api import ANSWERS
 from steelyard.viewer.openapi import api_document
 
@@ -51,10 +51,15 @@ def _block(parser: argparse.ArgumentParser) -> str:
 
 
 def providers() -> str:
-    """The page of providers with the table of whose fault it is."""
+    """The page of providers with the table of finish reasons."""
     page = (HERE / "providers.md").read_text("utf-8")
     before, _, rest = page.partition(TABLE_BEGIN)
-    return f"{before}{TABLE_BEGIN}\n\n{fault_table()}\n\n{TABLE_END}{rest.partition(TABLE_END)[2]}"
+    lines = ["| finish reason | sent by | taken for |", "|---|---|---|"]
+    for row in FINISH_REASONS:
+        words = ", ".join(f"`{word}`" for word in row.words)
+        lines.append(f"| {words or row.who} | {row.who if words else ''} | {row.kind} |")
+    table = "\n".join(lines)
+    return f"{before}{TABLE_BEGIN}\n\n{table}\n\n{TABLE_END}{rest.partition(TABLE_END)[2]}"
 
 
 def pages() -> dict[Path, str]:
