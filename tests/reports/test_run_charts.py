@@ -102,7 +102,7 @@ def test_every_k_is_drawn_that_there_are_attempts_for() -> None:
 def test_the_pareto_front_is_of_those_that_nobody_beats() -> None:
     chart = run_charts(["a", "b", "c"])["cost-quality"]
     assert [(row[0], row[3]) for row in chart.rows] == [("a", "yes"), ("b", "no"), ("c", "no")]
-    assert chart.description == "On the Pareto front: a."
+    assert chart.description.startswith("model a: cost of an attempt $0.010, pass@1 100.0% [")
     assert chart.rows[1][1] == "$0.020"
 
 

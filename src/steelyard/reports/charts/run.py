@@ -182,10 +182,6 @@ def pass_at(run: _ChartedRun) -> Chart | None:
         lines += [Layer("line", dots, place, width=2, dx=beside), Layer("dot", dots, place, width=6, dx=beside)]
     # no interval covers a curve
     layers = tuple(layer for layer in (*bands, *lines) if layer.points)
-    words = [
-        f"{model.label}: " + ", ".join(f"pass@{k} {rate(curve[k])}" for k in (ks[0], ks[-1]) if k in curve) + "."
-        for model, curve in zip(run.models, curves, strict=True)
-    ]
     return _chart(
         run,
         "pass-at-k",
@@ -194,7 +190,6 @@ def pass_at(run: _ChartedRun) -> Chart | None:
             "how likely one of k attempts is correct",
             f"{'bands' if has_bands else 'bars'} are 95% intervals over cases like these",
         ],
-        words,
         (ChartPanel(_k_axis(ks, has_margin=not has_bands), share_axis("pass@k"), layers),),
         ("k", *run.names),
         [[str(k), *(rate(curve[k]) if k in curve else "-" for curve in curves)] for k in ks],
@@ -228,14 +223,13 @@ def scores(run: _ChartedRun) -> Chart | None:
     groups = [ScoreGroup(model.label, model.attempts.scores) for model in run.models if model.attempts.scores]
     if not groups:
         return None
-    words, rows = [], []
+    rows = []
     for model in run.models:
         name, values = model.label, model.attempts.scores
         if not values:
             continue
         nothing, whole = (sum(value == end for value in values) / len(values) for end in (0, 1))
         median = percentile(values, 0.5) or 0.0
-        words.append(f"{name}: {nothing:.0%} score 0, {whole:.0%} score 1.")
         spread = [f"{median:.3f}", f"{math.fsum(values) / len(values):.3f}"]
         rows.append([name, f"{len(values):,}", f"{nothing:.1%}", *spread, f"{whole:.1%}"])
     return _chart(
@@ -243,7 +237,6 @@ def scores(run: _ChartedRun) -> Chart | None:
         "scores",
         "Scores of attempts",
         ["share of each model's attempts"],
-        words,
         score_panels(groups, "score"),
         ("model", "attempts", "score 0", "median", "mean", "score 1"),
         rows,
@@ -269,7 +262,6 @@ def cost_and_quality(run: _ChartedRun) -> Chart | None:
     ]
     title = "mean cost of an attempt (US dollars)" if priced else "mean tokens of a reply"
     style = f"$,.{cost_digits(costs.values())}f" if priced else ",.0f"
-    front = [run.names[point.series] for point in points if point.on_front]
     return _chart(
         run,
         "cost-quality",
@@ -279,7 +271,6 @@ def cost_and_quality(run: _ChartedRun) -> Chart | None:
             "ringed: no other is cheaper and as good, or better and as cheap",
             "lines are 95% intervals",
         ],
-        [f"On the Pareto front: {'; '.join(front)}."],
         (cost_and_quality_panel(points, title, share_axis("pass@1"), style=style),),
         ("model", "cost of an attempt" if priced else "tokens of a reply", "pass@1", "Pareto front"),
         [
@@ -329,7 +320,6 @@ def latency(run: _ChartedRun) -> Chart | None:
         "latency",
         "Latency",
         ["until a reply is there", "bar: the middle half, line: nine tenths, tick: the median"],
-        [f"{row.name}: median {row.label}, 95th percentile {seconds(row.quantiles[4])}." for row in rows],
         (quantile_panel(rows, x),),
         ("model", *(f"p{share * 100:.0f}" for share in LATENCY_QUANTILES)),
         [[row.name, *map(seconds, row.quantiles)] for row in rows],
@@ -363,18 +353,11 @@ def failures(run: _ChartedRun) -> Chart | None:
         ends = tuple(Point(count / size, name, label=f"{count:,}") for name, count in bars)
         layers.append(Layer("text", ends, place, dx=4))
     x = linear_axis("share of attempts", 0.0, 1.12 * most, style=".0%" if most > 0.05 else ".1%", ticks=4)
-    words = [
-        f"{model.label}: "
-        + (", ".join(f"{name} {row[place]:,}" for name, row in table.items() if row[place]) or "none")
-        + "."
-        for place, model in enumerate(run.models)
-    ]
     return _chart(
         run,
         "failures",
         "Kinds of failures",
         ["how attempts that are not correct came out", "with their number"],
-        words,
         (ChartPanel(x, Axis(names=tuple(table)), tuple(layer for layer in layers if layer.points)),),
         ("kind", *run.names),
         [[name, *(f"{count:,}" for count in row)] for name, row in table.items()],
@@ -393,13 +376,11 @@ def suites(run: _ChartedRun) -> Chart | None:
         return None
     names = list(dict.fromkeys(row.name for row in rows))
     cells = {(row.name, row.series): rate(row.estimate) for row in rows}
-    several = len(run.models) > 1
     return _chart(
         run,
         "suites",
         "Suites",
         ["share of cases that pass", "lines are 95% intervals"],
-        [f"{name}{', ' + run.names[place] if several else ''}: {cell}." for (name, place), cell in cells.items()],
         (interval_panel(names, rows, share_axis("score")),),
         ("suite", *run.names),
         [[name, *(cells.get((name, place), "-") for place in range(len(run.models)))] for name in names],
@@ -411,7 +392,6 @@ def _chart(
     name: str,
     title: str,
     subtitle: Sequence[str],
-    words: Iterable[str],
     panels: tuple[ChartPanel, ...],
     head: Sequence[str],
     rows: Iterable[Sequence[str]],
@@ -421,7 +401,6 @@ def _chart(
         name=name,
         title=title,
         subtitle="; ".join(filter(None, (*subtitle, run.left_out))),
-        description=" ".join(words),
         panels=panels,
         head=tuple(head),
         rows=tuple(map(tuple, rows)),

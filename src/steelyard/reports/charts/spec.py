@@ -111,14 +111,19 @@ class Chart(NamedTuple):
     """No other chart of a page has it; made of letters and hyphens."""
     title: str
     subtitle: str
-    description: str
-    """What it shows, for readers who do not see it."""
     panels: tuple[ChartPanel, ...]
     """One below the other, with the same horizontal axis."""
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     series: tuple[str, ...] = ()
     """Names for the legend; a single series has no legend."""
+
+    @property
+    def description(self) -> str:
+        """Its numbers in words, for readers who do not see it."""
+        first, *columns = self.head
+        cells = (", ".join(map(" ".join, zip(columns, row[1:], strict=True))) for row in self.rows)
+        return "; ".join(f"{first} {row[0]}: {said}" for row, said in zip(self.rows, cells, strict=True))
 
     @property
     def is_grouped(self) -> bool:
