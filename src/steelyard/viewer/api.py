@@ -305,16 +305,24 @@ def _entry(run: ListedRun) -> RunEntry:
         cases=run.cases,
         models=run.models,
         suite_stats=tuple(
-            SuiteStats(
-                suite_id=" + ".join(run.eval_sets),
-                model_id=model_label(one.model, one.tier),
-                total_cases=one.attempts + one.missing,
-                pass_count=one.correct,
-                fail_count=one.attempts - one.correct,
-                error_count=one.missing,
+            _stats(
+                " + ".join(run.eval_sets),
+                model_label(one.model, one.tier),
+                Counter(correct=one.correct, wrong=one.attempts - one.correct, missing=one.missing),
             )
             for one in run.models
         ),
+    )
+
+
+def _stats(suite: str, model: str, outcomes: Counter[str]) -> SuiteStats:
+    return SuiteStats(
+        suite_id=suite,
+        model_id=model,
+        total_cases=outcomes.total(),
+        pass_count=outcomes["correct"],
+        fail_count=outcomes["wrong"],
+        error_count=outcomes["missing"],
     )
 
 
@@ -326,14 +334,7 @@ def _suite_stats(opened: RunView) -> Iterator[SuiteStats]:
         if suite:
             counts.setdefault((suite, row.column), Counter())[row.outcome] += 1
     for (suite, column), count in sorted(counts.items()):
-        yield SuiteStats(
-            suite_id=suite,
-            model_id=model_label(*opened.columns[column]),
-            total_cases=count.total(),
-            pass_count=count["correct"],
-            fail_count=count["wrong"],
-            error_count=count["missing"],
-        )
+        yield _stats(suite, model_label(*opened.columns[column]), count)
 
 
 def _rows(opened: RunView, case_id: str, model_id: str) -> Sequence[AttemptRow]:

@@ -108,7 +108,7 @@ class Chart(NamedTuple):
     """A chart, its text alternative, and its table."""
 
     name: str
-    """No other chart of a page has it; made of letters and hyphens."""
+    """No other chart of a page has it; made of letters, digits and hyphens."""
     title: str
     subtitle: str
     panels: tuple[ChartPanel, ...]
