@@ -244,6 +244,7 @@ def test_the_description_is_shipped_with_the_docs_and_describes_every_address(vi
 def test_every_answer_is_as_the_description_says(viewer: Viewer) -> None:
     described = viewer.json("/openapi.json")
     for path in (
+        "/healthz",
         "/api/v1/runs",
         "/api/v1/runs/day-1",
         "/api/v1/runs/day-1/summary",

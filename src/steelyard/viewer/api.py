@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -32,6 +32,7 @@ from steelyard.viewer.api_records import (
     Page,
     RunDetail,
     RunEntry,
+    ServerHealth,
     SuiteStats,
 )
 from steelyard.viewer.comparisons import compared_sides
@@ -73,20 +74,19 @@ Alpha = Annotated[str, Meta(pattern=_SHARE, description="How often nothing may r
 Margin = Annotated[str, Meta(pattern=_SHARE, description="A mean drop below this may pass, such as 0.05.")]
 
 
-def answer(run_cache: RunCache, path: str, asked: QueryParameters) -> Response:
-    """The answer of an address of the API; parameters that its description does not have are refused."""
-    address, matched = next(
-        ((address, found) for address in ANSWERS if (found := re.fullmatch(_pattern(address), path))), ("", None)
-    )
-    if matched is None:
-        raise ViewerRequestError(404, "nothing is here")
-    parts = matched.groupdict()
+def answer(run_cache: RunCache, path: str, asked: QueryParameters, parts: dict[str, str]) -> Response:
+    """The answer of an address of the API; parameters that it does not have are refused."""
     if any(len(part) > MAX_QUERY_VALUE_CHARACTERS for part in parts.values()):
         raise ViewerRequestError(400, f"a name in an address has at most {MAX_QUERY_VALUE_CHARACTERS} characters")
-    queried = [each for each in openapi.address_parameters(address, ANSWERS[address]) if not each.is_in_path]
+    queried = [each for each in openapi.address_parameters(path, ANSWERS[path]) if not each.is_in_path]
     asked.check([each.name for each in queried])
-    found = ANSWERS[address](run_cache, **parts, **{each.name: each.value(asked) for each in queried})
+    found = ANSWERS[path](run_cache, **parts, **{each.name: each.value(asked) for each in queried})
     return Response(found, media_type="text/markdown; charset=utf-8") if isinstance(found, str) else _json(found)
+
+
+def health(_: RunCache) -> ServerHealth:
+    """That the server is there; needs no key."""
+    return ServerHealth(version=version("steelyard"))
 
 
 def description(_: RunCache) -> dict[str, Any]:
@@ -267,6 +267,7 @@ def compare(
 
 
 ANSWERS: Mapping[str, Callable[..., Any]] = {
+    "/healthz": health,
     "/openapi.json": description,
     "/api/v1/runs": runs,
     "/api/v1/runs/{run_id}": run,
@@ -279,12 +280,6 @@ ANSWERS: Mapping[str, Callable[..., Any]] = {
     "/api/v1/compare": compare,
 }
 """What answers which address: its signature says which parameters there are, what they may be, and what comes back."""
-
-
-def _pattern(address: str) -> str:
-    """What matches an address, with its parts by name; the id of a case may hold a slash."""
-    named = address.replace("{run_id}", "(?P<run_id>[^/]+)").replace("{case_id}", "(?P<case_id>(?s:.+))")
-    return named.replace(".md", r"\.md").replace(".json", r"\.json")
 
 
 def _older(listed: Sequence[ListedRun], cursor: str, most: int) -> tuple[Sequence[ListedRun], str | None]:

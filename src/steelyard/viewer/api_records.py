@@ -33,6 +33,14 @@ class ErrorEnvelope(ApiRecord, frozen=True, kw_only=True):
     error: ApiError
 
 
+class ServerHealth(ApiRecord, frozen=True, kw_only=True):
+    """That the server is there."""
+
+    status: str = "ok"
+    version: str
+    """Of steelyard."""
+
+
 class Page(ApiRecord, Generic[Item], frozen=True, kw_only=True):
     """Some of the entries that were asked for."""
 

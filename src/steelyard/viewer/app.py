@@ -16,9 +16,8 @@ import webbrowser
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from http.cookies import CookieError, SimpleCookie
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
 import uvicorn
@@ -29,33 +28,13 @@ from starlette.routing import Route
 
 from steelyard.errors import InputError, SteelyardError
 from steelyard.text import counted, plain
+from steelyard.viewer import api, labelling, run_cache, run_list
+from steelyard.viewer.pages import compare, history, rendering, run, runs
 from steelyard.viewer.query_params import QueryParameters, ViewerRequestError, url_path
-
-
-class LateModule:
-    """Stands for a module by its name; several threads may be the first to use it."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, attribute: str) -> Any:
-        return getattr(import_module(self._name), attribute)
-
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from steelyard.viewer import api, labelling, run_cache, run_list
-    from steelyard.viewer.pages import compare, history, rendering, run, runs
-else:
-    # the viewer starts with its server alone, and the first page that needs one of these pays for its import
-    api, labelling, run_cache, run_list = (
-        LateModule(f"steelyard.viewer.{name}") for name in ("api", "labelling", "run_cache", "run_list")
-    )
-    compare, history, rendering, run, runs = (
-        LateModule(f"steelyard.viewer.pages.{name}") for name in ("compare", "history", "rendering", "run", "runs")
-    )
 
 
 MAX_URL_BYTES = 16 << 10
@@ -242,6 +221,12 @@ def application(
     def data(path: str, make: Callable[[QueryParameters, dict[str, str]], Response]) -> Route:
         return Route(path, _endpoint_for(make), methods=["GET"])
 
+    def program(path: str) -> Route:
+        """An address of the API."""
+        # the id of a case may hold a slash
+        route = path.replace("{case_id}", "{case_id:path}")
+        return data(route, lambda asked, parts: api.answer(site.runs, path, asked, parts))
+
     routes = [
         page("/", lambda asked, _: runs.runs(site.runs, asked)),
         page("/compare", lambda asked, _: compare.compare(site.runs, asked)),
@@ -253,9 +238,7 @@ def application(
         data("/runs/{name}/pulse", lambda _, parts: _pulse(site.runs, parts["name"])),
         data("/pulse", lambda *_: _pulse_of_all(site.runs)),
         data("/static/{file}", lambda _, parts: _static(parts["file"])),
-        data("/healthz", lambda asked, _: _health(asked)),
-        data("/openapi.json", lambda asked, _: api.answer(site.runs, "/openapi.json", asked)),
-        data("/api/v1/{rest:path}", lambda asked, parts: api.answer(site.runs, f"/api/v1/{parts['rest']}", asked)),
+        *(program(path) for path in api.ANSWERS),
     ]
     app = Starlette(routes=routes, exception_handlers={404: _not_found}, lifespan=_lifespan)
     return AccessGuard(app, port=port, key=key)
@@ -333,14 +316,6 @@ def _static(name: str) -> Response:
         raise ViewerRequestError(404, "nothing is here")
     content, kind = rendering.static_files()[name]
     return Response(content, media_type=kind, headers={"cache-control": IMMUTABLE_CACHE_CONTROL})
-
-
-def _health(asked: QueryParameters) -> Response:
-    """That the server is there, without loading the API."""
-    from importlib.metadata import version
-
-    asked.check([])
-    return JSONResponse({"status": "ok", "version": version("steelyard")})
 
 
 def _pulse(cache: run_cache.RunCache, name: str) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from steelyard.reports.charts.svg import svg_file
+from steelyard.reports.charts.svg import chart_files
 from steelyard.reports.charts.tier_details import detail_charts
 from steelyard.reports.charts.tiers import charts
 from steelyard.reports.exports.streaming import StreamedReport
@@ -44,12 +44,12 @@ def analysis_pieces(analysis: ExperimentAnalysis, name: str) -> Iterable[str]:
 
 
 def write_analysis_charts(analysis: ExperimentAnalysis, folder: str | Path) -> int:
-    """Write each chart of an analysis as SVG; returns the number of charts."""
+    """Write each chart of an analysis as Vega-Lite and as SVG; returns the number of charts."""
     folder = Path(folder)
     drawn = [*charts(analysis), *detail_charts(analysis)]
     with explain_write_errors(folder), AtomicFiles() as fresh:
         folder.mkdir(parents=True, exist_ok=True)
-        for chart in drawn:
-            fresh.write(folder / f"{chart.name}.svg", [svg_file(chart)])
+        for name, text in chart_files(drawn).items():
+            fresh.write(folder / name, [text])
         fresh.finish()
     return len(drawn)

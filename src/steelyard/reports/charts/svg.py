@@ -78,6 +78,11 @@ def svg_file(chart: Chart) -> str:
     return Markup("").join([head, _words(chart), style, ground, title, *lines, *drawing.shapes, Markup("</svg>\n")])
 
 
+def chart_files(charts: Sequence[Chart]) -> dict[str, str]:
+    """Each chart as a drawing, by the name of the file."""
+    return {f"{chart.name}.svg": svg_file(chart) for chart in charts}
+
+
 def _words(chart: Chart) -> Markup:
     words = Markup('<title id="{0}-title">{1}</title><desc id="{0}-desc">{2}</desc>')
     return words.format(f"chart-{chart.name}", chart.title, chart.description)
