@@ -10,8 +10,9 @@ from types import ModuleType
 
 from steelyard.cli.main import COMMANDS, command_parser
 from steelyard.evalsets.schema import schema
-from steelyard.providers.faults import fault_table
-from steelyard.viewer import openapi
+from steelyard.providers.faults import FINISH_REASONS
+from steelyard.viewer.api import ANSWERS
+from steelyard.viewer.openapi import api_document
 
 HERE = Path(__file__).parent
 EXAMPLES, SHIPPED = (HERE.parent / name for name in ("examples", "src/steelyard/evalsets/shipped"))
@@ -96,10 +97,15 @@ def _block(text: str) -> str:
 
 
 def providers() -> str:
-    """The page of providers with the table of whose fault it is."""
+    """The page of providers with the table of finish reasons."""
     page = (HERE / "providers.md").read_text("utf-8")
     before, _, rest = page.partition(TABLE_BEGIN)
-    return f"{before}{TABLE_BEGIN}\n\n{fault_table()}\n\n{TABLE_END}{rest.partition(TABLE_END)[2]}"
+    lines = ["| finish reason | sent by | taken for |", "|---|---|---|"]
+    for row in FINISH_REASONS:
+        words = ", ".join(f"`{word}`" for word in row.words)
+        lines.append(f"| {words or row.who} | {row.who if words else ''} | {row.kind} |")
+    table = "\n".join(lines)
+    return f"{before}{TABLE_BEGIN}\n\n{table}\n\n{TABLE_END}{rest.partition(TABLE_END)[2]}"
 
 
 def pages() -> dict[Path, str]:
@@ -112,7 +118,7 @@ def pages() -> dict[Path, str]:
         SHIPPED / "eval-set.schema.json": eval_set_schema,
         HERE / "providers.md": providers(),
         HERE / "measurements.md": _module("measurements").measurements(),
-        HERE / "openapi.json": json.dumps(openapi.document(), indent=2, ensure_ascii=False) + "\n",
+        HERE / "openapi.json": json.dumps(api_document(ANSWERS), indent=2, ensure_ascii=False) + "\n",
     }
 
 

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import re
 from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-import jsonschema
 import pytest
 
 from steelyard.reports.charts import tiers
-from steelyard.reports.charts.spec import (
-    CHART_COLOURS,
-    CHART_DARK_GREY,
-    CHART_GREY,
-    CHART_GRID_COLOUR,
-    CHART_LIGHT_GREY,
-    vega_lite,
-)
 from steelyard.reports.charts.svg import svg_file
 from steelyard.text import INVISIBLE_CHARACTER_PATTERN
 from steelyard.tiers.analysis import analyse_tiers
@@ -79,12 +66,6 @@ def all_charts() -> Iterator[tuple[str, Chart]]:
 ALL = dict(all_charts())
 
 
-def nodes(value: Any) -> Iterator[Any]:
-    yield value
-    for below in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from nodes(below)
-
-
 def test_there_is_a_chart_of_everything_there_is() -> None:
     assert tuple(charts(analysis())) == NAMES
     assert tuple(charts(analysis(judged=False))) == NAMES[:-1]
@@ -95,37 +76,11 @@ def test_there_is_a_chart_of_everything_there_is() -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_chart_is_json_that_fetches_nothing_and_speaks_to_those_who_do_not_see_it(name: str) -> None:
-    spec = vega_lite(ALL[name])
-    text = json.dumps(spec, allow_nan=False)
-    assert spec["$schema"] == "https://vega.github.io/schema/vega-lite/v5.json"
-    assert [node for node in nodes(spec) if isinstance(node, dict) and "url" in node] == []
-    assert INVISIBLE_CHARACTER_PATTERN.search(text.encode().decode("unicode-escape")) is None
-    assert spec["description"].startswith(spec["title"]["text"])
-    assert len(spec["description"]) > 40
-    assert spec["usermeta"] == {"inputs": "0123abcd"}
-    titles = [
-        node["axis"]["title"] for node in nodes(spec) if isinstance(node, dict) and node.get("axis", {}).get("title")
-    ]
-    assert titles
-    colours = set(re.findall("#[0-9A-Fa-f]{6}", text)) - {
-        CHART_GREY,
-        CHART_LIGHT_GREY,
-        CHART_DARK_GREY,
-        CHART_GRID_COLOUR,
-    }
-    assert colours <= set(CHART_COLOURS)
-
-
-def test_charts_are_valid_by_the_schema_of_vega_lite() -> None:
-    # altair brings the schema; it is pinned, so that this is never skipped
-    found = importlib.util.find_spec("altair")
-    assert found
-    assert found.origin
-    (path,) = Path(found.origin).parent.glob("vegalite/v5/schema/vega-lite-schema.json")
-    validator = jsonschema.Draft7Validator(json.loads(path.read_text("utf-8")))
-    for name, chart in ALL.items():
-        assert [error.message[:200] for error in validator.iter_errors(vega_lite(chart))] == [], name
+def test_a_chart_speaks_to_those_who_do_not_see_it(name: str) -> None:
+    chart = ALL[name]
+    assert chart.title
+    assert len(chart.description) > 40
+    assert any(panel.x.title or panel.y.title for panel in chart.panels)
 
 
 def shapes(chart: Chart) -> Counter[str]:
@@ -199,7 +154,6 @@ def test_a_wide_range_of_costs_is_drawn_on_a_logarithmic_scale() -> None:
             for case in range(8)
         ]
         chart = charts(analyse_tiers(given))["cost-of-pass"]
-        assert vega_lite(chart)["layer"][0]["encoding"]["x"]["scale"]["type"] in ("log", "linear")
         return chart.panels[0].x.is_log
 
     assert is_log(0.01, 5.0)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import pytest
 
 from steelyard.analysis.attempts import attempt_table
 from steelyard.analysis.summary import summarise_attempts
 from steelyard.records import Answer, Case, Cost, Fact, Failure, Finding, Reply, RunInfo, Verdict
 from steelyard.records import Test as OneTest
-from steelyard.reports.charts.run import MAX_CHART_MODELS, ChartedValues
+from steelyard.reports.charts.run import MAX_CHART_MODELS
 from steelyard.reports.charts.run import charts as drawn
-from steelyard.reports.charts.spec import Chart, vega_lite
+from steelyard.reports.charts.spec import Chart
 from steelyard.reports.charts.svg import DARK_COLOURS, svg_element
-from steelyard.stats.descriptive import percentile
 from support.hostile_texts import TEXTS
 from support.suite_facts import attempt, both, info, suite
 
@@ -68,18 +63,6 @@ def run_charts(models: Sequence[str] = ("a", "b"), samples: int = 4, **how: Any)
     return charts_of(CASES, facts(models, samples, **how), about)
 
 
-@pytest.mark.parametrize("most", [10, 1000])
-def test_values_of_attempts_are_the_same_whether_they_are_counted_or_read_again(most: int) -> None:
-    given = [None if number % 7 == 0 else (number * 37 % 101) / 8 for number in range(400)]
-    values = ChartedValues(lambda: iter(given), most)
-    for value in given:
-        values.add(value)
-    known = [value for value in given if value is not None]
-    assert len(values) == len(known)
-    assert sorted(values) == sorted(known)
-    assert values.percentiles([0.05, 0.5, 0.95]) == [percentile(known, share) for share in (0.05, 0.5, 0.95)]
-
-
 def suite_charts() -> dict[str, Chart]:
     cases, said = both(suite("json", "pass", "refusal", "pass"), suite("maths", "fail", "failure", "pass"))
     return charts_of(cases, [*said, *attempt(cases[0], "pass", number=2, model="other")], info(names=("m", "other")))
@@ -119,7 +102,7 @@ def test_every_k_is_drawn_that_there_are_attempts_for() -> None:
 def test_the_pareto_front_is_of_those_that_nobody_beats() -> None:
     chart = run_charts(["a", "b", "c"])["cost-quality"]
     assert [(row[0], row[3]) for row in chart.rows] == [("a", "yes"), ("b", "no"), ("c", "no")]
-    assert chart.description == "On the Pareto front: a."
+    assert chart.description.startswith("model a: cost of an attempt $0.010, pass@1 100.0% [")
     assert chart.rows[1][1] == "$0.020"
 
 
@@ -147,26 +130,14 @@ def test_of_many_models_the_best_are_shown_and_that_is_said() -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_chart_is_json_that_fetches_nothing_and_is_told_in_words_and_numbers(name: str) -> None:
+def test_a_chart_is_told_in_words_and_numbers(name: str) -> None:
     chart = ALL[name]
-    assert '"url"' not in json.dumps(vega_lite(chart), allow_nan=False)
     assert chart.title
     assert chart.subtitle
     assert chart.description
     assert chart.rows
     assert {len(row) for row in chart.rows} == {len(chart.head)}
     assert chart.name.replace("-", "").isalpha()
-
-
-def test_charts_are_valid_by_the_schema_of_vega_lite() -> None:
-    # altair brings the schema; it is pinned, so that this is never skipped
-    found = importlib.util.find_spec("altair")
-    assert found
-    assert found.origin
-    (path,) = Path(found.origin).parent.glob("vegalite/v5/schema/vega-lite-schema.json")
-    validator = jsonschema.Draft7Validator(json.loads(path.read_text("utf-8")))
-    for name, chart in ALL.items():
-        assert [error.message[:200] for error in validator.iter_errors(vega_lite(chart))] == [], name
 
 
 @pytest.mark.parametrize("name", ALL)

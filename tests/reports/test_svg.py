@@ -18,7 +18,7 @@ def hostile(name: str = "one") -> Chart:
     points = (Point(1 / 3, HOSTILE, label=HOSTILE), Point(0.7, "plain", label=HOSTILE))
     layers = (Layer("dot", points, 0, width=8), Layer("text", points, 1, dx=4), Layer("bar", points, width=10))
     panel = ChartPanel(share_axis(HOSTILE), y, layers, title=HOSTILE)
-    return Chart(name, HOSTILE, HOSTILE, HOSTILE, (panel,), ("a",), (("b",),), (HOSTILE, "other"))
+    return Chart(name, HOSTILE, HOSTILE, (panel,), ("a", HOSTILE), (("b", HOSTILE),), (HOSTILE, "other"))
 
 
 class Elements(HTMLParser):
@@ -55,10 +55,10 @@ def test_ids_of_a_drawing_are_its_own_and_numbers_are_short() -> None:
 
 
 def test_a_drawing_has_words_for_those_who_do_not_see_it() -> None:
-    chart = hostile()._replace(title="Latency", description="m: 3 s.")
+    chart = hostile()._replace(title="Latency", head=("model", "median"), rows=(("m", "3 s"),))
     for text in (str(svg_element(chart)), svg_file(chart)):
         assert 'role="img" aria-labelledby="chart-one-title" aria-describedby="chart-one-desc"' in text
-        assert '<title id="chart-one-title">Latency</title><desc id="chart-one-desc">m: 3 s.</desc>' in text
+        assert '<title id="chart-one-title">Latency</title><desc id="chart-one-desc">model m: median 3 s</desc>' in text
 
 
 def test_a_file_follows_the_theme_of_its_reader() -> None:
@@ -70,7 +70,7 @@ def test_a_file_follows_the_theme_of_its_reader() -> None:
 def test_labels_of_panels_above_each_other_do_not_touch() -> None:
     points = (Point(0.1, 0.2), Point(0.7, 0.9))
     panels = tuple(ChartPanel(share_axis("x"), share_axis(name), (Layer("dot", points, 0),)) for name in "ab")
-    page = Elements(str(svg_element(Chart("two", "", "", "", panels, ("a",), (("b",),)))))
+    page = Elements(str(svg_element(Chart("two", "", "", panels, ("a",), (("b",),)))))
     labels = sorted(
         float(said["y"] or 0) for tag, said in page.found if tag == "text" and said.get("text-anchor") == "end"
     )

@@ -247,7 +247,6 @@ class LenientNumbers:
         return None
 
 
-_COUNT_TYPES, _MEASURE_TYPES = frozenset((int, type(None))), frozenset((int, float, type(None)))
 _answer_decoder = msgspec.json.Decoder(Answer)
 
 
@@ -256,7 +255,13 @@ def sound_answer(returned: Any, note: str = "") -> Answer:
     if not isinstance(returned, Answer):
         raise TypeError(f"it returned {type(returned).__name__}, not Answer")
     numbers = LenientNumbers()
-    sound = returned if _has_plain_numbers(returned) else _with_sound_numbers(returned, numbers)
+    cost = returned.cost
+    sound = msgspec.structs.replace(
+        returned,
+        **{name: numbers.tokens(name, getattr(returned, name)) for name in TOKEN_COUNT_FIELDS},
+        cost=cost if cost is None or numbers.cost("cost", cost.usd, cost.source) else None,
+        latency=numbers.seconds("latency", returned.latency),
+    )
     through_cache = (sound.cached_tokens or 0) + (sound.cache_write_tokens or 0)
     if through_cache > (sound.input_tokens if sound.input_tokens is not None else math.inf):
         # they would make the rest of the input cost less than nothing
@@ -266,24 +271,6 @@ def sound_answer(returned: Any, note: str = "") -> Answer:
         whole_note = "; ".join(filter(None, (returned.note, note, numbers.note)))
         sound = msgspec.structs.replace(sound, note=whole_note)
     return _answer_decoder.decode(_encoded_answer(sound))
-
-
-def _has_plain_numbers(answer: Answer) -> bool:
-    """Whether no number has a wrong type; the answer itself has dropped those that are out of bounds."""
-    tokens = (answer.input_tokens, answer.output_tokens, answer.cached_tokens, answer.cache_write_tokens)
-    further = (answer.cache_write_1h_tokens, answer.reasoning_tokens)
-    measured = (answer.latency, answer.cost and answer.cost.usd)
-    return _COUNT_TYPES.issuperset(map(type, tokens + further)) and _MEASURE_TYPES.issuperset(map(type, measured))
-
-
-def _with_sound_numbers(answer: Answer, numbers: LenientNumbers) -> Answer:
-    cost = answer.cost
-    return msgspec.structs.replace(
-        answer,
-        **{name: numbers.tokens(name, getattr(answer, name)) for name in TOKEN_COUNT_FIELDS},
-        cost=cost if cost is None or numbers.cost("cost", cost.usd, cost.source) else None,
-        latency=numbers.seconds("latency", answer.latency),
-    )
 
 
 def _encoded_answer(answer: Answer) -> bytes:

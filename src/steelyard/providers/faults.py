@@ -178,28 +178,6 @@ FINISH_REASONS = (
 )
 """Why generation ended; case, `-` and a prefix such as `FINISH_REASON_` make no difference."""
 
-RESPONSE_SHAPES = (
-    (FaultKind.OUTAGE, "200 with an `error` beside the choices, in a choice or in its message, also inside a stream"),
-    (FaultKind.OUTAGE, "200 without a choice, or with neither text, tool call nor finish reason"),
-    (FaultKind.OUTAGE, "a stream that ends without a finish reason; a body that is not whole, or not JSON"),
-    (
-        FaultKind.UNKNOWN,
-        "200 with anything after a whole JSON value; with an `error` there, or with lines of a stream, an outage",
-    ),
-    (FaultKind.OUTAGE, "200 with a choice without a message, or with a wrong type where the answer should be"),
-    (FaultKind.OUTAGE, "status 408, 409, 421, 424, 425, 429, 460, 499 and 500 to 599, or such a code in an `error`"),
-    (
-        FaultKind.FILTERED_INPUT,
-        "status 400, 403, 422 or 451, or such a code in an `error`, about an input that was flagged or filtered; a `blockReason`",
-    ),
-    (
-        FaultKind.REJECTED_FOR_ALL,
-        "status 401, 402, 403, 404, 405, 407, 410, a redirect, and 429 with `insufficient_quota`",
-    ),
-    (FaultKind.REJECTED, "any other status from 400 to 499"),
-)
-"""All other metadata of a response."""
-
 _KIND_OF_WORD = {word: row.kind for row in FINISH_REASONS for word in row.words}
 _STORED_FINISH = {
     FaultKind.ANSWER: Finish.STOP,
@@ -247,16 +225,17 @@ def names_finish(value: Any) -> bool:
     """Whether a response says anywhere why the model stopped; OpenAI's Responses only say that it did."""
     if isinstance(value, dict) and value.get("status") in ("completed", "incomplete"):
         return True
+    return any(isinstance(found, dict) and any(map(found.get, FINISH_REASON_KEYS)) for found in _nested(value))
+
+
+def _nested(value: Any) -> Iterator[Any]:
+    """A value and all that is in it, however deep: what a server sends may be deeper than a stack."""
     waiting = [value]
     while waiting:
         found = waiting.pop()
-        if isinstance(found, dict):
-            if any(found.get(name) for name in FINISH_REASON_KEYS):
-                return True
-            found = list(found.values())
-        if isinstance(found, list):
-            waiting += found
-    return False
+        yield found
+        if isinstance(found, dict | list):
+            waiting += found.values() if isinstance(found, dict) else found
 
 
 def finish_kind(reason: Any) -> FaultKind:
@@ -321,14 +300,7 @@ def is_error(value: Any) -> bool:
     >>> is_error({"code": None, "message": ""}), is_error({"code": 502}), is_error(False)
     (False, True, False)
     """
-    waiting = [value]
-    while waiting:
-        found = waiting.pop()
-        if isinstance(found, dict):
-            waiting += found.values()
-        elif found:
-            return True
-    return False
+    return any(found and not isinstance(found, dict) for found in _nested(value))
 
 
 def error_status(error: Any) -> int | None:
@@ -423,13 +395,8 @@ def _texts_at(content: Any, names: Sequence[str]) -> set[str]:
 
 def _error_fields(content: Any) -> Iterator[tuple[str, Any]]:
     """The keys of an error response with their values, however deep they are."""
-    waiting = [content]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, list):
-            waiting += value
-        elif isinstance(value, dict):
-            waiting += value.values()
+    for value in _nested(content):
+        if isinstance(value, dict):
             yield from value.items()
 
 
@@ -456,16 +423,8 @@ def provider_error(
 
 def _error_delay(content: Any) -> float | None:
     """The wait that an error asks for in its details, as Gemini does: `"retryDelay": "34.07s"`."""
-    waiting = [content]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, list):
-            waiting += value
-        elif isinstance(value, dict):
-            waiting += value.values()
-            if isinstance(delay := value.get("retryDelay"), str):
-                return seconds_until(delay)
-    return None
+    delays = (value for name, value in _error_fields(content) if name == "retryDelay" and isinstance(value, str))
+    return next(map(seconds_until, delays), None)
 
 
 def is_filtered_input(content: Any) -> bool:
@@ -499,21 +458,6 @@ def _error_words(content: Any) -> tuple[set[str], set[str], str]:
         elif isinstance(item, str) and name in ("message", "error", "detail", "msg", "raw"):
             messages.append(item)
     return codes, keys, " ".join(messages)[:10_000]
-
-
-def fault_table() -> str:
-    """The table of docs/providers.md."""
-    lines = ["| finish reason | sent by | taken for |", "|---|---|---|"]
-    for row in FINISH_REASONS:
-        words = ", ".join(f"`{word}`" for word in row.words)
-        lines.append(f"| {words or row.who} | {row.who if words else ''} | {row.kind} |")
-    lines += [
-        "",
-        "| response | taken for |",
-        "|---|---|",
-        *(f"| {shape} | {kind} |" for kind, shape in RESPONSE_SHAPES),
-    ]
-    return "\n".join(lines)
 
 
 def decoded_error(body: bytes) -> Any:

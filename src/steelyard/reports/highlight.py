@@ -121,13 +121,23 @@ _RUST = HighlightLanguage(
         "u128 usize"
     ),
 )
-_C_WORDS = (
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return "
-    "short signed sizeof static struct switch typedef union unsigned void volatile while"
+_BRACES = "|".join(
+    (
+        _SLASH_COMMENT,
+        rf"(?P<s>\"\"\"[\s\S]*?(?:\"\"\"|\Z)|`(?:[^`\\]++|\\[\s\S]?)*+`?|{_DOUBLE_QUOTED}|{_SINGLE_QUOTED})",
+        r"(?P<b>@\w+|^[ \t]*#[ \t]*(?:include|define|undef|if|ifdef|ifndef|elif|else|endif|pragma|error|line)\b.*)",
+        rf"(?P<f>{_names_after('function', 'func', 'class', 'interface', 'enum', 'record', 'type')})",
+        _NUMBER,
+        _WORD,
+    )
 )
+"""Languages with braces and the comments of C; what only one of them has the others do not write."""
 _C = HighlightLanguage(
-    "|".join((_SLASH_COMMENT, rf"(?P<s>{_DOUBLE_QUOTED}|{_SINGLE_QUOTED})", r"(?P<b>^[ \t]*#.*)", _NUMBER, _WORD)),
-    word_set(_C_WORDS),
+    _BRACES,
+    word_set(
+        "auto break case char const continue default do double else enum extern float for goto if inline int long register restrict return "
+        "short signed sizeof static struct switch typedef union unsigned void volatile while"
+    ),
     word_set("NULL bool false true size_t uint8_t uint32_t uint64_t int32_t int64_t"),
 )
 _CPP = _C._replace(
@@ -139,16 +149,7 @@ _CPP = _C._replace(
     builtins=word_set("std string vector map set pair size_t"),
 )
 _JAVA = HighlightLanguage(
-    "|".join(
-        (
-            _SLASH_COMMENT,
-            rf"(?P<s>\"\"\"[\s\S]*?(?:\"\"\"|\Z)|{_DOUBLE_QUOTED}|{_SINGLE_QUOTED})",
-            r"(?P<b>@\w+)",
-            rf"(?P<f>{_names_after('class', 'interface', 'enum', 'record')})",
-            _NUMBER,
-            _WORD,
-        )
-    ),
+    _BRACES,
     word_set(
         "abstract assert boolean break byte case catch char class const continue default do double else enum extends false final finally "
         "float for if implements import instanceof int interface long new null package private protected public record return short "
@@ -157,16 +158,7 @@ _JAVA = HighlightLanguage(
     word_set("String Integer List Map Set Optional Object Math System"),
 )
 _JAVASCRIPT = HighlightLanguage(
-    "|".join(
-        (
-            _SLASH_COMMENT,
-            rf"(?P<s>`(?:[^`\\]++|\\[\s\S]?)*+`?|{_DOUBLE_QUOTED}|{_SINGLE_QUOTED})",
-            r"(?P<b>@\w+)",
-            rf"(?P<f>{_names_after('function', 'class', 'interface')})",
-            _NUMBER,
-            _WORD,
-        )
-    ),
+    _BRACES,
     word_set(
         "abstract any as async await boolean break case catch class const continue debugger declare default delete do else enum export "
         "extends false finally for from function get if implements import in instanceof interface let new null number of private public "
@@ -175,15 +167,7 @@ _JAVASCRIPT = HighlightLanguage(
     word_set("Array Boolean JSON Map Math Number Object Promise RegExp Set String console module require"),
 )
 _GO = HighlightLanguage(
-    "|".join(
-        (
-            _SLASH_COMMENT,
-            rf"(?P<s>`[^`]*`?|{_DOUBLE_QUOTED}|{_SINGLE_QUOTED})",
-            rf"(?P<f>{_names_after('func', 'type')})",
-            _NUMBER,
-            _WORD,
-        )
-    ),
+    _BRACES,
     word_set(
         "break case chan const continue default defer else fallthrough for func go goto if import interface map package range return "
         "select struct switch type var true false nil"

@@ -27,9 +27,9 @@ from steelyard.reports.page import (
     CellState,
     FittedTexts,
     ShownAttempts,
-    TextFitter,
     cell_state,
     environment,
+    fitted_texts,
     shown_attempts,
     style,
 )
@@ -202,13 +202,12 @@ def page_pieces(material: HtmlReportData) -> Iterator[str]:
         **_chart_context(material),
     }
     rows = _rows(material, cases, hidden)
-    pieces = TextFitter(material.cases, material.shown, material.judgments)
     room = (
         SMALL_RUN_PAGE_BYTES
         + PAGE_BYTES_PER_ATTEMPT * max(0, len(material.shown) - MAX_SMALL_RUN_ATTEMPTS)
         - sum(len(piece.encode()) for piece in _rendered(known, material, rows))
     )
-    fitted = pieces.fitted(room)
+    fitted = fitted_texts(material.cases, material.shown, material.judgments, room)
     yield from _rendered(known, material, _rows(material, cases, hidden, fitted))
 
 

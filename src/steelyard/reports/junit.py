@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import zlib
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, islice, takewhile
+from itertools import groupby, takewhile
 from pathlib import PurePath
 from xml.etree import ElementTree
 
@@ -62,53 +60,35 @@ def _suites(results: RunResults) -> Iterator[JunitSuite]:
 
 JunitSuite = tuple[ElementTree.Element, Iterable[ElementTree.Element]]
 """A suite without its tests, and these."""
-TESTS_PER_TEXT = 200
-"""Tests that are made into one text."""
 
 
 def junit_pieces(name: str, suites: Iterable[JunitSuite]) -> Iterator[str]:
     """Suites with their tests, counted, as a file that comes in pieces."""
     root = ElementTree.Element("testsuites", name=name)
-    found = []
+    written: list[list[str]] = []
+    every: Counter[str] = Counter()
+    total = 0.0
     for suite, tests in suites:
-        written = _WrittenTests(tests)
-        _set_test_counts(suite, [written])
-        found.append(written)
+        texts, counts, seconds = [], Counter[str](), 0.0
+        for test in tests:
+            counts.update(["testcase", *(each.tag for each in test)])
+            seconds += float(test.get("time", "0"))
+            ElementTree.indent(test, level=2)
+            texts.append(ElementTree.tostring(test, encoding="unicode"))
+        _set_test_counts(suite, counts, seconds)
+        every, total = every + counts, total + seconds
         root.append(suite)
-        if written.times:
+        if texts:
             ElementTree.SubElement(suite, "tests")
-    _set_test_counts(root, found)
+            written.append(texts)
+    _set_test_counts(root, every, total)
     ElementTree.indent(root)
     first, *others = ElementTree.tostring(root, encoding="unicode").split("\n    <tests />")
     yield f'<?xml version="1.0" encoding="utf-8"?>\n{first}'
-    for written, after in zip((each for each in found if each.times), others, strict=True):
-        yield from written.texts()
+    for texts, after in zip(written, others, strict=True):
+        yield from (f"\n    {text}" for text in texts)
         yield after
     yield "\n"
-
-
-class _WrittenTests:
-    """The tests of a suite as text; it is compressed, because the suite begins with what all of them add up to."""
-
-    def __init__(self, tests: Iterable[ElementTree.Element]) -> None:
-        self.times = array("d")
-        self.outcomes: Counter[str] = Counter()
-        """How many tests have each of their elements."""
-        self._texts: list[bytes] = []
-        coming = iter(tests)
-        while some := list(islice(coming, TESTS_PER_TEXT)):
-            self.times.extend(float(test.get("time", "0")) for test in some)
-            self.outcomes.update(each.tag for test in some for each in test)
-            suite = ElementTree.Element("testsuite")
-            suite.extend(some)
-            ElementTree.indent(suite, level=1)
-            text = ElementTree.tostring(suite, encoding="unicode")
-            text = text.removeprefix("<testsuite>").removesuffix("\n  </testsuite>")
-            self._texts.append(zlib.compress(text.encode(errors="surrogatepass"), level=1))
-
-    def texts(self) -> Iterator[str]:
-        """All of them, in pieces."""
-        return (zlib.decompress(text).decode(errors="surrogatepass") for text in self._texts)
 
 
 def _tests(cases: Mapping[str, CaseSummary], attempts: Iterable[AttemptText]) -> Iterator[ElementTree.Element]:
@@ -224,11 +204,11 @@ def _add_properties(parent: ElementTree.Element, values: Mapping[str, str]) -> N
             ElementTree.SubElement(properties, "property", name=name, value=junit_text(value))
 
 
-def _set_test_counts(parent: ElementTree.Element, tests: Sequence[_WrittenTests]) -> None:
-    parent.set("tests", f"{sum(len(each.times) for each in tests)}")
+def _set_test_counts(parent: ElementTree.Element, counts: Counter[str], seconds: float) -> None:
+    parent.set("tests", f"{counts['testcase']}")
     for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        parent.set(name, f"{sum(each.outcomes[tag] for each in tests)}")
-    parent.set("time", f"{sum(time for each in tests for time in each.times):.3f}")
+        parent.set(name, f"{counts[tag]}")
+    parent.set("time", f"{seconds:.3f}")
 
 
 def junit_text(text: str) -> str:

@@ -1,15 +1,18 @@
-"""What programs get from the HTTP API."""
+"""What the HTTP API answers with beside the records that runs and reports have."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Generic, TypeVar
 
 from steelyard.analysis.attempts import AttemptOutcome
-from steelyard.analysis.estimates import Estimate
+from steelyard.analysis.headlines import ModelHeadline
 from steelyard.comparison.gate import Decision
-from steelyard.records import Answer, Case, Finding, Message, Record
+from steelyard.records import Case, Failure, Message, Record, Reply, RunInfo, Verdict
+from steelyard.tiers.rubrics import RubricScore
 from steelyard.viewer.comparisons import CaseChangeState
 from steelyard.viewer.run_list import RunState
+
+Item = TypeVar("Item")
 
 
 class ApiRecord(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -33,9 +36,19 @@ class ErrorEnvelope(ApiRecord, frozen=True, kw_only=True):
 class ServerHealth(ApiRecord, frozen=True, kw_only=True):
     """That the server is there."""
 
-    status: str
+    status: str = "ok"
     version: str
     """Of steelyard."""
+
+
+class Page(ApiRecord, Generic[Item], frozen=True, kw_only=True):
+    """Some of the entries that were asked for."""
+
+    items: tuple[Item, ...]
+    next_cursor: str | None
+    """What gets the next page; None on the last."""
+    total: int
+    """The entries of all pages."""
 
 
 class SuiteStats(ApiRecord, frozen=True, kw_only=True):
@@ -52,24 +65,6 @@ class SuiteStats(ApiRecord, frozen=True, kw_only=True):
     """Results that are missing because a step of ours broke; they are not failures of the model."""
 
 
-class ModelFigures(ApiRecord, frozen=True, kw_only=True):
-    """One model of a run."""
-
-    model_id: str
-    """The model, and in brackets its tier where it has one."""
-    model: str
-    tier: str
-    attempts: int
-    """Those that were judged."""
-    correct: int
-    missing: int
-    pass_at_1: Estimate | None
-    mean_score: Estimate | None
-    decides: str
-    """The figure that decides: `pass@1` or `mean score`."""
-    cost_usd: float | None
-
-
 class RunEntry(ApiRecord, frozen=True, kw_only=True):
     """A run in the list."""
 
@@ -84,75 +79,19 @@ class RunEntry(ApiRecord, frozen=True, kw_only=True):
     """What is wrong with a broken run."""
     eval_sets: tuple[str, ...]
     cases: int
-    models: tuple[ModelFigures, ...]
+    models: tuple[ModelHeadline, ...]
     suite_stats: tuple[SuiteStats, ...]
 
 
 class RunDetail(RunEntry, frozen=True, kw_only=True):
     """A run with what it was asked to do."""
 
-    ended_at: str | None
-    samples: int | None
-    k: tuple[int, ...]
-    rule: str
-    seed: int | None
-    parameters: dict[str, Any]
-    system: str
-    versions: dict[str, str]
+    info: RunInfo
+    """Its run.json."""
     version: str
     """Another one as soon as the run has grown or changed."""
     problems: tuple[str, ...]
     """What could not be read of it."""
-
-
-class RunsPage(ApiRecord, frozen=True, kw_only=True):
-    """Some of the runs, the newest first."""
-
-    items: tuple[RunEntry, ...]
-    next_cursor: str | None
-    """What gets the next page; None on the last."""
-    total: int
-
-
-class Classification(ApiRecord, frozen=True, kw_only=True):
-    """What a result was classified as."""
-
-    primary: str
-    details: dict[str, Any]
-
-
-class ResultScores(ApiRecord, frozen=True, kw_only=True):
-    """What a result scores."""
-
-    accuracy: int
-    """1 for a pass, 0 for everything else."""
-
-
-class RunResult(ApiRecord, frozen=True, kw_only=True):
-    """One judged attempt, as results are exchanged between tools."""
-
-    case_id: str
-    suite_id: str
-    run_id: str
-    model_id: str
-    timestamp_utc: str
-    attempt: int
-    raw_response: str | None
-    error: str | None
-    classification: Classification
-    scores: ResultScores
-    finish_reason: str = "stop"
-    """Why the model stopped."""
-    latency_ms: float | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-
-
-class ResultsPage(ApiRecord, frozen=True, kw_only=True):
-    """Some of the judged attempts: cases in order, then models, then numbers."""
-
-    items: tuple[RunResult, ...]
-    next_cursor: str | None
 
 
 class AttemptEntry(ApiRecord, frozen=True, kw_only=True):
@@ -174,35 +113,24 @@ class AttemptEntry(ApiRecord, frozen=True, kw_only=True):
     timestamp_utc: str
 
 
-class AttemptsPage(ApiRecord, frozen=True, kw_only=True):
-    """Some of the attempts: cases in order, then models, then numbers."""
-
-    items: tuple[AttemptEntry, ...]
-    next_cursor: str | None
-    total: int
-
-
 class JudgmentEntry(ApiRecord, frozen=True, kw_only=True):
     """The judgment of one judge on an attempt."""
 
     judge: str
     repeat: int
-    score: float | None
-    passed: bool | None
+    judgment: RubricScore | None
     unusable: str
     """Why the judgment cannot be used."""
 
 
 class AttemptDetail(AttemptEntry, frozen=True, kw_only=True):
-    """One attempt with all that is known about it."""
+    """One attempt with all that is known about it: its facts are as the journal of the run has them."""
 
     messages: tuple[Message, ...]
     """What was asked."""
-    answer: Answer | None
-    verifier: str
-    found: Finding | None
-    failure_stage: str
-    failure: str
+    reply: Reply | None
+    verdict: Verdict | None
+    failure: Failure | None
     judgments: tuple[JudgmentEntry, ...]
 
 
@@ -249,12 +177,11 @@ class CaseChange(ApiRecord, frozen=True, kw_only=True):
     p: float | None
 
 
-class ComparisonPage(ApiRecord, frozen=True, kw_only=True):
+class ComparisonPage(Page[CaseChange], frozen=True, kw_only=True):
     """What a gate says of two runs or models, and some of the cases, culprits first."""
 
     baseline: str
     current: str
-    verdict: str
     decision: Decision
     warnings: tuple[str, ...]
     new_cases: tuple[str, ...]
@@ -262,6 +189,3 @@ class ComparisonPage(ApiRecord, frozen=True, kw_only=True):
     tests_changed: tuple[str, ...]
     rules_changed: tuple[str, ...]
     replies_shared: tuple[str, ...]
-    items: tuple[CaseChange, ...]
-    next_cursor: str | None
-    total: int

@@ -28,23 +28,13 @@ from starlette.routing import Route
 
 from steelyard.errors import InputError, SteelyardError
 from steelyard.text import counted, plain
-from steelyard.viewer.late_modules import LateModule
+from steelyard.viewer import api, labelling, run_cache, run_list
+from steelyard.viewer.pages import compare, history, rendering, run, runs
 from steelyard.viewer.query_params import QueryParameters, ViewerRequestError, url_path
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from steelyard.viewer import api, labelling, run_cache, run_list
-    from steelyard.viewer.pages import compare, history, rendering, run, runs
-else:
-    # the viewer starts with its server alone, and the first page that needs one of these pays for its import
-    api, labelling, run_cache, run_list = (
-        LateModule(f"steelyard.viewer.{name}") for name in ("api", "labelling", "run_cache", "run_list")
-    )
-    compare, history, rendering, run, runs = (
-        LateModule(f"steelyard.viewer.pages.{name}") for name in ("compare", "history", "rendering", "run", "runs")
-    )
 
 
 MAX_URL_BYTES = 16 << 10
@@ -192,21 +182,6 @@ RUN_READ_TIMEOUT_SECONDS = 1.0
 IMMUTABLE_CACHE_CONTROL = "public, max-age=31536000, immutable"
 
 
-API_ADDRESSES = (
-    "/openapi.json",
-    "/api/v1/runs",
-    "/api/v1/runs/{run_id}",
-    "/api/v1/runs/{run_id}/summary",
-    "/api/v1/runs/{run_id}/cases",
-    "/api/v1/runs/{run_id}/attempts",
-    "/api/v1/runs/{run_id}/attempt",
-    "/api/v1/runs/{run_id}/report.md",
-    "/api/v1/cases/{case_id}",
-    "/api/v1/compare",
-)
-"""What the API answers; its description has these addresses, too, and `/healthz`."""
-
-
 class Site:
     """What the pages of one viewer share, made with the first of them."""
 
@@ -249,10 +224,8 @@ def application(
     def program(path: str) -> Route:
         """An address of the API."""
         # the id of a case may hold a slash
-        return data(
-            path.replace("{case_id}", "{case_id:path}"),
-            lambda asked, parts: api.answer(site.runs, path, asked, parts),
-        )
+        route = path.replace("{case_id}", "{case_id:path}")
+        return data(route, lambda asked, parts: api.answer(site.runs, path, asked, parts))
 
     routes = [
         page("/", lambda asked, _: runs.runs(site.runs, asked)),
@@ -265,8 +238,7 @@ def application(
         data("/runs/{name}/pulse", lambda _, parts: _pulse(site.runs, parts["name"])),
         data("/pulse", lambda *_: _pulse_of_all(site.runs)),
         data("/static/{file}", lambda _, parts: _static(parts["file"])),
-        data("/healthz", lambda asked, _: _health(asked)),
-        *(program(path) for path in API_ADDRESSES),
+        *(program(path) for path in api.ANSWERS),
     ]
     app = Starlette(routes=routes, exception_handlers={404: _not_found}, lifespan=_lifespan)
     return AccessGuard(app, port=port, key=key)
@@ -344,14 +316,6 @@ def _static(name: str) -> Response:
         raise ViewerRequestError(404, "nothing is here")
     content, kind = rendering.static_files()[name]
     return Response(content, media_type=kind, headers={"cache-control": IMMUTABLE_CACHE_CONTROL})
-
-
-def _health(asked: QueryParameters) -> Response:
-    """That the server is there: the record `ServerHealth` of the API, without loading the API."""
-    from importlib.metadata import version
-
-    asked.check([])
-    return JSONResponse({"status": "ok", "version": version("steelyard")})
 
 
 def _pulse(cache: run_cache.RunCache, name: str) -> Response:

@@ -318,7 +318,7 @@ def _tier_report_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "-o", "--report", action="append", metavar="FILE", help="also write it to a file: .json .md .csv .html .tex"
     )
-    sub.add_argument("--charts", metavar="DIR", help="write charts into this folder, each as SVG and as Vega-Lite")
+    sub.add_argument("--charts", metavar="DIR", help="write charts into this folder, each as SVG")
 
 
 COMMANDS = {

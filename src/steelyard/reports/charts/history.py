@@ -17,7 +17,7 @@ from steelyard.reports.charts.spec import (
     log_axis,
 )
 from steelyard.reports.figures import rate
-from steelyard.text import counted, line
+from steelyard.text import line
 
 MAX_RUN_TICKS = 12
 MAX_CHARTED_EVIDENCE = 1e6
@@ -58,7 +58,6 @@ def history_chart(model: ModelHistory, name: str) -> Chart | None:
         name=name,
         title=line(model.model, MAX_HISTORY_NAME_CHARACTERS),
         subtitle="mean pass rate of each run; bars are 95% intervals for these cases; below, the evidence that runs got worse",
-        description=f"{counted(len(known), 'run')}, from {rate(known[0][1].rate)} to {rate(known[-1][1].rate)}.",
         panels=tuple(panels),
         head=("run", "name", "started", "pass rate", "evidence of worse", "of better"),
         rows=tuple(_row(number, run) for number, run in enumerate(model.runs, 1)),
@@ -76,7 +75,7 @@ def _evidence_panel(model: ModelHistory, x: Axis) -> ChartPanel:
         Layer("line", points, colour=CHART_GREY),
         Layer("dot", points, colour=CHART_GREY, width=5, shape="circle"),
     )
-    return ChartPanel(x, log_axis("evidence", low, high, style=",~g"), layers, height=90)
+    return ChartPanel(x, log_axis("evidence", low, high, style=",g"), layers, height=90)
 
 
 def _row(number: int, run: WatchedRun) -> tuple[str, ...]:

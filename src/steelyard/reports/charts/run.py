@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, repeat, starmap
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from steelyard.analysis.attempts import AttemptRow, AttemptTable, Column
@@ -35,7 +35,7 @@ from steelyard.reports.charts.spec import (
     share_axis,
 )
 from steelyard.reports.figures import model_label, money, rate, seconds
-from steelyard.stats.descriptive import streamed_percentiles
+from steelyard.stats.descriptive import percentile
 from steelyard.stats.passk import pass_at_k
 from steelyard.text import line
 
@@ -57,68 +57,28 @@ SERIES_OFFSET_PIXELS = 6
 """Between the intervals of two models at the same k."""
 
 
-MAX_COUNTED_VALUES = 50_000
-"""Different values of one kind that are counted in memory; where there are more, the attempts are gone through again."""
-
-
-class ChartedValues(Collection[float]):
-    """The values of a model's attempts, in any order, in memory that does not grow with the attempts."""
-
-    def __init__(self, again: Callable[[], Iterator[float | None]], most: int = MAX_COUNTED_VALUES) -> None:
-        """`again` goes through the values of all attempts once more; None for one that has none."""
-        self._again, self._most = again, most
-        self._counts: Counter[float] | None = Counter()
-        self._size = 0
-
-    def add(self, value: float | None) -> None:
-        if value is None:
-            return
-        self._size += 1
-        if self._counts is not None:
-            self._counts[value] += 1
-            if len(self._counts) > self._most:
-                self._counts = None
-
-    def __len__(self) -> int:
-        return self._size
-
-    def __iter__(self) -> Iterator[float]:
-        if self._counts is None:
-            return (value for value in self._again() if value is not None)
-        return chain.from_iterable(starmap(repeat, self._counts.items()))
-
-    def __contains__(self, value: object) -> bool:
-        return any(value == one for one in self)
-
-    def percentiles(self, shares: Sequence[float]) -> list[float]:
-        return streamed_percentiles(self.__iter__, shares, len(self))
-
-
 class _ChartedAttempts:
     """What charts need of the attempts of a model, gathered in one pass over all rows."""
 
-    def __init__(self, rows: Sequence[AttemptRow], column: int) -> None:
-        def values(of: Callable[[AttemptRow], float | None]) -> ChartedValues:
-            return ChartedValues(lambda: (of(row) for row in rows if row.column == column))
-
-        self.scores = values(lambda row: row.score)
-        self.latencies = values(lambda row: row.latency or None)
-        self.costs = values(lambda row: None if row.correct is None else row.cost_usd)
-        """Of those that were judged."""
+    def __init__(self) -> None:
+        self.scores, self.latencies, self.costs = array("d"), array("d"), array("d")
+        """Costs are those of attempts that were judged."""
         self.size = self.unpriced = self.missing = 0
         self.tokens = self.with_tokens = 0
         self.failures: Counter[str] = Counter()
 
     def add(self, row: AttemptRow) -> None:
         self.size += 1
-        self.scores.add(row.score)
-        self.latencies.add(row.latency or None)
+        if row.score is not None:
+            self.scores.append(row.score)
+        if row.latency:
+            self.latencies.append(row.latency)
         if row.correct is None:
             self.missing += 1
         elif row.cost_usd is None:
             self.unpriced += 1
         else:
-            self.costs.add(row.cost_usd)
+            self.costs.append(row.cost_usd)
         if row.output_tokens:
             self.tokens += row.output_tokens
             self.with_tokens += 1
@@ -127,7 +87,7 @@ class _ChartedAttempts:
 
 
 def _charted_attempts(table: AttemptTable) -> dict[Column, _ChartedAttempts]:
-    found = [_ChartedAttempts(table.rows, number) for number in range(len(table.columns))]
+    found = [_ChartedAttempts() for _ in table.columns]
     for row in table.rows:
         found[row.column].add(row)
     return dict(zip(table.columns, found, strict=True))
@@ -180,7 +140,7 @@ def _charted_run(summary: Summary, cases: Sequence[Case], attempts: AttemptTable
     gathered = _charted_attempts(attempts)
     labels = distinct_names(line(short_name(model, shown), MAX_RUN_CHART_NAME_CHARACTERS) for model in shown)
     models = tuple(
-        _ChartedModel(label, model, gathered.get(place) or _ChartedAttempts((), 0), counts.get(place, []))
+        _ChartedModel(label, model, gathered.get(place) or _ChartedAttempts(), counts.get(place, []))
         for label, model in zip(labels, shown, strict=True)
         for place in [Column(model.model, model.tier)]
     )
@@ -222,10 +182,6 @@ def pass_at(run: _ChartedRun) -> Chart | None:
         lines += [Layer("line", dots, place, width=2, dx=beside), Layer("dot", dots, place, width=6, dx=beside)]
     # no interval covers a curve
     layers = tuple(layer for layer in (*bands, *lines) if layer.points)
-    words = [
-        f"{model.label}: " + ", ".join(f"pass@{k} {rate(curve[k])}" for k in (ks[0], ks[-1]) if k in curve) + "."
-        for model, curve in zip(run.models, curves, strict=True)
-    ]
     return _chart(
         run,
         "pass-at-k",
@@ -234,7 +190,6 @@ def pass_at(run: _ChartedRun) -> Chart | None:
             "how likely one of k attempts is correct",
             f"{'bands' if has_bands else 'bars'} are 95% intervals over cases like these",
         ],
-        words,
         (ChartPanel(_k_axis(ks, has_margin=not has_bands), share_axis("pass@k"), layers),),
         ("k", *run.names),
         [[str(k), *(rate(curve[k]) if k in curve else "-" for curve in curves)] for k in ks],
@@ -268,14 +223,13 @@ def scores(run: _ChartedRun) -> Chart | None:
     groups = [ScoreGroup(model.label, model.attempts.scores) for model in run.models if model.attempts.scores]
     if not groups:
         return None
-    words, rows = [], []
+    rows = []
     for model in run.models:
         name, values = model.label, model.attempts.scores
         if not values:
             continue
         nothing, whole = (sum(value == end for value in values) / len(values) for end in (0, 1))
-        (median,) = values.percentiles([0.5])
-        words.append(f"{name}: {nothing:.0%} score 0, {whole:.0%} score 1.")
+        median = percentile(values, 0.5) or 0.0
         spread = [f"{median:.3f}", f"{math.fsum(values) / len(values):.3f}"]
         rows.append([name, f"{len(values):,}", f"{nothing:.1%}", *spread, f"{whole:.1%}"])
     return _chart(
@@ -283,7 +237,6 @@ def scores(run: _ChartedRun) -> Chart | None:
         "scores",
         "Scores of attempts",
         ["share of each model's attempts"],
-        words,
         score_panels(groups, "score"),
         ("model", "attempts", "score 0", "median", "mean", "score 1"),
         rows,
@@ -309,7 +262,6 @@ def cost_and_quality(run: _ChartedRun) -> Chart | None:
     ]
     title = "mean cost of an attempt (US dollars)" if priced else "mean tokens of a reply"
     style = f"$,.{cost_digits(costs.values())}f" if priced else ",.0f"
-    front = [run.names[point.series] for point in points if point.on_front]
     return _chart(
         run,
         "cost-quality",
@@ -319,7 +271,6 @@ def cost_and_quality(run: _ChartedRun) -> Chart | None:
             "ringed: no other is cheaper and as good, or better and as cheap",
             "lines are 95% intervals",
         ],
-        [f"On the Pareto front: {'; '.join(front)}."],
         (cost_and_quality_panel(points, title, share_axis("pass@1"), style=style),),
         ("model", "cost of an attempt" if priced else "tokens of a reply", "pass@1", "Pareto front"),
         [
@@ -355,20 +306,20 @@ def latency(run: _ChartedRun) -> Chart | None:
     rows = []
     for model in run.models:
         if model.attempts.latencies:
-            quantiles = model.attempts.latencies.percentiles(LATENCY_QUANTILES)
+            ordered = sorted(model.attempts.latencies)
+            quantiles = [percentile(ordered, share) or 0.0 for share in LATENCY_QUANTILES]
             rows.append(QuantileRow(model.label, quantiles, seconds(quantiles[2])))
     if not rows:
         return None
     least, most = min(row.quantiles[0] for row in rows), max(row.quantiles[4] for row in rows)
-    x = linear_axis("seconds", 0.0, 1.03 * most, style=",~g", ticks=6)
+    x = linear_axis("seconds", 0.0, 1.03 * most, style=",g", ticks=6)
     if most > LOG_SCALE_RATIO * least:
-        x = log_axis("seconds (logarithmic)", 0.95 * least, 1.05 * most, style=",~g")
+        x = log_axis("seconds (logarithmic)", 0.95 * least, 1.05 * most, style=",g")
     return _chart(
         run,
         "latency",
         "Latency",
         ["until a reply is there", "bar: the middle half, line: nine tenths, tick: the median"],
-        [f"{row.name}: median {row.label}, 95th percentile {seconds(row.quantiles[4])}." for row in rows],
         (quantile_panel(rows, x),),
         ("model", *(f"p{share * 100:.0f}" for share in LATENCY_QUANTILES)),
         [[row.name, *map(seconds, row.quantiles)] for row in rows],
@@ -402,18 +353,11 @@ def failures(run: _ChartedRun) -> Chart | None:
         ends = tuple(Point(count / size, name, label=f"{count:,}") for name, count in bars)
         layers.append(Layer("text", ends, place, dx=4))
     x = linear_axis("share of attempts", 0.0, 1.12 * most, style=".0%" if most > 0.05 else ".1%", ticks=4)
-    words = [
-        f"{model.label}: "
-        + (", ".join(f"{name} {row[place]:,}" for name, row in table.items() if row[place]) or "none")
-        + "."
-        for place, model in enumerate(run.models)
-    ]
     return _chart(
         run,
         "failures",
         "Kinds of failures",
         ["how attempts that are not correct came out", "with their number"],
-        words,
         (ChartPanel(x, Axis(names=tuple(table)), tuple(layer for layer in layers if layer.points)),),
         ("kind", *run.names),
         [[name, *(f"{count:,}" for count in row)] for name, row in table.items()],
@@ -432,13 +376,11 @@ def suites(run: _ChartedRun) -> Chart | None:
         return None
     names = list(dict.fromkeys(row.name for row in rows))
     cells = {(row.name, row.series): rate(row.estimate) for row in rows}
-    several = len(run.models) > 1
     return _chart(
         run,
         "suites",
         "Suites",
         ["share of cases that pass", "lines are 95% intervals"],
-        [f"{name}{', ' + run.names[place] if several else ''}: {cell}." for (name, place), cell in cells.items()],
         (interval_panel(names, rows, share_axis("score")),),
         ("suite", *run.names),
         [[name, *(cells.get((name, place), "-") for place in range(len(run.models)))] for name in names],
@@ -450,7 +392,6 @@ def _chart(
     name: str,
     title: str,
     subtitle: Sequence[str],
-    words: Iterable[str],
     panels: tuple[ChartPanel, ...],
     head: Sequence[str],
     rows: Iterable[Sequence[str]],
@@ -460,7 +401,6 @@ def _chart(
         name=name,
         title=title,
         subtitle="; ".join(filter(None, (*subtitle, run.left_out))),
-        description=" ".join(words),
         panels=panels,
         head=tuple(head),
         rows=tuple(map(tuple, rows)),

@@ -1,6 +1,6 @@
 """A chart as data: panels of marks on axes, the kinds of panels that charts share, and the table of its numbers.
 
-`svg.py` draws it, and `vega_lite` exports it. Colours are those of Okabe and Ito 2008, "Color Universal Design", which people
+`svg.py` draws it. Colours are those of Okabe and Ito 2008, "Color Universal Design", which people
 who see fewer colours tell apart too.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from steelyard.analysis.estimates import Estimate
 
@@ -19,9 +19,6 @@ SERIES_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangl
 SERIES_DASHES = ((), (6, 3), (2, 2), (8, 3, 2, 3), (4, 4), (10, 4))
 LOG_SCALE_RATIO = 10
 """A scale is logarithmic where the greatest value is more than this many times the least."""
-PLOT_WIDTH_PIXELS = 380
-"""Of an exported chart."""
-VEGA_LITE_SCHEMA_URL = "https://vega.github.io/schema/vega-lite/v5.json"
 
 MarkKind = Literal["area", "bar", "dot", "line", "ring", "rule", "steps", "text", "tick"]
 
@@ -37,17 +34,17 @@ class Axis(NamedTuple):
     is_log: bool = False
     ticks: tuple[float, ...] = ()
     format: str = ""
-    """How ticks are written: a format of d3, which Python reads the same way but for `$` and `~`."""
+    """How ticks are written: a format of Python's, after `$` for dollars."""
     has_grid: bool = False
 
     def text(self, value: float) -> str:
         """A tick's label.
 
-        >>> Axis(format="$,.2f").text(1234.5), Axis(format=",~g").text(0.5), Axis(format=".0%").text(0.25)
+        >>> Axis(format="$,.2f").text(1234.5), Axis(format=",g").text(0.5), Axis(format=".0%").text(0.25)
         ('$1,234.50', '0.5', '25%')
         """
         prefix = "$" if self.format.startswith("$") else ""
-        return prefix + format(value, self.format.removeprefix("$").replace("~", ""))
+        return prefix + format(value, self.format.removeprefix("$"))
 
     def share(self, value: float) -> float:
         """The position of a value on the axis, from 0 to 1.
@@ -111,19 +108,22 @@ class Chart(NamedTuple):
     """A chart, its text alternative, and its table."""
 
     name: str
-    """No other chart of a page has it; made of letters and hyphens."""
+    """No other chart of a page has it; made of letters, digits and hyphens."""
     title: str
     subtitle: str
-    description: str
-    """What it shows, for readers who do not see it."""
     panels: tuple[ChartPanel, ...]
     """One below the other, with the same horizontal axis."""
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     series: tuple[str, ...] = ()
     """Names for the legend; a single series has no legend."""
-    inputs: str = ""
-    """Digests of the files that it is made from."""
+
+    @property
+    def description(self) -> str:
+        """Its numbers in words, for readers who do not see it."""
+        first, *columns = self.head
+        cells = (", ".join(map(" ".join, zip(columns, row[1:], strict=True))) for row in self.rows)
+        return "; ".join(f"{first} {row[0]}: {said}" for row, said in zip(self.rows, cells, strict=True))
 
     @property
     def is_grouped(self) -> bool:
@@ -166,116 +166,6 @@ def log_axis(title: str, low: float, high: float, *, style: str) -> Axis:
     digits = (1, 2, 5) if len(powers) <= 3 else (1,)
     ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
     return Axis(title, (), low, high, True, tuple(tick for tick in ticks if low <= tick <= high), style, True)
-
-
-# Export as Vega-Lite: Satyanarayan et al. 2017, "Vega-Lite: A Grammar of Interactive Graphics", IEEE Transactions on
-# Visualization and Computer Graphics 23, 341-350.
-
-Spec = dict[str, Any]
-
-
-def vega_lite(chart: Chart) -> Spec:
-    """The chart as a Vega-Lite specification that holds all its data."""
-    panels = [_panel_spec(chart, panel) for panel in chart.panels]
-    body = panels[0] if len(panels) == 1 else {"vconcat": panels, "spacing": 8}
-    ink = {"labelColor": CHART_DARK_GREY, "titleColor": CHART_DARK_GREY, "titleFontWeight": "normal"}
-    return {
-        "$schema": VEGA_LITE_SCHEMA_URL,
-        "description": f"{chart.title}. {chart.description}",
-        "background": "white",
-        **body,
-        "title": {"text": chart.title, "subtitle": chart.subtitle.split("; ")},
-        **({"usermeta": {"inputs": chart.inputs}} if chart.inputs else {}),
-        "config": {
-            "font": "Liberation Sans, Arial, Helvetica, sans-serif",
-            "view": {"stroke": CHART_LIGHT_GREY},
-            "title": {"anchor": "start", "fontSize": 15, "color": CHART_DARK_GREY, "subtitleColor": CHART_GREY},
-            "axis": {**ink, "gridColor": CHART_GRID_COLOUR, "labelLimit": 260},
-            "text": {"fontSize": 11},
-        },
-    }
-
-
-def _panel_spec(chart: Chart, panel: ChartPanel) -> Spec:
-    height: Any = panel.height
-    if panel.y.names:
-        height = {"step": 14, "for": "offset"} if chart.is_grouped else {"step": 28}
-    return {
-        **({"title": {"text": panel.title, "fontSize": 11, "fontWeight": "normal"}} if panel.title else {}),
-        "width": PLOT_WIDTH_PIXELS,
-        "height": height,
-        "layer": [_layer_spec(chart, panel, layer) for layer in panel.layers],
-    }
-
-
-def _layer_spec(chart: Chart, panel: ChartPanel, layer: Layer) -> Spec:
-    series = {} if layer.series is None else {"series": chart.series[layer.series]}
-    rows = [
-        {name: value for name, value in point._asdict().items() if value not in (None, "")} | series
-        for point in layer.points
-    ]
-    encoding: Spec = {"x": _axis_spec("x", panel.x), "y": _axis_spec("y", panel.y)}
-    encoding |= {end: {"field": end} for end in ("x2", "y2") if any(end in row for row in rows)}
-    if layer.series is not None:
-        encoding |= dict(_series_encoding(chart, layer))
-    if layer.mark == "text":
-        encoding["text"] = {"field": "label"}
-    return {"data": {"values": rows}, "mark": _mark_spec(panel, layer), "encoding": encoding}
-
-
-def _axis_spec(field: str, axis: Axis) -> Spec:
-    title = axis.title or None
-    if axis.names:
-        scale: Spec = {"domain": list(axis.names)}
-        return {"field": field, "type": "nominal", "sort": None, "scale": scale, "axis": {"title": title}}
-    shown = {"title": title, "values": list(axis.ticks), "format": axis.format, "grid": axis.has_grid}
-    scale = {"type": "log" if axis.is_log else "linear", "domain": [axis.low, axis.high], "nice": False}
-    return {
-        "field": field,
-        "type": "quantitative",
-        "scale": scale | ({} if axis.is_log else {"zero": False}),
-        "axis": shown,
-    }
-
-
-def _series_encoding(chart: Chart, layer: Layer) -> Iterator[tuple[str, Spec]]:
-    """Colours, shapes and places by series, with a legend where there are several; text is never coloured."""
-    names = list(chart.series)
-    legend = {"orient": "top", "title": None, "labelLimit": 300, "columns": 1 if max(map(len, names)) > 16 else 3}
-    shared = {"field": "series", "type": "nominal", "legend": legend if len(names) > 1 else None}
-    colours = [CHART_COLOURS[place % len(CHART_COLOURS)] for place in range(len(names))]
-    if layer.mark != "text":
-        yield "color", shared | {"scale": {"domain": names, "range": colours}}
-    if layer.mark == "dot" and not layer.shape:
-        shapes = [SERIES_SHAPES[place % len(SERIES_SHAPES)] for place in range(len(names))]
-        yield "shape", shared | {"scale": {"domain": names, "range": shapes}}
-    if chart.is_grouped:
-        yield "yOffset", {"field": "series", "type": "nominal", "scale": {"domain": names}}
-
-
-def _mark_spec(panel: ChartPanel, layer: Layer) -> Spec:
-    colour = {"color": layer.colour} if layer.series is None or layer.mark == "text" else {}
-    placed = {name: value for name, value in (("xOffset", layer.dx), ("yOffset", layer.dy)) if value}
-    stroke = {"strokeWidth": layer.width, "opacity": layer.opacity}
-    match layer.mark:
-        case "dot" | "ring":
-            shape = {"shape": layer.shape or "circle"} if layer.shape or layer.mark == "ring" else {}
-            size = {"filled": layer.mark == "dot", "size": layer.width**2, "opacity": 1}
-            return {"type": "point", **size, **shape, **colour, **placed}
-        case "text":
-            return {"type": "text", "align": layer.text_align, "dx": layer.dx, "dy": layer.dy, **colour}
-        case "bar":
-            kind = {"type": "bar", "height": layer.width} if panel.y.names else {"type": "rect"}
-            return {**kind, "opacity": layer.opacity, **colour}
-        case "tick":
-            return {"type": "tick", "thickness": 2, "size": layer.width, **colour}
-        case "line":
-            dash = SERIES_DASHES[(layer.series or 0) % len(SERIES_DASHES)]
-            return {"type": "line", **stroke, **({"strokeDash": list(dash)} if dash else {}), **colour, **placed}
-        case "steps":
-            return {"type": "line", "interpolate": "step-after", "strokeDash": [4, 3], **stroke, **colour}
-        case "area" | "rule":
-            return {"type": layer.mark, **stroke, **colour, **placed}
 
 
 SCORE_BINS = 20

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-import msgspec
 from markupsafe import Markup
 from rich.cells import cell_len
 
@@ -22,7 +21,6 @@ from steelyard.reports.charts.spec import (
     ChartPanel,
     Layer,
     Point,
-    vega_lite,
 )
 
 CHART_WIDTH_PIXELS = 420
@@ -81,10 +79,8 @@ def svg_file(chart: Chart) -> str:
 
 
 def chart_files(charts: Sequence[Chart]) -> dict[str, str]:
-    """Each chart as a Vega-Lite specification and as a drawing, by the name of the file."""
-    specs = {f"{chart.name}.vl.json": msgspec.json.encode(vega_lite(chart)) for chart in charts}
-    files = {name: msgspec.json.format(spec, indent=1).decode() + "\n" for name, spec in specs.items()}
-    return files | {f"{chart.name}.svg": svg_file(chart) for chart in charts}
+    """Each chart as a drawing, by the name of the file."""
+    return {f"{chart.name}.svg": svg_file(chart) for chart in charts}
 
 
 def _words(chart: Chart) -> Markup:

@@ -68,7 +68,6 @@ def differences(analysis: ExperimentAnalysis) -> Chart | None:
         name="differences",
         title="Differences of pass rates",
         subtitle=f"lines are 95% intervals; grey: no difference{rest}",
-        description="; ".join(f"{name}: {said}" for name, said in zip(names, texts, strict=True)) + ".",
         panels=(panel._replace(layers=(zero, *panel.layers)),),
         head=("tiers", "pass rate", "p (Holm)"),
         rows=tuple(
@@ -76,7 +75,6 @@ def differences(analysis: ExperimentAnalysis) -> Chart | None:
             for name, said, each in zip(names, texts, shown, strict=True)
         ),
         series=("pass rate",),
-        inputs=" ".join(source.digest for source in analysis.sources),
     )
 
 
@@ -109,16 +107,13 @@ def heat_map(analysis: ExperimentAnalysis) -> Chart | None:
     table = tuple(
         (case, *("-" if (name, case) not in rates else f"{rates[name, case]:.0%}" for name in names)) for case in listed
     )
-    words = [f"{row[0]}: {', '.join(map(' '.join, zip(names, row[1:], strict=True)))}" for row in table]
     return Chart(
         name="tiers-and-cases",
         title="Tiers and cases",
         subtitle=f"share of runs that passed, strongest where all did; {counted(len(listed), 'case')} from left to right{left_out}",
-        description="; ".join(words) + ".",
         panels=(_heat_panel(names, listed, rates),),
         head=("case", *names),
         rows=table,
-        inputs=" ".join(source.digest for source in analysis.sources),
     )
 
 

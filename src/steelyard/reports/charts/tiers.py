@@ -115,7 +115,7 @@ def costs_of_pass(analysis: ExperimentAnalysis, tiers: Sequence[_ChartedTier]) -
     digits = 0 if top >= 10 else max(2, 1 - math.floor(math.log10(top)))
     x = linear_axis(title, 0.0, top, style=f"$,.{digits}f")
     if is_log:
-        x = log_axis("cost of a pass (US dollars, logarithmic)", bottom, top, style="$,~g")
+        x = log_axis("cost of a pass (US dollars, logarithmic)", bottom, top, style="$,g")
     return _chart(
         analysis,
         known,
@@ -210,20 +210,17 @@ def judges(analysis: ExperimentAnalysis, _tiers: Sequence[_ChartedTier]) -> Char
         "impl rate, less the mean of the other judges", min(low, 0.0) - margin, max(high, 0.0) + margin, style="+.2f"
     )
     shifts = [score_difference_text(row.mean) if row.mean else "-" for row in known]
-    words = "; ".join(f"{row.name} {shift}" for row, shift in zip(known, shifts, strict=True))
     return Chart(
         name="judges",
         title="Judges against each other",
         subtitle=f"Krippendorff's alpha {alpha} over {counted(agreed.cases, 'run')}; "
         "bar: the middle half of the runs, line: nine tenths; orange dot: the mean with its 95% interval",
-        description=f"Mean difference of each judge from the others: {words}. Krippendorff's alpha {alpha}.",
         panels=(quantile_panel(known, x, marks_zero=True),),
         head=("judge", "mean difference", "p5", "p25", "p50", "p75", "p95"),
         rows=tuple(
             (row.name, shift, *(f"{value:+.3f}" for value in row.quantiles))
             for row, shift in zip(known, shifts, strict=True)
         ),
-        inputs=_inputs(analysis),
     )
 
 
@@ -241,24 +238,16 @@ def _chart(
     count = sum(len(model.tiers) for model in analysis.models)
     rest = f"; the first {MAX_CHART_TIERS} of {count:,} tiers" if count > MAX_CHART_TIERS else ""
     rows = [(_full_name(analysis, each), *(text(each.analysis) for text in columns.values())) for each in tiers]
-    labels = ["", *(f"{column} " for column in list(columns)[1:])] if len(columns) > 1 else [""]
-    words = [f"{row[0]}: {', '.join(map(str.__add__, labels, row[1:]))}" for row in rows]
     has_series = any(layer.series is not None for panel in panels for layer in panel.layers)
     return Chart(
         name=name,
         title=title,
         subtitle=subtitle + rest,
-        description=f"{'; '.join(words)}.",
         panels=panels,
         head=("tier", *columns),
         rows=tuple(rows),
         series=tuple(distinct_names(_model_names(analysis))) if has_series else (),
-        inputs=_inputs(analysis),
     )
-
-
-def _inputs(analysis: ExperimentAnalysis) -> str:
-    return " ".join(source.digest for source in analysis.sources)
 
 
 def _model_names(analysis: ExperimentAnalysis) -> list[str]:

@@ -57,18 +57,8 @@ def history_html(watch: HistoryWatch) -> str:
 
 def history_charts(watch: HistoryWatch, prefix: str = "history") -> list[Chart]:
     """A chart for each model; `prefix` identifies them on the page."""
-    charts = [history_chart(model, f"{prefix}-{_letters(place)}") for place, model in enumerate(watch.models)]
+    charts = [history_chart(model, f"{prefix}-{place}") for place, model in enumerate(watch.models)]
     return [chart for chart in charts if chart is not None]
-
-
-def _letters(place: int) -> str:
-    """A number as letters, which names of charts are made of.
-
-    >>> _letters(0), _letters(27)
-    ('a', 'bb')
-    """
-    more, last = divmod(place, 26)
-    return (_letters(more) if more else "") + chr(ord("a") + last)
 
 
 HISTORY_FORMATS: dict[str, Callable[[HistoryWatch], str]] = {

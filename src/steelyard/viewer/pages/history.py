@@ -50,5 +50,5 @@ def _shown(folder: Path, name: str, place: int) -> ShownHistory:
         "",
         HISTORY_WORDS[found.verdict],
         tuple((model.model, tuple(history_sentences(model))) for model in found.models),
-        tuple(history_charts(found, f"history-{'x' * place}")),
+        tuple(history_charts(found, f"history-{place}")),
     )
