@@ -72,8 +72,8 @@ def test_what_came_of_witnesses_is_stored_and_shown(tmp_path: Path) -> None:
     assert (result.case, result.source, result.problem) == ("double", "reference", "")
     assert result.verifier.startswith("python")
     assert done.info.witnesses == done.summary.witnesses == records.WitnessCounts(tried=1, passed=1)
-    shown = summary_text(done.summary, title="", next_commands=(), width=80, color=False)
-    assert "witnesses: 1 of 1 passed" in shown
+    shown = summary_text(done.summary, title="", next_commands=(), width=80, color=False, details=True)
+    assert "references tried here: 1 of 1 passed" in shown
 
 
 def test_a_syntax_error_is_believed_where_the_reference_compiles(tmp_path: Path) -> None:
@@ -104,7 +104,9 @@ def test_references_are_compiled_together_and_each_is_told_apart() -> None:
 def test_a_run_in_which_all_pass_needs_no_witness(tmp_path: Path) -> None:
     done = run(tmp_path, python_case(RIGHT), RIGHT, RIGHT)
     assert witness_results(StoredRun(done.folder)) == []
-    assert "witnesses" not in summary_text(done.summary, title="", next_commands=(), width=80, color=False)
+    assert "references" not in summary_text(
+        done.summary, title="", next_commands=(), width=80, color=False, details=True
+    )
 
 
 def test_an_answer_that_kills_itself_is_verified_again_alone_and_then_counts(tmp_path: Path) -> None:

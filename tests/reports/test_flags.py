@@ -60,7 +60,9 @@ def test_cheats_and_what_looks_like_them_are_counted_by_kind(results: RunResults
 
 
 SUMMED_UP: dict[str, Callable[[RunResults], str | Iterable[str]]] = {
-    "terminal": lambda results: summary_text(results.summary, title="r", next_commands=[], width=300, color=False),
+    "terminal": lambda results: summary_text(
+        results.summary, title="r", next_commands=[], width=300, color=False, details=True
+    ),
     "markdown": markdown.report,
     "junit": junit.report,
     "html": html.report,

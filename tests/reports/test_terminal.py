@@ -100,6 +100,12 @@ def test_forgeries_and_disagreements_are_named(results: RunResults) -> None:
     assert "3 attempts tried to forge their result and count as failed" in text
     assert "evil/<b>=m`1| · add #7: replaced unittest.TestCase.assertEqual" in text
     assert "1 of 4 attempts did not come out the same when verified again" in text
+    assert "\n6 of 9 verified; 3 tampered\n" in text
+    assert "isolated" not in text
+
+
+def test_how_attempts_were_verified_is_a_detail(results: RunResults) -> None:
+    text = summary_text(results.summary, title="", next_commands=[], width=100, color=False, details=True)
     assert "verified: 5 isolated, bubblewrap; 1 in-process, bubblewrap" in text
 
 

@@ -289,6 +289,29 @@ MAX_VERIFICATION_WAYS = 12
 """Ways to verify that are listed: a cluster may have hundreds of nodes."""
 
 
+STRONG_LEVELS = ("full", "bubblewrap", "")
+"""Levels of the sandbox that need no word."""
+
+
+def verified_text(models: Sequence[ModelSummary]) -> str:
+    """How many attempts have a verdict, such as `397 of 400 verified`, and which of them a reader should look at; empty if none was run."""
+    verified = sum(way.attempts for model in models for way in model.verified)
+    if not verified:
+        return ""
+    missing = sum(model.missing for model in models)
+    texts = [f"{verified:,} of {verified + missing:,} verified" if missing else f"{verified:,} verified"]
+    weak = sorted({way.isolation for model in models for way in model.verified} - {*STRONG_LEVELS})
+    texts += [f"in a weaker sandbox ({', '.join(map(line, weak))})"] if weak else []
+    if cheats := _cheats(models):
+        texts.append(cheats)
+    return "; ".join(texts)
+
+
+def _cheats(models: Sequence[ModelSummary]) -> str:
+    flagged = {flag: sum(model.flagged.get(flag, 0) for model in models) for flag in _flags(models)}
+    return cheats_text(sum(model.tampered for model in models), flagged)
+
+
 def verification_text(models: Sequence[ModelSummary]) -> str:
     """How the attempts were verified, such as `400 isolated, full on node-7`; empty if none was run, and this machine read them."""
     ways: Counter[str] = Counter()
@@ -310,8 +333,7 @@ def verification_text(models: Sequence[ModelSummary]) -> str:
     if separated := sum(model.separated for model in models):
         watched = sum(model.watched for model in models)
         texts.append(f"{watched:,} of {separated:,} compared apart were run plainly, too")
-    flagged = {flag: sum(model.flagged.get(flag, 0) for model in models) for flag in _flags(models)}
-    if cheats := cheats_text(sum(model.tampered for model in models), flagged):
+    if cheats := _cheats(models):
         texts.append(cheats)
     if shared := sum(model.shared for model in models):
         texts.append(f"{counted(shared, 'verdict')} shared with an identical answer")

@@ -54,7 +54,7 @@ def report(results: RunResults) -> str:
     if ways:
         parts.append(f"Verified: {escaped(ways)}")
     if witnesses := witness_text(summary):
-        parts.append(f"Witnesses: {witnesses}")
+        parts.append(f"References tried here: {witnesses}")
     if spending := spending_text(summary):
         parts.append(f"Money: {spending}")
     for concern in flagged_attempts(summary.models):

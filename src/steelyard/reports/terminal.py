@@ -29,6 +29,7 @@ from steelyard.reports.figures import (
     spending_text,
     tests_passed,
     verification_text,
+    verified_text,
     witness_text,
 )
 from steelyard.reports.labels import judged_sentences, judged_table
@@ -43,8 +44,13 @@ _CLASS_COLUMN_NAMES = {"policy_violation": "policy", "truncated": "cut off", "wr
 """What a column of counts is called, where that is not the class itself."""
 
 
-def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], width: int, color: bool) -> str:
-    """What a run found: models side by side, the cases that failed most, warnings, and what to type next."""
+def summary_text(
+    summary: Summary, *, title: str, next_commands: Sequence[str], width: int, color: bool, details: bool = False
+) -> str:
+    """What a run found: models side by side, the cases that failed most, warnings, and what to type next.
+
+    `details` adds in which ways attempts were verified, and what passed here before an answer could fail.
+    """
     page = TerminalPage(width, color)
     page.say(Text(line(title), style="bold"))
     if not summary.conclusive:
@@ -59,7 +65,7 @@ def summary_text(summary: Summary, *, title: str, next_commands: Sequence[str], 
         _put_suites(page, table, width)
     if summary.judged is not None:
         put_judged(page, summary.judged)
-    _put_verification(page, summary)
+    _put_verification(page, summary, details=details)
     several = len(summary.models) > 1
     for concern in flagged_attempts(summary.models):
         page.head(concern.title)
@@ -106,14 +112,15 @@ def put_judged(page: TerminalPage, rates: JudgedRates) -> None:
         page.bullet("-", Text(sentence))
 
 
-def _put_verification(page: TerminalPage, summary: Summary) -> None:
-    """How the attempts were verified, and what vouches for the machine."""
-    ways = verification_text(summary.models)
-    if ways:
+def _put_verification(page: TerminalPage, summary: Summary, *, details: bool) -> None:
+    """How many attempts were verified, and with details how."""
+    if verified := verified_text(summary.models):
         page.say()
+        page.say(Text(verified, style="dim"))
+    if details and (ways := verification_text(summary.models)):
         page.say(Text(f"verified: {ways}", style="dim"))
-    if witnesses := witness_text(summary):
-        page.say(Text(f"witnesses: {witnesses}", style="dim"))
+    if details and (witnesses := witness_text(summary)):
+        page.say(Text(f"references tried here: {witnesses}", style="dim"))
     if spending := spending_text(summary):
         page.say(Text(f"money: {spending}", style="dim"))
 

@@ -399,8 +399,11 @@ def _shown(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | None)
     else:
         look: dict[str, Any] = {"width": terminal_width(), "color": is_color_wanted()}
         title, commands = str(done.folder), done.next_commands
-        print(terminal.summary_text(done.summary, title=title, next_commands=commands, **look), end="")
-        if getattr(options, "verbose", False):
+        is_verbose = getattr(options, "verbose", False)
+        print(
+            terminal.summary_text(done.summary, title=title, next_commands=commands, details=is_verbose, **look), end=""
+        )
+        if is_verbose:
             every = results or stored_results(stored, **scoring._asdict())
             for _, attempts in groupby(every.attempts, key=lambda tried: tried.case.id):
                 print(f"\n{terminal.case_text(list(attempts), every.summary, **look)}", end="")
