@@ -47,7 +47,7 @@ def told(function: str, path: Path, room: int = ROOM) -> str:
 
 @pytest.mark.parametrize(
     ("function", "name", "start"),
-    [("fixes", "m_fixes.csv.gz", b"oid,"), ("results", "m.jsonl.gz", b'{"a": "'), ("table", "m.csv.gz", b"case,")],
+    [("fixes", "m_fixes.csv.gz", b"oid,"), ("table", "m.jsonl.gz", b'{"a": "'), ("table", "m.csv.gz", b"case,")],
 )
 def test_a_line_that_does_not_end_is_given_up(tmp_path: Path, function: str, name: str, start: bytes) -> None:
     path = packed(tmp_path / name, [start, *([b"x" * (1 << 20)] * 70)])

@@ -1,4 +1,4 @@
-"""Lines that are decoded by the types of earlier ones mean what they mean alone, complaints included."""
+"""Lines of JSON mean the same wherever the pieces begin in which a file is read, complaints included."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import pytest
 
 from steelyard.errors import InputError
 from steelyard.outcomes import files
-from steelyard.outcomes.cells import TypedField
-from steelyard.outcomes.json_lines import line_batches
 from steelyard.outcomes.tables import table
 
 ODD_LINES = (
@@ -53,19 +51,6 @@ def test_a_file_in_many_pieces_says_what_it_says_in_one(
         lines.insert(chance.randrange(20, len(lines)), line)
     path = tmp_path / "table.jsonl"
     path.write_bytes("\n".join(lines).encode(errors="surrogateescape"))
-    # no type is expected in the first piece
     at_once = found(path)
     monkeypatch.setattr(files, "READ_CHUNK_BYTES", 300)
     assert found(path) == at_once
-
-
-def test_the_types_of_a_piece_are_expected_of_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "table.jsonl"
-    path.write_text("\n".join(rows(random.Random(1), has_model=True)))
-    monkeypatch.setattr(files, "READ_CHUNK_BYTES", 300)
-    file = files.OutcomeFile(0, path)
-    first, *others = line_batches(file, ["case", "passed", "sample"], files.OutcomeProblemCollector())
-    assert not any(isinstance(column, TypedField) for column in first.values.values())
-    assert all(
-        [isinstance(column, TypedField) for column in part.values.values()] == [True, True, False] for part in others
-    )

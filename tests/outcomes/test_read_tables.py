@@ -20,8 +20,7 @@ import pytest
 from steelyard import outcomes
 from steelyard.analysis.counts import Tally
 from steelyard.errors import InputError, Problem
-from steelyard.outcomes.cells import NameCodes
-from steelyard.outcomes.columns import name_column_codes
+from steelyard.outcomes.columns import coded_cells
 from steelyard.outcomes.files import UnreadableOutcomesError
 
 FORMATS = ["csv", "tsv", "csv.gz", "jsonl", "ndjson", "jsonl.gz", "parquet"]
@@ -403,7 +402,15 @@ def test_a_name_that_a_damaged_file_does_not_have_is_refused_and_no_other_one(in
     indices = pa.array([0, index], pa.int32())
     column = pa.DictionaryArray.from_arrays(indices, pa.array(["a"]), safe=False)
     with pytest.raises(UnreadableOutcomesError, match="a broken one"):
-        name_column_codes(column, NameCodes())
+        coded_cells(column)
+
+
+@pytest.mark.parametrize(("cost", "told"), [(-1.0, "-1"), (float("inf"), "inf"), (float("nan"), "nan")])
+def test_a_number_that_cannot_be_one_is_quoted(tmp_path: Path, cost: float, told: str) -> None:
+    path = written(tmp_path, "x.parquet", [{"case": "a", "passed": True, "cost": cost}])
+    assert [problem.what for problem in refusal(path, cost="cost")] == [
+        f"row 1: cost is {told}; expected a number, 0 or more"
+    ]
 
 
 def test_without_pyarrow_a_parquet_file_says_what_to_install(tmp_path: Path) -> None:

@@ -12,49 +12,40 @@ from collections.abc import Collection
 from pathlib import Path
 
 from steelyard.errors import InputError
-from steelyard.outcomes.benchmarks import results
 from steelyard.outcomes.columns import OutcomeParquetReader
-from steelyard.outcomes.files import (
-    BYTE_ORDER_MARK,
-    UNPACKING_ERRORS,
-    OutcomeFile,
-    OutcomeProblemCollector,
-    UnreadableOutcomesError,
-    open_unpacked,
-)
+from steelyard.outcomes.files import OutcomeFile, OutcomeProblemCollector, UnreadableOutcomesError
+from steelyard.outcomes.readers.sources import beginning
 from steelyard.outcomes.repairs import fixes
 from steelyard.outcomes.tables import table
 
-__all__ = ["fixes", "kind", "results", "table"]
-
-SNIFFED_BYTES = 1 << 20
+__all__ = ["fixes", "kind", "table"]
 
 
 def kind(path: str | Path) -> str:
-    """`fixes`, `results` or `table`, the name of the function that reads such a file; empty for any other file.
+    """`fixes` or `table`, the name of the function that reads such a file; empty for any other file.
 
     A file that cannot be read is a table: reading it says why.
     """
     path = Path(path)
     name = path.name.lower().removesuffix(".gz")
     try:
-        if name.endswith(".parquet"):
-            columns = OutcomeParquetReader(OutcomeFile(0, path), OutcomeProblemCollector()).columns
-            return "table" if _is_table(columns) else ""
-        with open_unpacked(path) as file:
-            beginning = file.read(SNIFFED_BYTES).removeprefix(BYTE_ORDER_MARK).lstrip()
-        if not beginning or b"\0" in beginning:
-            return "table"
-        if beginning.startswith(b"{"):
-            return _kind_of_object(beginning)
-        return _kind_of_header(beginning.splitlines()[0].decode(), "\t" if name.endswith(".tsv") else ",")
-    except (FileNotFoundError, IsADirectoryError):
-        return ""
-    except (InputError, OSError, UnicodeDecodeError, *UNPACKING_ERRORS, UnreadableOutcomesError):
-        return "table"
+        if not path.is_file():
+            return ""
     except ValueError:
         # a path with a NUL in it
         return ""
+    try:
+        if name.endswith(".parquet"):
+            columns = OutcomeParquetReader(OutcomeFile(0, path), OutcomeProblemCollector()).columns
+            return "table" if _is_table(columns) else ""
+        head = beginning(path)
+        if not head or b"\0" in head:
+            return "table"
+        if head.startswith(b"{"):
+            return _kind_of_object(head)
+        return _kind_of_header(head.splitlines()[0].decode(), "\t" if name.endswith(".tsv") else ",")
+    except (InputError, OSError, UnicodeDecodeError, UnreadableOutcomesError):
+        return "table"
 
 
 def _kind_of_object(beginning: bytes) -> str:
@@ -63,13 +54,7 @@ def _kind_of_object(beginning: bytes) -> str:
         keys = set(json.loads(line))
     except (ValueError, RecursionError):
         # a file of one long or many short lines
-        keys = {
-            key for key in ("task_id", "passed", "score", "base_status", "case") if b'"%b"' % key.encode() in beginning
-        }
-        if b'"eval"' in beginning and "base_status" in keys:
-            return "results"
-    if ("task_id" in keys and keys & {"passed", "base_status"}) or keys >= {"eval", "hash"}:
-        return "results"
+        keys = {key for key in ("case", "passed", "score") if b'"%b"' % key.encode() in beginning}
     return "table" if _is_table(keys) else ""
 
 

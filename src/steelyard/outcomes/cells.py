@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
 from steelyard.outcomes.files import UnreadableOutcomesError
 from steelyard.records.base import MAX_NUMBER, is_bounded
@@ -35,53 +34,17 @@ BOOLEAN_CODES = {
 EXPECTED_BOOLEAN_TEXT = "true or false, 1 or 0, yes or no"
 
 
-class RepeatedTexts(Sequence[str]):
-    """The cells of a column of which many are the same: each different text once, and which of them each row has."""
+class CodedCells:
+    """The cells of a column of which many are the same: each different one once, and which of them each row has."""
 
-    def __init__(self, different: Sequence[str], indices: npt.NDArray[Any]) -> None:
-        self.different, self.indices = different, indices
-
-    def __len__(self) -> int:
-        return len(self.indices)
-
-    @overload
-    def __getitem__(self, row: int) -> str: ...
-    @overload
-    def __getitem__(self, row: slice) -> RepeatedTexts: ...
-    def __getitem__(self, row: int | slice) -> str | RepeatedTexts:
-        if isinstance(row, slice):
-            return RepeatedTexts(self.different, self.indices[row])
-        return self.different[int(self.indices[row])]
-
-    def __iter__(self) -> Iterator[str]:
-        return map(self.different.__getitem__, self.indices.tolist())
-
-
-class TypedField(Sequence[Any]):
-    """The cells of a column that all have one type: a field of rows, read when it is asked for."""
-
-    def __init__(self, rows: Sequence[Any], field: str, kind: type) -> None:
-        self._rows, self._read, self.kind = rows, attrgetter(field), kind
+    def __init__(self, different: Sequence[Any], codes: npt.NDArray[Any]) -> None:
+        self.different, self.codes = different, codes
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self.codes)
 
-    @overload
-    def __getitem__(self, row: int) -> Any: ...
-    @overload
-    def __getitem__(self, row: slice) -> list[Any]: ...
-    def __getitem__(self, row: int | slice) -> Any:
-        return list(map(self._read, self._rows[row])) if isinstance(row, slice) else self._read(self._rows[row])
-
-    def __iter__(self) -> Iterator[Any]:
-        return map(self._read, self._rows)
-
-
-def cell_types(values: Sequence[Any]) -> set[type]:
-    """The types of the cells of a column."""
-    if isinstance(values, TypedField):
-        return {values.kind}
-    return {str} if isinstance(values, RepeatedTexts) else set(map(type, values))
+    def __getitem__(self, row: int) -> Any:
+        return self.different[int(self.codes[row])]
 
 
 class NameCodes:
@@ -95,12 +58,14 @@ class NameCodes:
     def __getitem__(self, name: str) -> int:
         return self._spelled[name]
 
-    def array(self, names: Collection[str]) -> npt.NDArray[Any]:
-        """The number of each name; -1 for an empty one."""
+    def array(self, names: Collection[Any] | CodedCells) -> npt.NDArray[Any]:
+        """The number of each name; -1 for an empty one, and for what names nothing because it is of another kind."""
         import numpy as np
 
-        if isinstance(names, RepeatedTexts):
-            return self.array(names.different).take(names.indices)
+        if isinstance(names, CodedCells):
+            return self.array(names.different).take(names.codes)
+        if set(map(type, names)) != {str}:
+            names = list(map(_name, names))
         return np.fromiter(map(self._spelled.__getitem__, names), np.int32, len(names))
 
 
@@ -140,18 +105,11 @@ def boolean_codes(texts: Collection[str]) -> npt.NDArray[Any]:
     """How attempts came out, as numbers."""
     import numpy as np
 
-    if isinstance(texts, RepeatedTexts):
-        return boolean_codes(texts.different).take(texts.indices)
     return np.fromiter(map(_BooleanCodes(BOOLEAN_CODES).__getitem__, texts), np.int8, len(texts))
 
 
 INVALID_NUMBER = -1e300
 """The sentinel for what is not a number: it is below every cost and every score."""
-
-
-def name_texts(values: Sequence[Any]) -> Sequence[str]:
-    """Names as text; empty for what names nothing, because it is of another kind."""
-    return values if cell_types(values) == {str} else [_name(value) for value in values]
 
 
 def _name(value: Any) -> str:
@@ -162,11 +120,16 @@ def _name(value: Any) -> str:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**100 else ""
 
 
-def outcome_codes(values: Sequence[Any]) -> npt.NDArray[Any]:
+def outcome_codes(values: Any) -> npt.NDArray[Any]:
     """How attempts came out, as numbers."""
     import numpy as np
 
-    kinds = cell_types(values)
+    if isinstance(values, CodedCells):
+        return outcome_codes(values.different).take(values.codes)
+    if isinstance(values, np.ma.MaskedArray):
+        found = np.where(values.data == 1, TRUE_CODE, np.where(values.data == 0, FALSE_CODE, UNCLEAR_CODE))
+        return np.where(values.mask, MISSING_CODE, found).astype(np.int8)
+    kinds = set(map(type, values))
     if kinds == {str}:
         return boolean_codes(values)
     if kinds == {bool}:
@@ -185,12 +148,14 @@ def outcome_code(value: Any) -> int:
     return UNCLEAR_CODE
 
 
-def numbers(values: Sequence[Any]) -> npt.NDArray[Any]:
+def numbers(values: Any) -> npt.NDArray[Any]:
     """Costs or scores; NaN for an empty cell, INVALID_NUMBER for any other value."""
     import numpy as np
 
-    if isinstance(values, RepeatedTexts):
-        return numbers(values.different).take(values.indices)
+    if isinstance(values, CodedCells):
+        return numbers(values.different).take(values.codes)
+    if isinstance(values, np.ma.MaskedArray):
+        return np.where(values.mask, np.nan, np.where(np.abs(values.data) <= MAX_NUMBER, values.data, INVALID_NUMBER))
     plain = plain_numbers(values)
     return np.fromiter(map(_number, values), np.float64, len(values)) if plain is None else plain
 
@@ -199,9 +164,6 @@ def plain_numbers(texts: Sequence[Any]) -> npt.NDArray[Any] | None:
     """The same where every text is a number of a usual size or empty; None if one needs a closer look."""
     import numpy as np
 
-    if isinstance(texts, RepeatedTexts):
-        plain = plain_numbers(texts.different)
-        return None if plain is None else plain.take(texts.indices)
     try:
         found = np.fromiter((float(text or "nan") for text in texts), np.float64, len(texts))
         # Python takes 1_000 for a number; other programs do not
@@ -238,7 +200,9 @@ def quoted_cell(value: Any) -> str:
     >>> quoted_cell("maybe"), quoted_cell(None), quoted_cell([1])
     ('"maybe"', 'empty', 'a list')
     """
-    if value is None or (isinstance(value, str) and not value.strip()):
+    import numpy as np
+
+    if value is None or value is np.ma.masked or (isinstance(value, str) and not value.strip()):
         return "empty"
     if isinstance(value, str):
         return short_quote(value.strip())

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from itertools import chain
-from operator import itemgetter, methodcaller
-from typing import TYPE_CHECKING, Any, NamedTuple
+from operator import attrgetter, itemgetter, methodcaller
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import msgspec
 
 from steelyard.errors import InputError
-from steelyard.outcomes import cells
-from steelyard.outcomes.cells import FALSE_CODE, MISSING_CODE, TRUE_CODE, UNCLEAR_CODE, NameCodes, RepeatedTexts
+from steelyard.outcomes.cells import CodedCells
 from steelyard.outcomes.files import (
     MAX_OUTCOME_LINE_BYTES,
     IncompleteOutcomesError,
@@ -24,92 +25,59 @@ from steelyard.outcomes.files import (
     UnreadableOutcomesError,
     missing_column_message,
 )
-from steelyard.records.base import MAX_NUMBER
 from steelyard.text import short_quote
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-
-MIN_ARROW_BYTES = 4 << 20
-"""Bytes of a file that take longer to read than Arrow takes to load."""
-ARROW_CHUNK_BYTES = 1 << 20
-"""Bytes at a time: with more of them fewer texts are new."""
-
-
-class ArrowScanner:
-    """Takes the chosen columns out of lines without quotes; what is odd about a line is for others to say."""
-
-    def __init__(self, width: int, chosen: Sequence[int], delimiter: str) -> None:
-        import pyarrow
-        import pyarrow.csv
-
-        names = [str(place) for place in range(width)]
-        self._chosen = [names[place] for place in chosen]
-        self._read = pyarrow.csv.ReadOptions(column_names=names, use_threads=False, block_size=1 << 30)
-        self._parse = pyarrow.csv.ParseOptions(
-            delimiter=delimiter, quote_char=False, escape_char=False, ignore_empty_lines=False
-        )
-        kind = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-        self._convert = pyarrow.csv.ConvertOptions(
-            check_utf8=False,
-            column_types=dict.fromkeys(self._chosen, kind),
-            include_columns=list(dict.fromkeys(self._chosen)),
-            null_values=[],
-            strings_can_be_null=False,
-        )
-
-    @classmethod
-    def for_file(cls, file: OutcomeFile, width: int, chosen: Sequence[int], delimiter: str) -> ArrowScanner | None:
-        """A scanner of this file; None where it is short, or Arrow is not installed."""
-        if file.path.stat().st_size < MIN_ARROW_BYTES or find_spec("pyarrow") is None:
-            return None
-        return cls(width, chosen, delimiter)
-
-    def columns(self, body: str, rows: int) -> list[Sequence[str]] | None:
-        """The chosen columns of these lines; None if a line has more or fewer fields than the header."""
-        import numpy as np
-        import pyarrow
-        import pyarrow.csv
-
-        # Arrow would take a blank line for a row, and the character for the mark of a file's encoding
-        if "\n\n" in body or body.startswith(("\n", "\ufeff")) or body.endswith("\n"):
-            return None
-        try:
-            table = pyarrow.csv.read_csv(
-                pyarrow.py_buffer(body.encode()),
-                read_options=self._read,
-                parse_options=self._parse,
-                convert_options=self._convert,
-            )
-        except pyarrow.ArrowInvalid:
-            return None
-        if len(table) != rows:
-            return None
-        found: dict[str, Sequence[str]] = {}
-        for name, column in zip(table.column_names, table.columns, strict=True):
-            (chunk,) = column.chunks
-            indices: Any = np.frombuffer(chunk.indices.buffers()[1], np.int32)[: len(chunk)]
-            found[name] = RepeatedTexts(chunk.dictionary.to_pylist(), indices)
-        return [found[name] for name in self._chosen]
-
-
-CSV_BATCH_ROWS = 1000
+CSV_BATCH_ROWS, PARQUET_BATCH_ROWS = 1000, 1 << 20
 MAX_CSV_FIELD_CHARACTERS = 32 << 20
 MAX_CSV_ROW_CHARACTERS = MAX_OUTCOME_LINE_BYTES
+CSV_SUFFIXES, JSON_LINES_SUFFIXES, PARQUET_SUFFIXES = (".csv", ".tsv"), (".jsonl", ".ndjson"), (".parquet",)
 
 
-class CsvBatch(NamedTuple):
-    """Some rows of a sheet."""
+class RowBatch(NamedTuple):
+    """Some rows of a table."""
 
-    columns: Sequence[Sequence[str]]
-    """The texts of each chosen column."""
+    columns: Sequence[Any]
+    """The cells of each chosen column."""
     lines: npt.NDArray[Any]
-    """The line that each row begins on."""
+    """The line that each row begins on, or its number where there are no lines."""
+
+
+class OutcomeTableSource(Protocol):
+    """A table, opened, its columns known."""
+
+    columns: list[str]
+    has_fixed_columns: bool
+    """Whether no row has a column that the first does not have."""
+
+    def require(self, names: Sequence[str], numbers: Sequence[str] = (), outcomes: Sequence[str] = ()) -> None:
+        """Complain about columns that are missing, not clear or of a wrong type, all at once."""
+        ...
+
+    def parts(self, chosen: Sequence[str]) -> Iterator[RowBatch]:
+        """The cells of these columns in all rows; rows that are broken are complained about."""
+        ...
+
+
+def open_table(file: OutcomeFile, complaints: OutcomeProblemCollector) -> OutcomeTableSource:
+    """The table in a file, by the ending of its name."""
+    name = file.path.name.lower().removesuffix(".gz")
+    if name.endswith(CSV_SUFFIXES):
+        return OutcomeCsvReader(file, complaints, delimiter="\t" if name.endswith(".tsv") else ",")
+    if name.endswith(JSON_LINES_SUFFIXES):
+        return OutcomeJsonReader(file, complaints)
+    if name.endswith(PARQUET_SUFFIXES):
+        return OutcomeParquetReader(file, complaints)
+    known = ", ".join((*CSV_SUFFIXES, *JSON_LINES_SUFFIXES, *PARQUET_SUFFIXES))
+    raise UnreadableOutcomesError(f"unknown kind of file; the name of a table ends in one of {known}")
 
 
 class OutcomeCsvReader:
     """A CSV file, opened, its header read."""
+
+    has_fixed_columns = True
 
     def __init__(self, file: OutcomeFile, complaints: OutcomeProblemCollector, *, delimiter: str = ",") -> None:
         self.file = file
@@ -158,8 +126,9 @@ class OutcomeCsvReader:
         }.get(str(error), f"broken quoting ({error}); double a quote inside quotes")
         return UnreadableOutcomesError(what, self._next_line)
 
-    def require(self, wanted: Sequence[str]) -> None:
+    def require(self, names: Sequence[str], numbers: Sequence[str] = (), outcomes: Sequence[str] = ()) -> None:
         """Complain about columns that are missing or not clear, all at once."""
+        wanted = [*names, *outcomes, *numbers]
         if not self.columns:
             raise UnreadableOutcomesError(f"empty; expected a header line with {', '.join(wanted)}")
         counts = Counter(self.columns)
@@ -174,12 +143,12 @@ class OutcomeCsvReader:
         if any(counts[name] != 1 for name in wanted):
             raise IncompleteOutcomesError
 
-    def parts(self, chosen: Sequence[str]) -> Iterator[CsvBatch]:
+    def parts(self, chosen: Sequence[str]) -> Iterator[RowBatch]:
         """The texts of these columns, at least two, for all rows that have as many fields as the header."""
         with allow_long_csv_fields():
             yield from self._parts(list(map(self.columns.index, chosen)))
 
-    def _parts(self, chosen: Sequence[int]) -> Iterator[CsvBatch]:
+    def _parts(self, chosen: Sequence[int]) -> Iterator[RowBatch]:
         picked = itemgetter(*chosen)
         reader = self._reader
         width = len(self.columns)
@@ -195,39 +164,36 @@ class OutcomeCsvReader:
                     self._misfit(len(row), line)
                 self._next_line = line = reader.line_num + self._unread + 1
                 if line == self._pieces.next_line:
-                    yield _csv_batch(texts, lines, len(chosen))
+                    yield _row_batch(texts, lines, len(chosen))
                     texts, lines = [], []
                     yield from self._plain_parts(chosen)
                     line = self._next_line
                 elif len(lines) == CSV_BATCH_ROWS:
-                    yield _csv_batch(texts, lines, len(chosen))
+                    yield _row_batch(texts, lines, len(chosen))
                     texts, lines = [], []
         except (csv.Error, UnreadableOutcomesError) as error:
             # what came before is judged all the same
-            yield _csv_batch(texts, lines, len(chosen))
+            yield _row_batch(texts, lines, len(chosen))
             raise (self._broken(error) if isinstance(error, csv.Error) else error) from None
-        yield _csv_batch(texts, lines, len(chosen))
+        yield _row_batch(texts, lines, len(chosen))
 
-    def _plain_parts(self, chosen: Sequence[int]) -> Iterator[CsvBatch]:
+    def _plain_parts(self, chosen: Sequence[int]) -> Iterator[RowBatch]:
         """Chunks of whole rows that need no CSV reader because they have no quotes; splitting them is far cheaper."""
         import numpy as np
 
-        scanner = ArrowScanner.for_file(self.file, len(self.columns), chosen, self._delimiter)
-        if scanner:
-            self._pieces.size = ARROW_CHUNK_BYTES
         for text in self._texts:
             if '"' in text or len(self.columns) < 2:
                 self._returned = text
                 return
             body = text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n")
             lines = np.arange(self._pieces.line, self._pieces.next_line, dtype=np.int64)
-            columns = (scanner and scanner.columns(body, len(lines))) or self._split(body, chosen)
+            columns = self._split(body, chosen)
             if columns is None:
                 self._returned = text
                 return
             self._unread += len(lines)
             self._next_line = self._pieces.next_line
-            yield CsvBatch(columns, lines)
+            yield RowBatch(columns, lines)
 
     def _split(self, body: str, chosen: Sequence[int]) -> Sequence[Sequence[str]] | None:
         """The chosen columns of lines without quotes; None if a line has more or fewer fields than the header."""
@@ -243,10 +209,10 @@ class OutcomeCsvReader:
         self._complaints.add(self.file, kind, what, [line])
 
 
-def _csv_batch(texts: list[str], lines: list[int], count: int) -> CsvBatch:
+def _row_batch(texts: list[str], lines: list[int], count: int) -> RowBatch:
     import numpy as np
 
-    return CsvBatch([texts[at::count] for at in range(count)], np.array(lines, np.int64))
+    return RowBatch([texts[at::count] for at in range(count)], np.array(lines, np.int64))
 
 
 @contextmanager
@@ -259,11 +225,98 @@ def allow_long_csv_fields() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-PARQUET_BATCH_ROWS = 1 << 20
+class OutcomeJsonReader:
+    """A file with a JSON object on each line; the first object says which columns there are."""
+
+    has_fixed_columns = False
+
+    def __init__(self, file: OutcomeFile, complaints: OutcomeProblemCollector) -> None:
+        self.file = file
+        self._complaints = complaints
+        self.columns: list[str] = []
+        self._first_line, self._known = 0, set[str]()
+        pieces = LineChunks(file.path, carriage_returns=False)
+        for piece in pieces:
+            for line, raw in enumerate(piece.split(b"\n"), pieces.line):
+                if isinstance(found := _json_object(raw), dict):
+                    self.columns = self.columns or list(found)
+                    self._first_line = self._first_line or line
+                    self._known.update(found)
+            if self.columns:
+                break
+
+    def require(self, names: Sequence[str], numbers: Sequence[str] = (), outcomes: Sequence[str] = ()) -> None:
+        """Complain about keys that none of the first lines has."""
+        absent = [name for name in (*names, *outcomes, *numbers) if name not in self._known]
+        for name in absent if self.columns else ():
+            what = missing_column_message(name, self.columns)
+            self._complaints.add(self.file, f"absent {name}", what, [self._first_line])
+        if absent and self.columns:
+            raise IncompleteOutcomesError
+
+    def parts(self, chosen: Sequence[str]) -> Iterator[RowBatch]:
+        """The values of these keys on every line that is an object, None where it has no such key; blank lines are fine."""
+        import numpy as np
+
+        fields = {key: f"key_{at}" for at, key in enumerate(dict.fromkeys(chosen))}
+        row_type = msgspec.defstruct(
+            "Row",
+            [(field, Any, None) for field in fields.values()],
+            rename={field: key for key, field in fields.items()},
+            gc=False,
+            kw_only=True,
+        )
+        decode = msgspec.json.Decoder(row_type).decode
+        pieces = LineChunks(self.file.path, carriage_returns=False)
+        for piece in pieces:
+            rows: list[Any] = []
+            lines: list[int] = []
+            for line, raw in enumerate(piece.split(b"\n"), pieces.line):
+                try:
+                    rows.append(decode(raw))
+                except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                    if not raw.strip():
+                        continue
+                    found = _json_object(raw)
+                    if isinstance(found, str):
+                        self._complaints.add(self.file, found, found, [line])
+                        continue
+                    rows.append(row_type(**{field: found.get(key) for key, field in fields.items()}))
+                lines.append(line)
+            if rows:
+                columns = {key: list(map(attrgetter(field), rows)) for key, field in fields.items()}
+                yield RowBatch([columns[key] for key in chosen], np.array(lines, np.int64))
+
+
+def _json_object(raw: bytes) -> dict[str, Any] | str:
+    """The object on a line, or a sentence that says why there is none."""
+    try:
+        try:
+            found = msgspec.json.decode(raw)
+        except msgspec.DecodeError:
+            # Python's own reader knows what Python writes beyond JSON: NaN and Infinity
+            found = json.loads(raw)
+    except RecursionError:
+        return "nested too deeply to be read"
+    except UnicodeDecodeError:
+        return "not UTF-8 text; save the file as UTF-8"
+    except ValueError:
+        return f"broken JSON: {_json_error(raw)}"
+    return found if isinstance(found, dict) else "not a JSON object"
+
+
+def _json_error(raw: bytes) -> str:
+    try:
+        msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        return str(error).removeprefix("JSON is malformed: ").partition(" (byte ")[0]
+    return ""
 
 
 class OutcomeParquetReader:
     """A Parquet file, opened, its columns known."""
+
+    has_fixed_columns = True
 
     def __init__(self, file: OutcomeFile, complaints: OutcomeProblemCollector) -> None:
         try:
@@ -277,13 +330,13 @@ class OutcomeParquetReader:
             self._schema = self._metadata.schema.to_arrow_schema()
         self.columns: list[str] = self._schema.names
 
-    def require(self, names: Sequence[str], numbers: Sequence[str], others: Sequence[str]) -> None:
+    def require(self, names: Sequence[str], numbers: Sequence[str] = (), outcomes: Sequence[str] = ()) -> None:
         """Report all columns that are missing or have the wrong type."""
         is_fine = True
         for wanted, expected, test in (
             (names, "text or whole numbers", _is_name),
             (numbers, "numbers", _is_number),
-            (others, "booleans", lambda kind: _is_name(kind) or _is_number(kind) or str(kind) == "bool"),
+            (outcomes, "booleans", lambda kind: _is_name(kind) or _is_number(kind) or str(kind) == "bool"),
         ):
             for name in wanted:
                 what = self._complaint(name, expected, test)
@@ -302,18 +355,23 @@ class OutcomeParquetReader:
         kind = self._schema.field(name).type
         return "" if test(kind) else f"column {short_quote(name)} holds {str(kind)[:80]}; expected {expected}"
 
-    def batches(self, chosen: Sequence[str], names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """These columns, those with names as dictionaries where that saves work."""
+    def parts(self, chosen: Sequence[str]) -> Iterator[RowBatch]:
+        """These columns, each different cell once where that saves work."""
+        import numpy as np
         import pyarrow.parquet
 
+        texts = [name for name in chosen if not _is_number(self._schema.field(name).type)]
+        row = 1
         with (
             _explain_parquet_errors(),
             pyarrow.parquet.ParquetFile(
-                self.file.path, metadata=self._metadata, read_dictionary=list(names), pre_buffer=False
+                self.file.path, metadata=self._metadata, read_dictionary=texts, pre_buffer=False
             ) as opened,
         ):
             for batch in opened.iter_batches(batch_size=PARQUET_BATCH_ROWS, columns=list(chosen), use_threads=False):
-                yield {name: batch.column(name) for name in chosen}
+                columns = [_cells(batch.column(name)) for name in chosen]
+                yield RowBatch(columns, np.arange(row, row + len(batch)))
+                row += len(batch)
 
 
 @contextmanager
@@ -349,53 +407,27 @@ def _is_number(kind: Any) -> bool:
     return any(test(kind) for test in (pyarrow.types.is_integer, pyarrow.types.is_floating, pyarrow.types.is_decimal))
 
 
-def name_column_codes(column: Any, known: NameCodes) -> npt.NDArray[Any]:
-    """The number of the name in each row; -1 for no name."""
-    import numpy as np
-
-    indices, values = _dictionary(column)
-    local = known.array(cells.name_texts(values))
-    return np.append(local, np.int32(-1)).take(indices)
-
-
-def outcome_column_codes(column: Any) -> npt.NDArray[Any]:
-    """How the attempt in each row came out, as a number."""
-    import numpy as np
+def _cells(column: Any) -> Any:
+    """The cells of a column: numbers, or each different cell once."""
     import pyarrow
 
-    if pyarrow.types.is_boolean(column.type):
-        found = _bits(column.buffers()[1], column).view(np.int8)
-        return (
-            np.where(_bits(column.buffers()[0], column), found, np.int8(MISSING_CODE)) if column.null_count else found
-        )
-    if _is_number(column.type):
-        values = number_column_values(column, keep=True)
-        found = np.full(len(values), UNCLEAR_CODE, np.int8)
-        found[values == 1] = TRUE_CODE
-        found[values == 0] = FALSE_CODE
-        return (
-            np.where(_bits(column.buffers()[0], column), found, np.int8(MISSING_CODE)) if column.null_count else found
-        )
-    indices, texts = _dictionary(column)
-    local = cells.outcome_codes([*texts, None])
-    return local.take(indices)
+    is_inexact = pyarrow.types.is_floating(column.type) or pyarrow.types.is_decimal(column.type)
+    return _numbers(column) if is_inexact else coded_cells(column)
 
 
-def number_column_values(column: Any, *, keep: bool = False) -> npt.NDArray[Any]:
-    """Costs or scores; NaN for an empty cell, INVALID_NUMBER for any other value, unless kept."""
+def _numbers(column: Any) -> npt.NDArray[Any]:
+    """The numbers of a column, empty cells masked."""
     import numpy as np
     import pyarrow
 
     column = column.cast(pyarrow.float64(), safe=False)
     values = np.frombuffer(column.buffers()[1], np.float64)[column.offset : column.offset + len(column)]
-    if keep:
-        return values
-    values = np.where(np.abs(values) <= MAX_NUMBER, values, cells.INVALID_NUMBER)
-    return np.where(_bits(column.buffers()[0], column), values, np.nan) if column.null_count else values
+    is_empty = ~_bits(column.buffers()[0], column).view(bool) if column.null_count else np.zeros(len(values), bool)
+    return np.ma.MaskedArray(values, is_empty)
 
 
-def _dictionary(column: Any) -> tuple[npt.NDArray[Any], list[Any]]:
-    """Each row's index among the values, -1 for a missing value, and the values."""
+def coded_cells(column: Any) -> CodedCells:
+    """The cells by their numbers among the different ones."""
     import numpy as np
     import pyarrow
 
@@ -410,7 +442,7 @@ def _dictionary(column: Any) -> tuple[npt.NDArray[Any], list[Any]]:
         indices = np.where(_bits(column.indices.buffers()[0], column.indices), indices, -1)
     if len(indices) and not -1 <= indices.min() <= indices.max() < len(column.dictionary):
         raise UnreadableOutcomesError("not a Parquet file, or a broken one: rows with names that are not in it")
-    return indices, column.dictionary.to_pylist()
+    return CodedCells([*column.dictionary.to_pylist(), None], indices)
 
 
 def _bits(buffer: Any, column: Any) -> npt.NDArray[Any]:

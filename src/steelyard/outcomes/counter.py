@@ -23,7 +23,7 @@ class OutcomeRows(NamedTuple):
     """Some attempts of one file, as arrays with one entry per attempt."""
 
     file: OutcomeFile
-    lines: npt.NDArray[Any] | range
+    lines: npt.NDArray[Any]
     models: npt.NDArray[Any]
     cases: npt.NDArray[Any]
     outcomes: npt.NDArray[Any]
@@ -215,7 +215,7 @@ def without_repeats(
     for fact in _fact_arrays(batches):
         is_same &= (fact[again] == fact[first]) | (np.isnan(fact[again]) & np.isnan(fact[first]))
     ends = np.cumsum([len(rows.cases) for rows in batches])
-    lines = np.concatenate([np.asarray(rows.lines) for rows in batches])
+    lines = np.concatenate([rows.lines for rows in batches])
     file_of = np.repeat([rows.file.number for rows in batches], [len(rows.cases) for rows in batches])
 
     def place(row: int) -> tuple[OutcomeRows, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from steelyard.analysis.counts import OutcomeTallies
@@ -15,30 +14,20 @@ from steelyard.outcomes.cells import (
     UNCLEAR_CODE,
     NameCodes,
 )
-from steelyard.outcomes.columns import (
-    OutcomeCsvReader,
-    OutcomeParquetReader,
-    name_column_codes,
-    number_column_values,
-    outcome_column_codes,
-)
+from steelyard.outcomes.columns import open_table
 from steelyard.outcomes.counter import OutcomeCounter, OutcomeRows, without_repeats
 from steelyard.outcomes.files import (
-    IncompleteOutcomesError,
     OutcomeFile,
     OutcomeProblemCollector,
-    UnreadableOutcomesError,
     collect_file_errors,
     files,
-    missing_column_message,
     model_names,
 )
-from steelyard.outcomes.json_lines import ABSENT_KEY, JsonLinesBatch, line_batches, line_keys
 from steelyard.outcomes.scores import PLAIN_SCORES, ScoreReading
 from steelyard.text import short_quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -49,7 +38,6 @@ DEFAULT_PASSED_COLUMNS = ("passed", "correct")
 """The usual names of the column with the outcome; the first that is there counts."""
 GRADED_COLUMN = "graded"
 """Whether the score is what was measured, as our own tables of attempts say it."""
-CSV_SUFFIXES, JSON_LINES_SUFFIXES, PARQUET_SUFFIXES = (".csv", ".tsv"), (".jsonl", ".ndjson"), (".parquet",)
 
 
 class OutcomeTableColumns(NamedTuple):
@@ -80,11 +68,6 @@ class OutcomeTableColumns(NamedTuple):
         )
 
     @property
-    def possible(self) -> list[str]:
-        """The columns that may be there or not."""
-        return [*DEFAULT_PASSED_COLUMNS, DEFAULT_SCORE_COLUMN, GRADED_COLUMN]
-
-    @property
     def outcomes(self) -> list[str]:
         """The columns that hold yes or no."""
         return [name for name in (self.passed, self.graded) if name is not None]
@@ -97,23 +80,17 @@ class OutcomeTableColumns(NamedTuple):
         """The columns that hold numbers."""
         return [name for name in (self.cost, self.score) if name is not None]
 
-    def needed(self, *, has_model: bool) -> list[str]:
-        """All columns that are read."""
-        return [*self.names(has_model=has_model), *self.outcomes, *self.numbers()]
-
 
 class OutcomeTableBlock(NamedTuple):
     """Some rows of a table as arrays; -1 is the code of an empty name."""
 
-    lines: npt.NDArray[Any] | range
+    lines: npt.NDArray[Any]
     models: npt.NDArray[Any]
     cases: npt.NDArray[Any]
     outcomes: npt.NDArray[Any]
     samples: npt.NDArray[Any] | None
     costs: npt.NDArray[Any] | None
     scores: npt.NDArray[Any] | None
-    cell: Callable[[str, int], Any]
-    """What is in a column of a row."""
     columns: OutcomeTableColumns
     """What they were read from."""
     is_graded: bool
@@ -169,20 +146,26 @@ class OutcomeTableReader:
 
     def read(self, file: OutcomeFile, stem: str) -> None:
         """Take in all rows of a file."""
-        name = file.path.name.lower().removesuffix(".gz")
-        if name.endswith(CSV_SUFFIXES):
-            blocks = self._sheet(file, stem, "\t" if name.endswith(".tsv") else ",")
-        elif name.endswith(JSON_LINES_SUFFIXES):
-            blocks = self._json_lines(file, stem)
-        elif name.endswith(PARQUET_SUFFIXES):
-            blocks = self._parquet(file, stem)
-        else:
-            known = ", ".join((*CSV_SUFFIXES, *JSON_LINES_SUFFIXES, *PARQUET_SUFFIXES))
-            raise UnreadableOutcomesError(f"unknown kind of file; the name of a table ends in one of {known}")
+        source = open_table(file, self._complaints)
+        columns = self._columns.among(source.columns)
+        model = columns.model
+        has_model = model in source.columns or model != DEFAULT_MODEL_COLUMN
+        names, numbers = columns.names(has_model=has_model), columns.numbers()
+        source.require(names, numbers, columns.outcomes)
+        names = columns.names(has_model=has_model or not source.has_fixed_columns)
+        chosen = [*names, *columns.outcomes, *numbers]
         count = 0
-        for block in blocks:
-            count += len(block.cases)
-            self._take(file, block)
+        for batch in source.parts(chosen):
+            values = dict(zip(chosen, batch.columns, strict=True))
+            if not has_model:
+                named = [
+                    line for line, name in zip(batch.lines, values.pop(model, ()), strict=False) if name is not None
+                ]
+                if named:
+                    what = f"{model} stands here, but not on the first line"
+                    self._complaints.add(file, "model", what, named)
+            count += len(batch.lines)
+            self._take(file, self._block(columns, batch.lines, values, stem), values)
         if not count:
             self._complaints.add(file, "no rows", "no rows", fatal=False)
 
@@ -200,83 +183,25 @@ class OutcomeTableReader:
             self._counting.tallies(*self._counting.used(self._models.numbers, self._cases.numbers)), warnings
         )
 
-    def _has_model(self, columns: Sequence[str]) -> bool:
-        return self._columns.model in columns or self._columns.model != DEFAULT_MODEL_COLUMN
-
-    def _sheet(self, file: OutcomeFile, stem: str, delimiter: str) -> Iterator[OutcomeTableBlock]:
-        sheet = OutcomeCsvReader(file, self._complaints, delimiter=delimiter)
-        columns = self._columns.among(sheet.columns)
-        chosen = columns.needed(has_model=self._has_model(sheet.columns))
-        sheet.require(chosen)
-        for part in sheet.parts(chosen):
-            values = dict(zip(chosen, part.columns, strict=True))
-            yield self._block(columns, part.lines, values, stem)
-
-    def _json_lines(self, file: OutcomeFile, stem: str) -> Iterator[OutcomeTableBlock]:
-        import numpy as np
-
-        columns = self._columns
-        read = list(dict.fromkeys([*columns.needed(has_model=True), *columns.possible]))
-        has_model: bool | None = None
-        for part in line_batches(file, read, self._complaints):
-            if not part.lines:
-                continue
-            values = dict(part.values)
-            if has_model is None:
-                # what the lines have is settled by the first of them
-                columns = columns.among([name for name in read if values[name][0] is not ABSENT_KEY])
-                has_model = self._has_model([] if values[columns.model][0] is ABSENT_KEY else [columns.model])
-                self._require(file, part, columns.needed(has_model=has_model))
-            values = {name: values[name] for name in columns.needed(has_model=True)}
-            if not has_model:
-                named = [
-                    line
-                    for line, value in zip(part.lines, values.pop(columns.model), strict=True)
-                    if value is not ABSENT_KEY
-                ]
-                if named:
-                    what = f"{columns.model} stands here, but not on the first line"
-                    self._complaints.add(file, "model", what, named)
-            for name, column in values.items():
-                # equality of each value with the sentinel would take five times as long
-                if type(ABSENT_KEY) in cells.cell_types(column):
-                    values[name] = [None if value is ABSENT_KEY else value for value in column]
-            lines = part.lines
-            yield self._block(columns, lines if isinstance(lines, range) else np.array(lines, np.int64), values, stem)
-
-    def _require(self, file: OutcomeFile, part: JsonLinesBatch, chosen: Sequence[str]) -> None:
-        """Complain about keys that no line of the first part has."""
-        absent = [name for name in chosen if all(value is ABSENT_KEY for value in part.values[name])]
-        for name in absent:
-            what = missing_column_message(name, line_keys(part.raw[0]))
-            self._complaints.add(file, f"absent {name}", what, [part.lines[0]])
-        if absent:
-            raise IncompleteOutcomesError
-
     def _block(
-        self,
-        columns: OutcomeTableColumns,
-        lines: npt.NDArray[Any] | range,
-        values: Mapping[str, Sequence[Any]],
-        stem: str,
+        self, columns: OutcomeTableColumns, lines: npt.NDArray[Any], values: Mapping[str, Any], stem: str
     ) -> OutcomeTableBlock:
-        """Rows whose cells are Python's values."""
+        """Rows as arrays."""
         import numpy as np
 
         scores = None if columns.score is None else self._shares(cells.numbers(values[columns.score]))
         if columns.model in values:
-            models = self._models.array(cells.name_texts(values[columns.model]))
+            models = self._models.array(values[columns.model])
         else:
             models = np.full(len(lines), self._models[stem], np.int32)
         return OutcomeTableBlock(
             lines,
             models,
-            self._cases.array(cells.name_texts(values[columns.case])),
+            self._cases.array(values[columns.case]),
             _outcomes_of(scores) if columns.passed is None else cells.outcome_codes(values[columns.passed]),
-            None if columns.sample is None else self._samples.array(cells.name_texts(values[columns.sample])),
+            None if columns.sample is None else self._samples.array(values[columns.sample]),
             None if columns.cost is None else cells.numbers(values[columns.cost]),
             scores,
-            lambda column, row: values[column][row],
             columns,
             columns.passed is None
             or (columns.graded is not None and bool((cells.outcome_codes(values[columns.graded]) == TRUE_CODE).any())),
@@ -293,88 +218,60 @@ class OutcomeTableReader:
         # what is no number must not come out on top
         return np.where(scores == cells.INVALID_NUMBER, scores, shares)
 
-    def _parquet(self, file: OutcomeFile, stem: str) -> Iterator[OutcomeTableBlock]:
+    def _oddities(self, block: OutcomeTableBlock) -> Iterator[tuple[str, npt.NDArray[Any], str, bool]]:
+        """Columns with cells that are empty or cannot be used: in which rows, what to say, and whether it is an error."""
         import numpy as np
 
-        read = OutcomeParquetReader(file, self._complaints)
-        columns = self._columns.among(read.columns)
-        has_model = self._has_model(read.columns)
-        names, numbers = columns.names(has_model=has_model), columns.numbers()
-        outcomes = columns.outcomes
-        read.require(names, numbers, outcomes)
-        row = 1
-        for batch in read.batches([*names, *outcomes, *numbers], [*names, *outcomes]):
-            count = len(batch[columns.case])
-            if has_model:
-                models = name_column_codes(batch[columns.model], self._models)
-            else:
-                models = np.full(count, self._models[stem], np.int32)
-            scores = None if columns.score is None else self._shares(number_column_values(batch[columns.score]))
-            yield OutcomeTableBlock(
-                range(row, row + count),
-                models,
-                name_column_codes(batch[columns.case], self._cases),
-                _outcomes_of(scores) if columns.passed is None else outcome_column_codes(batch[columns.passed]),
-                None if columns.sample is None else name_column_codes(batch[columns.sample], self._samples),
-                None if columns.cost is None else number_column_values(batch[columns.cost]),
-                scores,
-                partial(_cell, batch),
-                columns,
-                columns.passed is None
-                or (
-                    columns.graded is not None
-                    and bool((outcome_column_codes(batch[columns.graded]) == TRUE_CODE).any())
-                ),
-            )
-            row += count
+        columns, scores = block.columns, block.scores
+        no_name = "; expected text or a whole number"
+        found: list[tuple[str | None, Any, str, bool]] = [
+            (columns.model, block.models < 0, no_name, True),
+            (columns.case, block.cases < 0, no_name, True),
+        ]
+        if block.samples is not None:
+            found.append((columns.sample, block.samples < 0, no_name, True))
+        missing = ": an attempt without an outcome, which is not counted"
+        found.append((columns.passed, block.outcomes == UNCLEAR_CODE, f"; expected {EXPECTED_BOOLEAN_TEXT}", True))
+        found.append((columns.passed, block.outcomes == MISSING_CODE, missing, False))
+        if block.costs is not None:
+            found.append((columns.cost, block.costs < 0, "; expected a number, 0 or more", True))
+            found.append((columns.cost, np.isnan(block.costs), ": what this model costs is not known", False))
+        if scores is not None:
+            unused = "" if columns.is_score_asked else ": in no mean score"
+            what = f"{unused}; expected {self._scores.expected}"
+            found.append((columns.score, (scores < 0) | (scores > 1), what, columns.is_score_asked))
+            found.append((columns.score, np.isnan(scores), ": in no mean score", False))
+        for column, is_odd, what, fatal in found:
+            if column is not None and is_odd.any():
+                yield column, is_odd, what, fatal
 
-    def _take(self, file: OutcomeFile, block: OutcomeTableBlock) -> None:
+    def _take(self, file: OutcomeFile, block: OutcomeTableBlock, values: Mapping[str, Any]) -> None:
         """Count the rows of a block, or keep them until all are there; complain about those that cannot be used."""
         import numpy as np
 
-        columns = block.columns
         is_good = np.ones(len(block.cases), bool)
-
-        def check(column: str | None, is_bad: npt.NDArray[Any], what: str, *, fatal: bool = True) -> None:
-            if column is not None and is_bad.any():
-                rows = np.flatnonzero(is_bad)
-                sentence = f"{column} is {cells.quoted_cell(block.cell(column, int(rows[0])))}{what}"
-                self._complaints.add(file, f"{column}{what}", sentence, np.asarray(block.lines)[rows], fatal=fatal)
-                if fatal:
-                    is_good[rows] = False
-
-        for name, codes in (
-            (columns.model, block.models),
-            (columns.case, block.cases),
-            (columns.sample, block.samples),
-        ):
-            if codes is not None:
-                check(name, codes < 0, "; expected text or a whole number")
-        check(columns.passed, block.outcomes == UNCLEAR_CODE, f"; expected {EXPECTED_BOOLEAN_TEXT}")
-        check(
-            columns.passed,
-            block.outcomes == MISSING_CODE,
-            ": an attempt without an outcome, which is not counted",
-            fatal=False,
-        )
-        if block.costs is not None:
-            check(columns.cost, block.costs < 0, "; expected a number, 0 or more")
-            check(columns.cost, np.isnan(block.costs), ": what this model costs is not known", fatal=False)
-        if block.scores is not None:
-            is_odd, is_empty = (block.scores < 0) | (block.scores > 1), np.isnan(block.scores)
-            if columns.is_score_asked:
-                check(columns.score, is_odd, f"; expected {self._scores.expected}")
-            else:
-                check(columns.score, is_odd, f": in no mean score; expected {self._scores.expected}", fatal=False)
-                block = block._replace(scores=np.where(is_odd, np.nan, block.scores))
-            check(columns.score, is_empty, ": in no mean score", fatal=False)
-        rows = OutcomeRows(file, *block[:-3], is_graded=block.is_graded)
+        for column, is_odd, what, fatal in self._oddities(block):
+            sentence = f"{column} is {cells.quoted_cell(values[column][int(is_odd.argmax())])}{what}"
+            self._complaints.add(file, f"{column}{what}", sentence, block.lines[is_odd], fatal=fatal)
+            if fatal:
+                is_good &= ~is_odd
+        rows = _rows_of(file, block)
         if not is_good.all():
             rows = rows.chosen(is_good)
         if rows.samples is None:
             self._counting.add(rows)
         else:
             self._kept.append(rows)
+
+
+def _rows_of(file: OutcomeFile, block: OutcomeTableBlock) -> OutcomeRows:
+    """The attempts of a block; a score that nobody asked for and that is none is left out."""
+    import numpy as np
+
+    if block.scores is not None and not block.columns.is_score_asked:
+        is_odd = (block.scores < 0) | (block.scores > 1)
+        block = block._replace(scores=np.where(is_odd, np.nan, block.scores))
+    return OutcomeRows(file, *block[:-2], is_graded=block.is_graded)
 
 
 def _outcomes_of(scores: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
@@ -387,7 +284,3 @@ def _outcomes_of(scores: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
     known = np.where(scores >= 1, TRUE_CODE, FALSE_CODE)
     # an odd score has its own complaint
     return np.where(np.isnan(scores), MISSING_CODE, np.where(is_odd, FALSE_CODE, known)).astype(np.int8)
-
-
-def _cell(batch: Mapping[str, Any], column: str, row: int) -> Any:
-    return batch[column][row].as_py()

@@ -33,7 +33,6 @@ BUILT_IN_PLUGINS: Mapping[PluginKind, Mapping[str, str]] = {
         "lm-eval": "steelyard.outcomes.readers.lm_eval:LmEvalReader",
         "multipl-e": "steelyard.outcomes.readers.code_benchmarks:MultiPLEReader",
         "promptfoo": "steelyard.outcomes.readers.promptfoo:PromptfooReader",
-        "results": "steelyard.outcomes:results",
         "scores": "steelyard.outcomes.readers.scored_tests:ScoredRowsReader",
         "scylla": "steelyard.outcomes.readers.scylla:ScyllaReader",
         "swe-bench": "steelyard.outcomes.readers.agent_benchmarks:SweBenchReader",

@@ -22,7 +22,6 @@ from steelyard.analysis import summary
 from steelyard.engine import plan
 from steelyard.engine.gate import sides
 from steelyard.engine.gate.gate import gate
-from steelyard.engine.results import merge as merge_module
 from steelyard.engine.results import query
 from steelyard.engine.results.merge import MAX_MERGED_JOURNALS, merge
 from steelyard.engine.results.report_files import html_page
@@ -586,12 +585,7 @@ def test_a_fact_about_a_case_of_another_shard_is_refused_with_its_line(place: Pa
     refused(place, rf'2/attempts.jsonl:{count}: is about case "cas.u0001-.", which belongs to no shard')
 
 
-@pytest.mark.parametrize("in_memory", [1 << 20, 5])
-def test_the_same_ask_key_in_two_shards_is_refused(
-    place: Path, monkeypatch: pytest.MonkeyPatch, in_memory: int
-) -> None:
-    monkeypatch.setattr(merge_module, "MAX_KEYS_IN_MEMORY", in_memory)
-    monkeypatch.setattr(merge_module, "KEYS_PER_BLOCK", min(in_memory, 4))
+def test_the_same_ask_key_in_two_shards_is_refused(place: Path) -> None:
     one, two, _ = parts(place)
     key = facts(one).replies[3].key
     chosen = facts(two).replies[5]

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import heapq
-import itertools
 import math
 import operator
 import shlex
-import tempfile
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -422,11 +420,10 @@ def _copy_facts(parts: Sequence[ShardRun], folder: Path) -> list[str]:
     """Copy the facts of all parts; returns what stayed behind, as warnings."""
     notes: list[str] = []
     owners = {case.id: part for part in parts for case in part.cases}
-    with _ReplyKeys(folder) as keys:
-        for part in parts:
-            notes += _copy_part(part, folder, _fact_checker(part, owners, keys))
-            keys.end_part()
-        _check_no_duplicate_replies(parts, keys)
+    keys = [array("q") for _ in parts]
+    for part, own in zip(parts, keys, strict=True):
+        notes += _copy_part(part, folder, _fact_checker(part, owners, own))
+    _check_no_duplicate_replies(parts, keys)
     return notes
 
 
@@ -450,56 +447,6 @@ def _copy_part(part: ShardRun, folder: Path, check: Callable[[JournalFact, Path,
     return notes
 
 
-MAX_KEYS_IN_MEMORY = 1 << 20
-KEYS_PER_BLOCK = 1 << 14
-
-
-class _ReplyKeys:
-    """The hashes of the keys of replies, part by part, in a file without a name: there may be millions."""
-
-    def __init__(self, folder: Path) -> None:
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  closed at the end of the block
-        self._block: array[int] = array("q")
-        self._ends = [0]
-        """How many there are before each part, and in all."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def add(self, key: str) -> None:
-        # Python seeds this hash at random: no text can be written to collide with another
-        self._block.append(hash(key))
-        if len(self._block) == KEYS_PER_BLOCK:
-            self._write()
-
-    def _write(self) -> None:
-        self._block.tofile(self._file)
-        del self._block[:]
-
-    def end_part(self) -> None:
-        self._write()
-        self._ends.append(self._file.tell() // self._block.itemsize)
-
-    def passes(self) -> Iterator[list[Any]]:
-        """The different hashes of each part, some of them after the other, so that each of these takes little memory."""
-        import numpy
-
-        count = 1 + self._ends[-1] // MAX_KEYS_IN_MEMORY
-        for chosen in range(count):
-            self._file.seek(0)
-            distinct = []
-            for begin, end in itertools.pairwise(self._ends):
-                found = [numpy.empty(0, dtype=numpy.int64)]
-                for place in range(begin, end, KEYS_PER_BLOCK):
-                    block = numpy.frombuffer(self._file.read(8 * min(KEYS_PER_BLOCK, end - place)), dtype=numpy.int64)
-                    found.append(block[block % count == chosen])
-                distinct.append(numpy.unique(numpy.concatenate(found)))
-            yield distinct
-
-
 def _journal_name(shard: Shard) -> str:
     """The journal that the facts of a part go to."""
     together = -(-shard.of // MAX_MERGED_JOURNALS)
@@ -509,9 +456,9 @@ def _journal_name(shard: Shard) -> str:
 
 
 def _fact_checker(
-    part: ShardRun, owners: dict[str, ShardRun], keys: _ReplyKeys
+    part: ShardRun, owners: dict[str, ShardRun], keys: array[int]
 ) -> Callable[[JournalFact, Path, int], None]:
-    """Refuses facts about cases that a part does not have, and notes the keys of its replies."""
+    """Refuses facts about cases that a part does not have, and notes the hashes of the keys of its replies."""
 
     def check(fact: JournalFact, path: Path, line: int) -> None:
         owner = owners.get(fact.case)
@@ -521,21 +468,20 @@ def _fact_checker(
                 f"{path}:{line}: is about case {short_quote(fact.case)}, which {whose}; take the line out, or run {part.name} again"
             )
         if isinstance(fact, Reply):
-            keys.add(fact.key)
+            # Python seeds this hash at random: no text can be written to collide with another
+            keys.append(hash(fact.key))
 
     return check
 
 
-def _check_no_duplicate_replies(parts: Sequence[ShardRun], keys: _ReplyKeys) -> None:
+def _check_no_duplicate_replies(parts: Sequence[ShardRun], keys: Sequence[array[int]]) -> None:
     """Refuse two replies to one asking in different parts."""
     import numpy
 
-    for distinct in keys.passes():
-        every = numpy.sort(numpy.concatenate(distinct))
-        twice = every[1:][every[1:] == every[:-1]]
-        if len(twice):
-            break
-    else:
+    distinct = [numpy.unique(numpy.asarray(own, dtype=numpy.int64)) for own in keys]
+    every = numpy.sort(numpy.concatenate(distinct))
+    twice = every[1:][every[1:] == every[:-1]]
+    if not len(twice):
         return
     first, second = [part for part, own in zip(parts, distinct, strict=True) if twice[0] in own][:2]
     fact = next(fact for fact in second.stored.facts() if isinstance(fact, Reply) and hash(fact.key) == twice[0])

@@ -45,9 +45,6 @@ from steelyard.store.parquet import copied_runs
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER, find_run
 from steelyard.text import printable
 
-COUNTED_READERS = frozenset({"human-eval", "evalplus"})
-"""Readers of attempts in files that another reader of ours counts faster, with line numbers for all that is wrong."""
-
 
 class CountingOptions(NamedTuple):
     """How attempts are read and counted."""
@@ -258,8 +255,7 @@ def gather(
     for source in sources:
         with _collect_problems(wrong):
             # a score may be one of those that another tool gave
-            readers = [] if columns._replace(score=None).named() else recorded_by(source)
-            if readers and COUNTED_READERS.isdisjoint(readers):
+            if not columns._replace(score=None).named() and recorded_by(source):
                 kinds[RECORDED_KIND].append(source)
                 continue
             folder = _run_folder(source, root)

@@ -9,13 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from steelyard.analysis.attempts import Column
 from steelyard.analysis.counts import OutcomeTallies, Tally
 from steelyard.analysis.measure import GradedCounts, deciding_measure
 from steelyard.analysis.scoring import is_correct
 from steelyard.comparison.sides import Side, Trials
 from steelyard.errors import InputError, Problem
-from steelyard.outcomes.files import UNPACKING_ERRORS, UnreadableOutcomesError
+from steelyard.outcomes.files import UNPACKING_ERRORS, OutcomeFile, UnreadableOutcomesError, model_names
 from steelyard.outcomes.readers.sources import beginning
 from steelyard.outcomes.scores import PLAIN_SCORES, ScoreReading, several_scores_sentence, with_chosen_score
 from steelyard.plugins import explain_plugin_errors, foreign_plugins, load_plugin, plugin_name
@@ -39,6 +41,12 @@ from steelyard.text import counted, printable, short_quote
 
 RECORDED_VERSION = "recorded 1"
 """What stands where the verifier of a verdict is named."""
+RESULT_FILE_ENDINGS = (
+    ("_eval_results", ".eval_results", "_results", "_eval_all"),
+    (".jsonl", ".json"),
+    ("-sanitized",),
+)
+"""What the names of files of results have beside the name of the model."""
 MAX_CASE_ID_CHARACTERS = 200
 MAX_TRACKED_NUMBER = 10_000
 """The number of an attempt is kept up to here; higher ones are numbered again."""
@@ -138,7 +146,8 @@ class RecordedFiles:
 
         Without texts, prompts, replies and reasons may be left out where that is quicker.
         """
-        for path, name in zip(self._paths, self._names, strict=True):
+        models = model_names([OutcomeFile(0, path) for path in self._paths], *RESULT_FILE_ENDINGS)
+        for path, name, model in zip(self._paths, self._names, models, strict=True):
             reader = _reader(name)
             count = 0
             several: Mapping[str, float] = {}
@@ -149,7 +158,8 @@ class RecordedFiles:
                     else:
                         count += 1
                         several = several or found.scores
-                        yield with_chosen_score(found, self._scores)
+                        named = found if found.model else replace(found, model=model)
+                        yield with_chosen_score(named, self._scores)
             if len(several) > 1 and self._scores.name is None:
                 self.problems.append(Problem(printable(str(path)), 0, several_scores_sentence(several), fatal=False))
             if not count:

@@ -1,4 +1,7 @@
-"""Results of code benchmarks: human-eval, EvalPlus, BigCodeBench, LiveCodeBench and MultiPL-E."""
+"""Results of code benchmarks: human-eval, EvalPlus, BigCodeBench, LiveCodeBench and MultiPL-E.
+
+Where neither the file nor its folder names the model, the attempts have none, and the name of the file is put there.
+"""
 
 from __future__ import annotations
 
@@ -9,36 +12,31 @@ from typing import Any
 import msgspec
 
 from steelyard.errors import Problem
-from steelyard.outcomes.files import bare_file_name
-from steelyard.outcomes.readers.sources import first_object, json_document, json_lines, text
+from steelyard.outcomes.cells import (
+    EXPECTED_BOOLEAN_TEXT,
+    MISSING_CODE,
+    TRUE_CODE,
+    UNCLEAR_CODE,
+    outcome_code,
+    quoted_cell,
+)
+from steelyard.outcomes.files import UnreadableOutcomesError
+from steelyard.outcomes.readers.sources import beginning, first_object, json_document, json_lines, text
 from steelyard.protocols import ForeignFile
 from steelyard.records import Answer, RecordedAttempt
 from steelyard.text import verbatim_reply
 
-RESULT_FILE_ENDINGS = ("_eval_results", ".eval_results", "_results", ".jsonl", ".json", "_eval_all", "-sanitized")
 STATUS_LABELS = {"timeout": "time limit", "Timeout": "time limit", "timed out": "time limit"}
 MULTIPLE_SUFFIXES = (".results.json", ".results.json.gz")
 
 
-def model_name(path: Path) -> str:
-    """The name of a model, if only the file's name says it.
-
-    >>> model_name(Path("runs/gpt-5_temp_0.8_eval_results.json"))
-    'gpt-5_temp_0.8'
-    """
-    name = bare_file_name(path)
-    for ending in RESULT_FILE_ENDINGS:
-        name = name.removesuffix(ending) or name
-    return name
-
-
 class _Completion(msgspec.Struct):
     task_id: str | int
-    passed: bool | None = None
+    passed: Any
     completion: str | None = None
     solution: str | None = None
     result: str = ""
-    model: str = ""
+    model: str | None = None
 
 
 class HumanEvalReader:
@@ -50,18 +48,21 @@ class HumanEvalReader:
         )
 
     def attempts(self, path: Path) -> Iterator[RecordedAttempt | Problem]:
-        stem = model_name(path)
-        for _, sample in json_lines(path, _Completion, "a result of human-eval"):
+        for line, sample in json_lines(path, _Completion, "a result of human-eval"):
+            outcome = outcome_code(sample.passed)
+            if outcome == UNCLEAR_CODE:
+                what = f"passed is {quoted_cell(sample.passed)}; expected {EXPECTED_BOOLEAN_TEXT}"
+                raise UnreadableOutcomesError(what, line)
             code = sample.completion if sample.solution is None else verbatim_reply(sample.solution, "python")
             yield RecordedAttempt(
                 case=str(sample.task_id),
-                model=sample.model or stem,
+                model=sample.model or "",
                 judged_by="human-eval",
-                passed=sample.passed,
+                passed=None if outcome == MISSING_CODE else outcome == TRUE_CODE,
                 answer=None if code is None else Answer(text=code),
                 label=STATUS_LABELS.get(sample.result, ""),
-                reason="" if sample.passed else sample.result,
-                failure="no outcome" if sample.passed is None else "",
+                reason="" if outcome == TRUE_CODE else sample.result,
+                failure="no outcome" if outcome == MISSING_CODE else "",
             )
 
 
@@ -77,21 +78,36 @@ class _SolutionsFile(msgspec.Struct):
     eval: dict[str, list[_Solution]]
 
 
+class _SolutionLine(_Solution, kw_only=True):
+    task_id: str | int
+
+
 class EvalPlusReader:
-    """Reads `*_eval_results.json` of EvalPlus: the base tests, and the base tests with the extra ones, are two tiers."""
+    """Reads `*_eval_results.json` of EvalPlus, or its results a line each: the base tests, and these with the extra ones, are two tiers."""
 
     def recognises(self, file: ForeignFile) -> bool:
-        return file.beginning.startswith(b"{") and b'"eval"' in file.beginning and b'"base_status"' in file.beginning
+        keys = (b'"eval"', b'"task_id"')
+        return (
+            file.beginning.startswith(b"{")
+            and b'"base_status"' in file.beginning
+            and any(key in file.beginning for key in keys)
+        )
 
     def attempts(self, path: Path) -> Iterator[RecordedAttempt | Problem]:
-        results = json_document(path, _SolutionsFile, "results of EvalPlus").eval
-        has_extra = any(one.plus_status is not None for solutions in results.values() for one in solutions)
-        for task, solutions in results.items():
-            for one in solutions:
-                yield _judged_solution(path, task, one, "evalplus", one.base_status, "base")
-                if has_extra:
-                    both = one.base_status if one.base_status != "pass" else one.plus_status
-                    yield _judged_solution(path, task, one, "evalplus", both, "base + extra")
+        what = "results of EvalPlus"
+        if beginning(path).startswith(b'{"task_id"'):
+            found: list[tuple[str, _Solution]] = [
+                (str(line.task_id), line) for _, line in json_lines(path, _SolutionLine, what)
+            ]
+        else:
+            of_task = json_document(path, _SolutionsFile, what).eval
+            found = [(task, one) for task, solutions in of_task.items() for one in solutions]
+        has_extra = any(one.plus_status is not None for _, one in found)
+        for task, one in found:
+            yield _judged_solution(task, one, "evalplus", one.base_status, "base")
+            if has_extra:
+                both = one.base_status if one.base_status != "pass" else one.plus_status
+                yield _judged_solution(task, one, "evalplus", both, "base + extra")
 
 
 class BigCodeBenchReader:
@@ -108,15 +124,13 @@ class BigCodeBenchReader:
     def attempts(self, path: Path) -> Iterator[RecordedAttempt | Problem]:
         for task, solutions in json_document(path, _SolutionsFile, "results of BigCodeBench").eval.items():
             for one in solutions:
-                yield _judged_solution(path, task, one, "bigcodebench", one.status)
+                yield _judged_solution(task, one, "bigcodebench", one.status)
 
 
-def _judged_solution(
-    path: Path, task: str, one: _Solution, judged_by: str, status: str | None, tier: str = ""
-) -> RecordedAttempt:
+def _judged_solution(task: str, one: _Solution, judged_by: str, status: str | None, tier: str = "") -> RecordedAttempt:
     return RecordedAttempt(
         case=task,
-        model=model_name(path),
+        model="",
         tier=tier,
         judged_by=judged_by,
         passed=None if status is None else status == "pass",

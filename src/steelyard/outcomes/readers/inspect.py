@@ -14,7 +14,6 @@ import msgspec
 from steelyard.errors import Problem
 from steelyard.outcomes.files import UnreadableOutcomesError
 from steelyard.outcomes.readers.inspect_archive import InspectArchive
-from steelyard.outcomes.readers.json_items import json_items
 from steelyard.outcomes.readers.sources import decoded, json_document, number, text
 from steelyard.protocols import ForeignFile
 from steelyard.records import Answer, Cost, Message, RecordedAttempt, ToolCall
@@ -163,14 +162,13 @@ class InspectReader:
         if is_archive:
             yield from _archived_attempts(path, texts=texts)
             return
-        with json_items(path, ("samples",)) as long:
-            log = long.document(_Log, WHAT) if long else json_document(path, _Log, WHAT)
-            yield from _status_problems(path, log)
-            if log.samples is None:
-                raise UnreadableOutcomesError("a log without samples; Inspect writes them without --no-log-samples")
-            scorers = _scorer_names(log)
-            for sample in long.items(_Sample, WHAT) if long else log.samples:
-                yield _attempt(log.eval, scorers, sample)
+        log = json_document(path, _Log, WHAT)
+        yield from _status_problems(path, log)
+        if log.samples is None:
+            raise UnreadableOutcomesError("a log without samples; Inspect writes them without --no-log-samples")
+        scorers = _scorer_names(log)
+        for sample in log.samples:
+            yield _attempt(log.eval, scorers, sample)
 
 
 def _archived_attempts(path: Path, *, texts: bool) -> Iterator[RecordedAttempt | Problem]:

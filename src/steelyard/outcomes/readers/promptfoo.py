@@ -12,7 +12,6 @@ import msgspec
 
 from steelyard.errors import Problem
 from steelyard.outcomes.files import UnreadableOutcomesError
-from steelyard.outcomes.readers.json_items import json_items
 from steelyard.outcomes.readers.sources import decoded, json_document, number, text, whole
 from steelyard.protocols import ForeignFile
 from steelyard.records import Answer, Cost, RecordedAttempt, digest
@@ -62,11 +61,8 @@ class _TestCase(msgspec.Struct):
     asserted: Any = msgspec.field(default=None, name="assert")
 
 
-class _PromptIndex(msgspec.Struct):
+class _Result(msgspec.Struct):
     promptIdx: int = 0  # noqa: N815
-
-
-class _Result(_PromptIndex):
     success: bool = False
     score: Any = None
     error: Any = None
@@ -115,13 +111,12 @@ class PromptfooReader:
                 # the library cannot even say what is wrong where a damaged name is part of that
                 raise UnreadableOutcomesError(f"not a database of promptfoo: {str(error)[:200]}") from None
             return
-        with json_items(path, ("results", "results")) as long:
-            found = long.document(_ResultsFile, WHAT) if long else json_document(path, _ResultsFile, WHAT)
-            version = found.metadata.promptfooVersion if found.metadata else ""
-            indexes = long.items(_PromptIndex, WHAT) if long else found.results.results
-            prompts = len({result.promptIdx for result in indexes})
-            for result in long.items(_Result, WHAT) if long else found.results.results:
-                yield _attempt(result, version, found.results.timestamp, has_tiers=prompts > 1)
+        found = json_document(path, _ResultsFile, WHAT)
+        version = found.metadata.promptfooVersion if found.metadata else ""
+        results = found.results.results
+        has_tiers = len({result.promptIdx for result in results}) > 1
+        for result in results:
+            yield _attempt(result, version, found.results.timestamp, has_tiers=has_tiers)
 
 
 COLUMNS = (

@@ -20,7 +20,7 @@ from steelyard.outcomes.files import (
     open_unpacked,
 )
 
-SNIFFED_BYTES = 1 << 16
+SNIFFED_BYTES = 1 << 20
 MAX_JSON_DOCUMENT_BYTES = 2 << 30
 """Bytes of a file that is one JSON value, and has to be read at once."""
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError)
