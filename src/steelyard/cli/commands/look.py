@@ -73,8 +73,8 @@ def show(options: argparse.Namespace) -> int:
     if options.case is None and not options.failed:
         commands = next_commands(folder, results.info, results.summary)
         check_selection(results, folder, chosen)
-        shown = terminal.summary_text(results.summary, title=str(folder), next_commands=commands, details=True, **look)
-        print(shown, end="")
+        text = terminal.summary_text(results.summary, title=str(folder), next_commands=commands, details=True, **look)
+        print(text, end="")
         return ExitCode.OK
     attempts = selected_attempts(results, folder, chosen)
     if options.case is None:
