@@ -8,12 +8,12 @@ import msgspec
 
 from steelyard.analysis import scoring
 from steelyard.analysis.attempts import AttemptTable, Column, VerdictDigest
-from steelyard.analysis.case_attempts import CaseAttempts, attempts_by_case, case_group, deciding_measure_of
-from steelyard.analysis.case_means import mean_pass, mean_value, shared_groups, total_cost
-from steelyard.analysis.estimates import Estimate, mean
+from steelyard.analysis.case_attempts import CaseAttempts, attempts_by_case, deciding_measure_of
+from steelyard.analysis.case_means import mean_pass, mean_value, total_cost
+from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.measure import ComparedMeasure
 from steelyard.analysis.row_blocks import IndexFooter, TableSizes, check_rows, unpacked_footer, unpacked_rows
-from steelyard.analysis.summary import CaseSummary, Summary
+from steelyard.analysis.summary import Summary
 from steelyard.errors import Problem
 from steelyard.records import Case, Record, RunInfo
 from steelyard.stats.passk import pass_at_k
@@ -52,28 +52,6 @@ class RunHeadlines(Record, frozen=True, kw_only=True):
     models: tuple[ModelHeadline, ...] = ()
 
 
-class ListedFigures(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
-    """What the viewer's list shows of a run that nobody is writing."""
-
-    is_done: bool
-    """Whether its last session finished."""
-    eval_sets: tuple[str, ...]
-    """The names of the files that its cases came from."""
-    cases: int
-    models: tuple[ModelHeadline, ...]
-
-
-_figures_decoder = msgspec.msgpack.Decoder(ListedFigures)
-
-
-def unpacked_figures(content: bytes) -> ListedFigures | None:
-    """The figures of an index of runs; None if there are none."""
-    try:
-        return _figures_decoder.decode(content)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-
-
 def headlines(info: RunInfo, cases: Sequence[Case], table: AttemptTable) -> tuple[ModelHeadline, ...]:
     """What a list of runs says of each model, by the run's own rule."""
     rule = scoring.find_rule(info.rule, info.rules)
@@ -95,35 +73,6 @@ def _headline(column: Column, cases: Sequence[CaseAttempts], scores: Sequence[fl
         on=deciding_measure_of(cases),
         cost_usd=total_cost(cases),
     )
-
-
-def headlines_from_summary(cases: Sequence[Case], summary: Summary) -> tuple[ModelHeadline, ...]:
-    """The same from a summary by the run's own rule."""
-    groups = {case.id: case_group(case) for case in cases if case.group}
-    judged: dict[tuple[str, str], list[CaseSummary]] = {}
-    for row in summary.cases:
-        if row.attempts:
-            judged.setdefault((row.model, row.tier), []).append(row)
-    found = []
-    for model in summary.models:
-        rows = judged.get((model.model, model.tier), [])
-        # a run need not ask for pass@1, and has it all the same
-        values = [value for row in rows if (value := pass_at_k(row.attempts, row.correct, 1)) is not None]
-        shared = shared_groups([groups.get(row.case, f"case {row.case}") for row in rows]) if groups else None
-        found.append(
-            ModelHeadline(
-                model=model.model,
-                tier=model.tier,
-                attempts=model.attempts,
-                correct=model.correct,
-                missing=model.missing,
-                pass_at_1=mean(values, model.attempts, groups=shared) if rows else None,
-                mean_score=None if model.score.value is None else model.score,
-                on=model.on,
-                cost_usd=model.cost_usd,
-            )
-        )
-    return tuple(found)
 
 
 ATTEMPT_TABLE_VERSION = 7

@@ -111,10 +111,6 @@ class StoredRun:
             for byte, fact in JournalReader(self, path, self.damaged.append).facts():
                 yield begin + byte, fact
 
-    def facts_of(self, path: Path) -> Iterator[JournalFact]:
-        """The facts of one journal."""
-        return (fact for _, fact in JournalReader(self, path, self.damaged.append).facts())
-
     def at(self, place: int, journals: Sequence[str]) -> JournalFact:
         """The fact at a place; `journals` are the names of the journals as they were when places were given."""
         number, byte = divmod(place, _MAX_JOURNAL_BYTES)
