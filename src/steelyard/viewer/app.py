@@ -28,23 +28,13 @@ from starlette.routing import Route
 
 from steelyard.errors import InputError, SteelyardError
 from steelyard.text import counted, plain
-from steelyard.viewer.late_modules import LateModule
+from steelyard.viewer import api, labelling, run_cache, run_list
+from steelyard.viewer.pages import compare, history, rendering, run, runs
 from steelyard.viewer.query_params import QueryParameters, ViewerRequestError, url_path
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from steelyard.viewer import api, labelling, run_cache, run_list
-    from steelyard.viewer.pages import compare, history, rendering, run, runs
-else:
-    # the viewer starts with its server alone, and the first page that needs one of these pays for its import
-    api, labelling, run_cache, run_list = (
-        LateModule(f"steelyard.viewer.{name}") for name in ("api", "labelling", "run_cache", "run_list")
-    )
-    compare, history, rendering, run, runs = (
-        LateModule(f"steelyard.viewer.pages.{name}") for name in ("compare", "history", "rendering", "run", "runs")
-    )
 
 
 MAX_URL_BYTES = 16 << 10

@@ -48,7 +48,6 @@ from steelyard.engine.ray.wire import (
     send,
     short_line,
 )
-from steelyard.engine.verifier_processes.garbage import collect_rarely
 from steelyard.sandbox.processors import processor_count
 
 OBJECT_STORE_BYTES = 256 << 20
@@ -509,7 +508,6 @@ async def _serve(connection: socket.socket) -> None:
         send(writer, answer)
         await writer.drain()
         if not answer.problem:
-            collect_rarely()
             await gateway.serve(reader)
     finally:
         import ray
