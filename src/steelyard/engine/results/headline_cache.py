@@ -16,7 +16,8 @@ from steelyard.analysis.headlines import (
     headlines,
 )
 from steelyard.analysis.summary import Summary, summarise_attempts
-from steelyard.engine.results.attempt_tables import index_pieces, joined_attempt_table
+from steelyard.engine.results.attempt_index import index_pieces
+from steelyard.engine.results.attempt_tables import joined_attempt_table
 from steelyard.errors import SteelyardError, StoreError
 from steelyard.records import Case, RunInfo
 from steelyard.reports.figures import model_label, money, quality
