@@ -132,7 +132,7 @@ def fact_queries(stored: StoredRun, scorer: FactScorer, scratch: Path) -> FactQu
             bad = None if is_whole else {problem.line for problem in damaged}
             read.append(_ReadJournal(path, len(part_numbers) - before, longest, bad))
 
-    scores = zip(scorer(info, cases, facts()), part_numbers, strict=True)
+    scores = zip(scorer(info, cases, facts()), part_numbers, strict=False)
     pairs = list(numbers)
     if len(pairs) > MAX_COPY_PARTITIONS or not pairs:
         pairs = [(None, None)]

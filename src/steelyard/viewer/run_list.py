@@ -46,9 +46,6 @@ JOURNAL_BYTES_PER_LISTING = 2 << 20
 """About how many bytes of journals one listing reads to compute figures that are not cached on disk."""
 RUN_OVERHEAD_BYTES = 64 << 10
 """The fixed cost of a run, counted as bytes of its journal."""
-SMALL_GROWING_RUN_BYTES, RECOUNT_GROWTH_FACTOR = 1 << 20, 1.05
-"""The figures of a growing run with more bytes are computed again when it is this many times as large."""
-
 _headlines_decoder = msgspec.json.Decoder(RunHeadlines)
 
 
@@ -254,7 +251,6 @@ class _ReadEntry(_CatalogEntry):
         self._stored = UntrustedRun(folder)
         read = before if isinstance(before, _ReadEntry) else None
         self._reading: IncrementalRunReader | None = read._reading if read else None
-        self._counted: int = read._counted if read else 0
         self._describe(before)
 
     def _describe(self, before: _CatalogEntry | None) -> None:
@@ -297,33 +293,27 @@ class _ReadEntry(_CatalogEntry):
     def get_on(self, most: int, opened: RunView | None) -> int:
         """Read about this many bytes of the journals, and compute the figures once all is read; returns the bytes read."""
         size = sum(file.size for file in self.snapshot.journals)
-        is_due = (
-            size < SMALL_GROWING_RUN_BYTES
-            or size >= RECOUNT_GROWTH_FACTOR * self._counted
-            or not self.snapshot.is_locked
-        )
         try:
             if opened is not None or (self.snapshot.is_locked and size > MAX_LISTED_JOURNAL_BYTES):
                 self.is_behind = False
-                if opened is not None and is_due:
-                    self._count(opened.headlines, opened.cases, size)
+                if opened is not None:
+                    self._count(opened.headlines, opened.cases)
                 return 0
             if self._reading is None:
                 self._reading = IncrementalRunReader(self._stored, self._stored.info, self._stored.cases, self.snapshot)
             reading, before = self._reading, self._reading.byte
             with garbage_collection_paused():
                 self.is_behind = not reading.go_on(before + most)
-                if is_due and not self.is_behind:
+                if not self.is_behind:
                     models = headlines(self._stored.info, reading.cases, reading.table())
-                    self._count(models, reading.cases, size)
+                    self._count(models, reading.cases)
             return reading.byte - before
         except SteelyardError as error:
             self._fail(str(error))
             return 0
 
-    def _count(self, models: tuple[ModelHeadline, ...], cases: Sequence[Case], size: int) -> None:
+    def _count(self, models: tuple[ModelHeadline, ...], cases: Sequence[Case]) -> None:
         self.listed = self.listed._replace(models=models, cases=len(cases))
-        self._counted = size
         if not self.snapshot.is_locked:
             self._reading = None
 
