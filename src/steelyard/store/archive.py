@@ -142,9 +142,9 @@ ALL_ATTEMPTS = "SELECT * FROM attempts"
 """The question whose answer may be as large as all runs; it is answered in little memory."""
 ROWS_PER_FETCH = 1000
 """Rows that are fetched together."""
-MEMORY_LIMIT = "1GB"
+MEMORY_LIMIT = "256MB"
 """What the database may use before it spills to disk."""
-MAX_DATABASE_THREADS = 4
+MAX_DATABASE_THREADS = 2
 """Each thread has buffers of its own."""
 
 

@@ -119,7 +119,7 @@ def _segment(name: str | None, alike: set[str]) -> str:
 
 COPY_FOLDER = "attempts"
 """The folder with the copy of a run's facts."""
-COPY_MEMORY_LIMIT = "512MB"
+COPY_MEMORY_LIMIT = "256MB"
 """What the database may use while it copies a run."""
 LEFTOVER_SECONDS = 3600
 """Seconds after which an abandoned partial copy is removed."""
