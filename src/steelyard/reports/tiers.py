@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from steelyard.analysis.estimates import Estimate
 from steelyard.reports.escalation import escalation_table
-from steelyard.reports.exports.streaming import indented_json
+from steelyard.reports.exports.streaming import StreamedList, StreamedReport, indented_json, json_pieces
 from steelyard.reports.figures import dollars, model_label, money, points, rate
 from steelyard.reports.lists import rows_text
 from steelyard.reports.tables import (
@@ -169,12 +169,12 @@ def _comparison_values(comparison: TierComparison | None) -> list[CsvValue]:
     return [*row, comparison.p, comparison.p_adjusted]
 
 
-def json_document(analysis: ExperimentAnalysis) -> str:
-    """All of an analysis as one JSON object."""
-    return (
-        indented_json({"format": REPORT_FORMAT, **msgspec.to_builtins(replace(analysis, runs=tuple(analysis.runs)))})
-        + "\n"
-    )
+@StreamedReport
+def json_document(analysis: ExperimentAnalysis) -> Iterator[str]:
+    """All of an analysis as one JSON object; its runs, which may be many, are made one by one."""
+    fields = {"format": REPORT_FORMAT, **msgspec.to_builtins(replace(analysis, runs=()))}
+    yield from json_pieces(fields | {"runs": StreamedList(analysis.runs)}, indented_json, 2)
+    yield "\n"
 
 
 TIER_ANALYSIS_FORMATS: dict[str, Callable[[ExperimentAnalysis], str]] = {
