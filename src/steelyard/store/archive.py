@@ -138,8 +138,6 @@ def _disk_error(error: Exception) -> DiskError:
 
 
 ZONED_TIMESTAMP_TYPE = "TIMESTAMP WITH TIME ZONE"
-ALL_ATTEMPTS = "SELECT * FROM attempts"
-"""The question whose answer may be as large as all runs; it is answered in little memory."""
 ROWS_PER_FETCH = 1000
 """Rows that are fetched together."""
 MEMORY_LIMIT = "256MB"
