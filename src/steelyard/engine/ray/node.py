@@ -30,7 +30,6 @@ from steelyard.engine.ray.wire import (
     needs,
 )
 from steelyard.engine.steps import failure
-from steelyard.engine.verifier_processes.garbage import collect_rarely
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import InputError, VerifierError
 from steelyard.plugins import is_plugin, load_plugin
@@ -177,7 +176,6 @@ def _own_worker(terms: Any) -> tuple[NodeWorker, asyncio.AbstractEventLoop]:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
     worker = NodeWorker(msgspec.json.decode(ray.get(terms), type=Terms))
-    collect_rarely()
     return worker, loop
 
 
