@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from steelyard.engine.options import RunOptions
     from steelyard.engine.progress import ProgressCallback
+    from steelyard.engine.results.conclusion import OnInconclusive
     from steelyard.engine.results.read_outcomes import CountingOptions
     from steelyard.evalsets import EvalSets
     from steelyard.outcomes.parquet_counts import AttemptColumns
@@ -64,24 +65,31 @@ def settings_and_run_options(
         batch=getattr(options, "batch", False),
         cache_days=cache_days(options),
         stream=getattr(options, "stream", None),
-        judges=_judges(options),
+        judges=_judges(options, settings),
         allow_self=getattr(options, "allow_self", False),
     )
 
 
-def _judges(options: argparse.Namespace) -> tuple[str, ...]:
+def _judges(options: argparse.Namespace, settings: Settings) -> tuple[str, ...]:
     """The judges that a command names."""
     if not getattr(options, "judges", None):
         return ()
-    from steelyard.engine.preflight.connect import split_model_names
+    from steelyard.engine.preflight.connect import models_to_ask
 
-    return tuple(split_model_names(options.judges))
+    return tuple(models_to_ask(options.judges, settings))
 
 
 def cache_days(options: argparse.Namespace) -> float | None:
     """The maximum age of cached replies; None if no cached replies are used."""
     days: float | None = getattr(options, "cache_for", None)
     return float("inf") if days is None and getattr(options, "cache", False) else days
+
+
+def on_inconclusive(options: argparse.Namespace) -> OnInconclusive:
+    """What becomes of a gate that cannot tell."""
+    if options.strict or options.on_inconclusive == "fail":
+        return "fail"
+    return "pass"
 
 
 def attempt_columns(options: argparse.Namespace) -> AttemptColumns:

@@ -19,14 +19,15 @@ from steelyard.cli.console import (
 )
 from steelyard.cli.options import (
     Command,
+    add_browser_options,
     add_copies_option,
+    add_format_option,
     add_report_option,
     add_run_argument,
     add_scoring_options,
     add_settings_option,
     add_suite_options,
     add_trust_option,
-    port_number,
     positive_integer,
 )
 from steelyard.errors import ExitCode
@@ -85,9 +86,9 @@ def show(options: argparse.Namespace) -> int:
     elif options.number is None:
         print(terminal.case_text(attempts, results.summary, **look), end="")
     else:
-        shown = list(attempts)
-        judged = reply_judgments(StoredRun(folder), {tried.reply.key for tried in shown if tried.reply})
-        of_reply = ((tried, judged.get(tried.reply.key, ()) if tried.reply else ()) for tried in shown)
+        found = list(attempts)
+        judged = reply_judgments(StoredRun(folder), {tried.reply.key for tried in found if tried.reply})
+        of_reply = ((tried, judged.get(tried.reply.key, ()) if tried.reply else ()) for tried in found)
         print("\n".join(attempt_text(tried, said, **look) for tried, said in of_reply), end="")
     return ExitCode.OK
 
@@ -189,12 +190,7 @@ def _fact_scores(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact]) ->
 
 def _query_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("sql", metavar="SQL", help="a query over the tables runs, cases, attempts, verdicts, failures")
-    sub.add_argument(
-        "--format",
-        default="table",
-        choices=["table", "csv", "json", "parquet"],
-        help="what to print (default: table)",
-    )
+    add_format_option(sub, "table", "csv", "json", "parquet")
     sub.add_argument("-o", "--report", metavar="FILE", help="write the answer instead: .csv .json .parquet")
     add_copies_option(sub)
     add_settings_option(sub)
@@ -259,14 +255,7 @@ def _view_options(sub: argparse.ArgumentParser) -> None:
         metavar="DIR|FILE",
         help="a folder of runs, one run, or files of other tools (default: steelyard-runs)",
     )
-    sub.add_argument(
-        "--port",
-        type=port_number,
-        default=DEFAULT_VIEWER_PORT,
-        metavar="N",
-        help=f"the port to listen on; 0 takes any free one (default: {DEFAULT_VIEWER_PORT})",
-    )
-    sub.add_argument("--no-browser", action="store_true", help="only print the address")
+    add_browser_options(sub, DEFAULT_VIEWER_PORT)
     sub.add_argument(
         "--export", metavar="DIR", help="write the pages to a new folder instead, for any web server or browser"
     )

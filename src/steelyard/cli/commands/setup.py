@@ -16,7 +16,9 @@ from steelyard.cli.console import (
 from steelyard.cli.options import (
     Command,
     add_allow_code_option,
+    add_base_url_option,
     add_default_check_option,
+    add_format_option,
     add_sandbox_options,
     add_settings_option,
 )
@@ -116,7 +118,7 @@ def _suites_options(sub: argparse.ArgumentParser) -> None:
     recorded.add_argument(
         "--cases", nargs="+", metavar="EVALSET", help="judge the responses again by these cases, and list what differs"
     )
-    recorded.add_argument("--format", default="text", choices=["text", "json"], help="what to print (default: text)")
+    add_format_option(recorded, "text", "json")
     add_default_check_option(sub)
 
 
@@ -147,7 +149,7 @@ def models(options: argparse.Namespace) -> int:
 def _models_options(sub: argparse.ArgumentParser) -> None:
     add_settings_option(sub)
     add_allow_code_option(sub)
-    sub.add_argument("--base-url", metavar="URL", help="ask this OpenAI-compatible server")
+    add_base_url_option(sub)
 
 
 def init(options: argparse.Namespace) -> int:
@@ -219,7 +221,7 @@ def doctor(options: argparse.Namespace) -> int:
 
 
 def _doctor_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--format", default="text", choices=["text", "json"], help="what to print (default: text)")
+    add_format_option(sub, "text", "json")
 
 
 DOCTOR_EXAMPLE = """\
