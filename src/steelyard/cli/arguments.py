@@ -45,29 +45,19 @@ def settings_and_run_options(
     options: argparse.Namespace, watch: ProgressCallback | None = None
 ) -> tuple[Settings, RunOptions]:
     """The settings, and what a run is carried out with."""
+    settings = command_settings(options)
+    means = run_options(options, watch)
+    return settings, means._replace(
+        settings=settings, cache_days=cache_days(options), judges=_judges(options, settings)
+    )
+
+
+def run_options(options: argparse.Namespace, watch: ProgressCallback | None = None) -> RunOptions:
+    """What a command was told about how a run is carried out, where both have the same name for it."""
     from steelyard.engine.options import RunOptions
 
-    settings = command_settings(options)
-    return settings, RunOptions(
-        settings=settings,
-        parallelism=getattr(options, "parallelism", None),
-        max_cost=getattr(options, "max_cost", None),
-        watch=watch,
-        require_isolation=getattr(options, "require_isolation", None) or "",
-        allow_weak_sandbox=getattr(options, "allow_weak_sandbox", False),
-        recheck=getattr(options, "recheck", None) or 0,
-        controls=getattr(options, "controls", None),
-        python_env=getattr(options, "python_env", None) or "",
-        backend=getattr(options, "backend", None) or "local",
-        ray_address=getattr(options, "ray_address", ""),
-        allow_code=getattr(options, "allow_code", False),
-        agent_sandbox=getattr(options, "agent_sandbox", "auto"),
-        batch=getattr(options, "batch", False),
-        cache_days=cache_days(options),
-        stream=getattr(options, "stream", None),
-        judges=_judges(options, settings),
-        allow_self=getattr(options, "allow_self", False),
-    )
+    given = {name: value for name, value in vars(options).items() if name in RunOptions._fields and value is not None}
+    return RunOptions(**given)._replace(watch=watch)
 
 
 def _judges(options: argparse.Namespace, settings: Settings) -> tuple[str, ...]:

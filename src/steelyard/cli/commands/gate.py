@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from steelyard.cli import arguments
-from steelyard.cli.console import conclude, print_report, print_written, warn, warn_of
+from steelyard.cli.console import conclude, print_report, print_written, warn
 from steelyard.cli.options import (
     Command,
     add_attempt_column_options,
@@ -38,7 +38,7 @@ def compare(options: argparse.Namespace) -> int:
     columns = arguments.attempt_columns(options)
     scores = arguments.score_reading(options)
     sides = [side(name, rule=options.rule, root=root, columns=columns, scores=scores) for name in _sides(options)]
-    warn_of([warning for each in sides for warning in each.warnings])
+    warn([warning for each in sides for warning in each.warnings])
     comparison = compared(*sides, threshold=options.threshold)
     print_report(COMPARISON_FORMATS[options.format](comparison), options.format)
     return comparison_exit_code(comparison, fail_on_regression=options.fail_on_regression)

@@ -15,7 +15,6 @@ from steelyard.cli.console import (
     print_written,
     terminal_width,
     warn,
-    warn_of,
 )
 from steelyard.cli.options import (
     Command,
@@ -116,7 +115,7 @@ def report(options: argparse.Namespace) -> int:
     root = Path(settings.output_dir)
     check_report_request(options.report or (), baseline=options.baseline)
     with named_run(options.run, root=root) as source:
-        warn_of(source.notes)
+        warn(source.notes)
         scoring = ScoringOverrides(
             options.pass_k, options.rule, arguments.suite_rule_of(source.folder, options, settings)
         )
@@ -158,24 +157,18 @@ def query(options: argparse.Namespace) -> int:
             sys.stdout.flush()
             stream = sys.stdout.buffer
             warnings = stream_query_result(options.sql, options.format, stream, root, copies=options.copies)
-    for warning in warnings:
-        print_to_stderr(f"warning: {warning}")
+    warn(warnings)
     return ExitCode.OK
 
 
 def _print_answer(sql: str, root: Path, copies: Path | None) -> Sequence[str]:
     """Print the first rows of an answer as a table; returns the warnings."""
-    from steelyard.cli.plain_tables import plain_rows
     from steelyard.engine.results.answers import answered
+    from steelyard.reports.lists import rows_text
 
     with answered(sql, root, _fact_scores, copies=copies) as answer:
         rows, is_more = answer.shown()
-        text = None if is_color_wanted() else plain_rows(answer.columns, rows)
-        if text is None:
-            from steelyard.reports.lists import rows_text
-
-            text = rows_text(answer.columns, rows, color=is_color_wanted())
-        print(text, end="")
+        print(rows_text(answer.columns, rows, color=is_color_wanted()), end="")
     if is_more:
         print_to_stderr(f"only the first {len(rows):,} rows are shown; --format csv and -o FILE give all of them")
     return answer.warnings
@@ -216,7 +209,7 @@ def view(options: argparse.Namespace) -> int:
     from steelyard.engine.results.import_run import viewed_folder
 
     with viewed_folder(options.path, root) as source:
-        warn_of(source.notes)
+        warn(source.notes)
         return _show_pages(source.folder, source.shown, options)
 
 
@@ -240,7 +233,7 @@ def _export(root: Path, target: Path) -> int:
     from steelyard.viewer.export import export
 
     written = export(root, target)
-    warn_of([f"{problem}; its page says so" for problem in written.problems])
+    warn([f"{problem}; its page says so" for problem in written.problems])
     print(target / "index.html")
     print_to_stderr(
         f"{counted(written.pages, 'page')}, {written.bytes / 10**6:.1f} MB; open it as a file, or serve the folder"

@@ -119,21 +119,12 @@ examples:
 
 def repairs(options: argparse.Namespace) -> int:
     """Compute pass@k of every model's recorded repairs, as evaluation_config.json says; Terraform validates those without an outcome."""
-    from steelyard.engine.options import RunOptions
     from steelyard.engine.progress import ProgressDisplay
     from steelyard.engine.repairs.evaluate import evaluate
     from steelyard.reports import lists
 
-    means = RunOptions(
-        parallelism=options.parallelism,
-        require_isolation=options.require_isolation or "",
-        allow_weak_sandbox=options.allow_weak_sandbox,
-        backend=options.backend or "local",
-        ray_address=options.ray_address,
-        watch=ProgressDisplay(),
-    )
     try:
-        evaluation = evaluate(Path(options.evaluation), means)
+        evaluation = evaluate(Path(options.evaluation), arguments.run_options(options, ProgressDisplay()))
     except KeyboardInterrupt:
         print_to_stderr("\ninterrupted; what was judged is kept, and the same command continues")
         return ExitCode.INTERRUPTED

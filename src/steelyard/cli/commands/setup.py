@@ -12,6 +12,7 @@ from steelyard.cli.console import (
     print_to_stderr,
     settings_and_run_options,
     terminal_width,
+    warn,
 )
 from steelyard.cli.options import (
     Command,
@@ -74,8 +75,7 @@ def suites(options: argparse.Namespace) -> int:
     if options.results or options.cases:
         return _recorded_suites(options)
     loaded = arguments.load_eval_sets(options.evalset or ["suite:all"], options)
-    for problem in loaded.problems:
-        print_to_stderr(f"warning: {problem}")
+    warn(loaded.problems)
     if options.report:
         write_cases(options.report, loaded.cases)
         print(f"wrote {options.report}: {counted(len(loaded.cases), 'case')}")
@@ -96,8 +96,7 @@ def _recorded_suites(options: argparse.Namespace) -> int:
     if not options.results or options.evalset or options.report:
         raise InputError("--cases needs --results FILE..., and cannot be combined with an eval set or -o")
     loaded = arguments.load_eval_sets(options.cases, options) if options.cases else None
-    for problem in loaded.problems if loaded else ():
-        print_to_stderr(f"warning: {problem}")
+    warn(loaded.problems if loaded else ())
     found = score_recorded_suites(options.results, loaded.cases if loaded else None)
     if options.format == "json":
         print(json_report({"runs": found}), end="")

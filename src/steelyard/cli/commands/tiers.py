@@ -171,8 +171,7 @@ def judge(options: argparse.Namespace) -> int:
     if not means.judges:
         raise InputError("no judges; name one or several with --judges, such as --judges openai/gpt-5-mini")
     parameters = arguments.parameters(options)
-    for warning in plan_warnings(parameters, None, (1,)):
-        print_to_stderr(f"warning: {warning}")
+    warn(plan_warnings(parameters, None, (1,)))
     rubric = default_rubric()
     if options.rubric:
         read = rubrics.load(options.rubric)
