@@ -90,7 +90,7 @@ class InputError(SteelyardError):
 
 
 class NotComparableError(SteelyardError):
-    """Two sides were judged in ways too different for a difference between them to mean anything."""
+    """Two sides have nothing in common that was judged in the same way, so no difference between them means anything."""
 
     exit_code = ExitCode.CANNOT_TELL
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from steelyard.comparison.sides import Side, Trials
 from steelyard.engine.gate.gate import gate_sides
-from steelyard.errors import DiskFullError, InputError, StoreError
+from steelyard.errors import DiskFullError, InputError, NotComparableError, StoreError
 from steelyard.store.side_files import gate_looks
 from support.disks import full_disk
 
@@ -169,7 +169,7 @@ def test_too_many_attempts_without_a_verdict_make_it_impossible_to_tell() -> Non
 
 
 def test_cases_with_other_tests_are_told_and_not_compared() -> None:
-    with pytest.raises(InputError, match="have no judged case in common"):
+    with pytest.raises(NotComparableError, match="have no judged case in common"):
         gate_sides(SURE, side(*[(10, 0)] * 40, tests="other"))
     fewer = side(*[(10, 10)] * 38)
     assert any(

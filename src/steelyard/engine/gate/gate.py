@@ -313,7 +313,7 @@ def _decide_and_record(
     if not any(judged.values()) and compared.pairing.replies_shared:
         raise NotComparableError(replies_shared_sentence(names[0], compared.pairing.replies_shared))
     if not any(judged.values()):
-        raise InputError(f"{names[0]} and {names[1]} have no judged case in common")
+        raise NotComparableError(f"{names[0]} and {names[1]} have no judged case in common")
     before, now_there = compared.thing
     held_against = streamed_digest(before, models, margin, alpha, rule.on)
     earlier = [look for look in (gate_looks(folder) if folder else ()) if look.baseline == held_against]
