@@ -202,6 +202,24 @@ def test_what_is_left_out_is_as_in_the_settings_file(tmp_path: Path) -> None:
     assert steelyard.show("latest", config=tmp_path / "own.toml").folder == fewer.folder
 
 
+def test_what_is_odd_is_a_warning_or_said_to_whom_the_options_name(tmp_path: Path) -> None:
+    (tmp_path / "odd.toml").write_text("no_such_option = 1\n[providers.openai]\nbase_ur = 'x'\n")
+    with pytest.warns(UserWarning, match=r'unknown key "base_ur" .*did you mean "base_url"') as raised:
+        steelyard.show("runs/old", config=tmp_path / "odd.toml")
+    assert [warning.filename for warning in raised] == [__file__]
+    said: list[str] = []
+    steelyard.run(
+        EVALS,
+        models=MODEL,
+        case="s*",
+        baseline="runs/old",
+        max_samples=3,
+        output=tmp_path / "run",
+        options=RunOptions(say=said.append),
+    )
+    assert said[0].startswith("asks until the gate can decide; at most qwen")
+
+
 def test_options_of_ones_own_come_with_their_settings(tmp_path: Path) -> None:
     options = RunOptions(settings=Settings(output_dir=str(tmp_path)), recheck=1)
     done = steelyard.run(EVALS, models=MODEL, samples=1, limit=1, parallelism=2, options=options)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack, get_args
 
@@ -34,6 +34,7 @@ from steelyard.engine.gate.sides import side
 from steelyard.engine.options import AgentSandboxMode, RunOptions
 from steelyard.engine.plan import select_cases
 from steelyard.engine.preflight.connect import split_model_names
+from steelyard.engine.preflight.forecast import forecast, forecast_text
 from steelyard.engine.results.conclusion import (
     Conclusion,
     comparison_exit_code,
@@ -57,14 +58,14 @@ from steelyard.engine.run import Run, eval_sets_of
 from steelyard.engine.run import run as run_cases
 from steelyard.engine.tiers.reply_judgments import reply_judgments
 from steelyard.engine.tiers.winners import resume_all_stages
-from steelyard.errors import InputError, did_you_mean
+from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.evalsets.benchmarks.datasets import column_map
 from steelyard.evalsets.tools import load_tools, with_run_tools
 from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS, AttemptColumns
 from steelyard.outcomes.scores import PLAIN_SCORES, ScoreReading, score_range
 from steelyard.protocols import StreamMode
 from steelyard.providers.prices import Prices, price_table
-from steelyard.records import Case, SuiteRule, Trust
+from steelyard.records import Case, StoppingRule, SuiteRule, Trust
 from steelyard.reports.comparison import COMPARISON_FORMATS, PLAN_FORMATS
 from steelyard.reports.lists import standings_rows, standings_text
 from steelyard.reports.tables import html_table, html_text
@@ -234,7 +235,7 @@ def run(
     """
     asked, options = _asked("run", locals(), FurtherRunKeywords)
     root = Path(options.settings.output_dir)
-    sets = _eval_sets(evalset, asked)
+    sets = _eval_sets(evalset, asked, options)
     cases = _selected(sets.cases, asked, root)
     baseline = _name(asked["baseline"]) if "baseline" in asked else None
     plan: dict[str, Any] = {
@@ -262,7 +263,10 @@ def run(
     )
     if until is None:
         return run_cases(cases, **plan, **limits)
-    return run_until_decided(cases, until=until, tell=options.say or _say_nothing, **plan).decided_run
+    # who is told what happens is told first what it may cost
+    announcement = _announcement(cases, plan, until) if options.say else ""
+    tell = options.say or _say_nothing
+    return run_until_decided(cases, until=until, tell=tell, announcement=announcement, **plan).decided_run
 
 
 def resume(
@@ -527,7 +531,7 @@ def report(
     with named_run(_name(run), root=root) as source:
         scoring = _scoring(source.stored, asked, options.settings)
         written = write_run_reports(source, _texts(files), scoring, baseline=against, root=root)
-        _warn((*source.notes, *source.stored.damaged))
+        _warn((*source.notes, *source.stored.damaged), options.say, frames=3)
     return written
 
 
@@ -634,7 +638,8 @@ def _asked(
     if env_file is not None:
         settings_module.read_env_file(Path(env_file), os.environ)
     if options is None or config is not None:
-        settings = _settings(config)
+        settings, problems = _settings(config)
+        _warn(problems)
         options = (options or RunOptions())._replace(settings=settings)
         from_file = known - _COMMAND_LINE_ONLY - set(not_from_file)
         given = {name: value for name, value in settings.options.items() if name in from_file} | given
@@ -651,12 +656,11 @@ def _asked(
     return given, options._replace(**changed)
 
 
-def _settings(config: str | Path | None) -> Settings:
+def _settings(config: str | Path | None) -> tuple[Settings, list[Problem]]:
     settings, problems = settings_module.load(Path(config) if config else None, Environment())
-    _warn(problems)
     if settings.price_table:
         settings = replace(settings, prices={**price_table(settings.price_table), **settings.prices})
-    return settings
+    return settings, problems
 
 
 def _check(given: Mapping[str, Any]) -> None:
@@ -699,7 +703,7 @@ def _models(given: str | Sequence[str]) -> list[str]:
     return split_model_names([given] if isinstance(given, str) else given)
 
 
-def _eval_sets(given: EvalSetSource, asked: Mapping[str, Any]) -> evalsets.EvalSets:
+def _eval_sets(given: EvalSetSource, asked: Mapping[str, Any], options: RunOptions) -> evalsets.EvalSets:
     """The cases, with the columns of `map`, the checks of `default_check` and the tools of `tools`."""
     columns = asked.get("map", "")
     if columns:
@@ -708,7 +712,7 @@ def _eval_sets(given: EvalSetSource, asked: Mapping[str, Any]) -> evalsets.EvalS
         # the map stays with the path, so that reading the file again gives the same cases
         given = [path if str(path).startswith("suite:") else f"{path}#{text}" for path in _listed(given)]
     sets = eval_sets_of(given)
-    _warn(sets.problems)
+    _warn(sets.problems, options.say)
     checks = asked.get("default_check", {})
     if isinstance(checks, str) or "type" in checks:
         checks = {"": checks}
@@ -821,10 +825,20 @@ def _counting_options(asked: Mapping[str, Any], options: RunOptions) -> Counting
     return CountingOptions(_attempt_columns(asked), copies, options.backend, options.ray_address)
 
 
-def _warn(problems: Iterable[object]) -> None:
+def _announcement(cases: Sequence[Case], plan: Mapping[str, Any], until: StoppingRule) -> str:
+    """The most that a run until decided may ask for."""
+    words = ("models", "k", "parameters", "system", "base_url", "means")
+    most = forecast(cases, **_only(plan, *words), samples=until.most)
+    return f"asks until the gate can decide; at most {forecast_text(most).rstrip()}"
+
+
+def _warn(problems: Iterable[object], say: Callable[[str], None] | None = None, *, frames: int = 4) -> None:
+    """Say what is odd to whom the options name, otherwise as Python's warnings at the user's line, so many frames away."""
     for problem in problems:
-        # at the line of the user's that called a function of this module
-        warnings.warn(str(problem), UserWarning, stacklevel=4)
+        if say is not None:
+            say(f"warning: {problem}")
+        else:
+            warnings.warn(str(problem), UserWarning, stacklevel=frames)
 
 
 def _say_nothing(_: str) -> None: ...
