@@ -65,7 +65,7 @@ from steelyard.outcomes.parquet_counts import DEFAULT_ATTEMPT_COLUMNS, AttemptCo
 from steelyard.outcomes.scores import PLAIN_SCORES, ScoreReading, score_range
 from steelyard.protocols import StreamMode
 from steelyard.providers.prices import Prices, price_table
-from steelyard.records import Case, StoppingRule, SuiteRule, Trust
+from steelyard.records import Case, EvalSetFile, StoppingRule, SuiteRule, Trust
 from steelyard.reports.comparison import COMPARISON_FORMATS, PLAN_FORMATS
 from steelyard.reports.lists import standings_rows, standings_text
 from steelyard.reports.tables import html_table, html_text
@@ -75,8 +75,9 @@ from steelyard.secret_texts import Environment
 from steelyard.settings import Settings
 from steelyard.store.journal import StoredRun
 from steelyard.store.run_folders import find_run
+from steelyard.text import short_quote
 
-NamedRun = str | Path | Run
+RunName = str | Path | Run
 """A run: its folder, its name, `latest`, or a result of a function of this module."""
 EvalSetSource = str | Path | Sequence[str | Path] | Sequence[Case]
 """Files or folders of cases, or cases."""
@@ -141,17 +142,19 @@ class FurtherRunKeywords(RequestKeywords, SuiteKeywords, total=False):
     filter: str | Sequence[str]
     case: str
     exclude: str | Sequence[str]
-    failed_in: NamedRun
+    failed_in: RunName
     skip_unavailable: bool
     shard: tuple[int, int]
     map: str | Mapping[str, str]
     default_check: str | Mapping[str, Any]
     """A check for all cases without one, `json` or a table, or one for each suite."""
     tools: str | Path
-    baseline: NamedRun
+    eval_sets: Sequence[EvalSetFile]
+    """The files that cases were chosen from, as `load` gives them: `verify` takes their tests."""
+    baseline: RunName
     until_decided: bool
     max_samples: int
-    margin: float
+    margin: float | str
     alpha: float
     cases: str
     min_effect: float
@@ -226,7 +229,7 @@ def run(
 
     More keywords, each as the option of the command:
       asking      seed parameters reasoning_effort response_format judges allow_self
-      cases       filter case exclude failed_in skip_unavailable shard map default_check tools
+      cases       filter case exclude failed_in skip_unavailable shard map default_check tools eval_sets
       stopping    baseline until_decided max_samples margin alpha cases min_effect on
       scoring     rule require_trust penalty suite_weight latency_target latency_limit
       verifying   recheck controls python_env require_isolation allow_weak_sandbox allow_code
@@ -245,7 +248,7 @@ def run(
         "system": _text(asked.get("system", "")),
         "base_url": asked.get("base_url", ""),
         "means": options,
-        "eval_sets": sets.files,
+        "eval_sets": asked.get("eval_sets", sets.files),
         "output": asked.get("output"),
         "seed": asked.get("seed"),
         "rule": asked.get("rule") or sets.rule,
@@ -254,6 +257,8 @@ def run(
         "require_trust": asked.get("require_trust", ""),
         "skip_unavailable": asked.get("skip_unavailable", False),
     }
+    if "margin" in asked:
+        asked["margin"] = _margin_share(asked["margin"], PLAIN_SCORES)
     limits: dict[str, Any] = {"samples": asked.get("samples"), "shard": asked.get("shard")}
     until = stopping_rule(
         baseline,
@@ -270,7 +275,7 @@ def run(
 
 
 def resume(
-    run: NamedRun,
+    run: RunName,
     *,
     samples: int | None = None,
     base_url: str | None = None,
@@ -296,7 +301,7 @@ def resume(
 
 
 def verify(
-    run: NamedRun,
+    run: RunName,
     *,
     eval_sets: str | Path | Sequence[str | Path] = (),
     parallelism: int | None = None,
@@ -318,7 +323,7 @@ def verify(
 
 
 def merge(
-    runs: Sequence[NamedRun],
+    runs: Sequence[RunName],
     *,
     output: str | Path | None = None,
     partial: bool = False,
@@ -338,8 +343,8 @@ def merge(
 
 
 def gate(
-    baseline: NamedRun,
-    current: NamedRun,
+    baseline: RunName,
+    current: RunName,
     *,
     margin: float | str | None = None,
     alpha: float | None = None,
@@ -389,8 +394,8 @@ class CompareResult(NamedTuple):
 
 
 def compare(
-    baseline: NamedRun,
-    current: NamedRun,
+    baseline: RunName,
+    current: RunName,
     *,
     threshold: float | None = None,
     rule: str | None = None,
@@ -426,9 +431,9 @@ class PlanResult(NamedTuple):
 
 
 def plan(
-    evalset: NamedRun | Sequence[str | Path],
+    evalset: RunName | Sequence[str | Path],
     *,
-    baseline: NamedRun | None = None,
+    baseline: RunName | None = None,
     models: str | Sequence[str] | None = None,
     detect: float | None = None,
     power: float | None = None,
@@ -477,7 +482,7 @@ class PasskResult(NamedTuple):
 
 
 def passk(
-    outcomes: NamedRun | Sequence[NamedRun] = (),
+    outcomes: RunName | Sequence[RunName] = (),
     *,
     k: int | Sequence[int] = (1, 5, 10),
     problems_csv: str | Path | None = None,
@@ -513,9 +518,9 @@ def passk(
 
 
 def report(
-    run: NamedRun,
+    run: RunName,
     *files: str | Path,
-    baseline: NamedRun | None = None,
+    baseline: RunName | None = None,
     pass_k: int | Sequence[int] | None = None,
     rule: str | None = None,
     **more: Unpack[FurtherResultKeywords],
@@ -576,7 +581,7 @@ class ShowResult(NamedTuple):
 
 
 def show(
-    run: NamedRun,
+    run: RunName,
     case: str | None = None,
     number: int | None = None,
     *,
@@ -608,8 +613,11 @@ def show(
 
 # ---- what the keywords mean
 
-_LEAST = {"limit": 1, "parallelism": 1, "max_cost": 0, "cache_for": 0, "recheck": 0}
-"""The smallest values of keywords that nothing else checks."""
+_LEAST = {
+    **dict.fromkeys(("samples", "max_samples", "max_tokens", "limit", "parallelism"), 1),
+    **dict.fromkeys(("max_cost", "cache_for", "recheck"), 0),
+}
+"""The smallest values of keywords that are numbers."""
 _CHOICES: dict[str, Sequence[Any]] = {
     "require_trust": ("", "isolated", "in-process"),
     "stream": get_args(StreamMode),
@@ -687,13 +695,13 @@ def _texts(given: str | Path | Sequence[str | Path]) -> list[str]:
     return [str(each) for each in _listed(given)]
 
 
-def _name(given: NamedRun) -> str:
+def _name(given: RunName) -> str:
     """A run, a baseline or a file, as the command line names it; a `Path` is a place, and no name."""
     place = given.folder if isinstance(given, Run) else given
     return str(place.absolute()) if isinstance(place, Path) else place
 
 
-def _folder(given: NamedRun, options: RunOptions, *, with_comparisons: bool = False) -> Path:
+def _folder(given: RunName, options: RunOptions, *, with_comparisons: bool = False) -> Path:
     if isinstance(given, str):
         return find_run(given, Path(options.settings.output_dir), with_comparisons=with_comparisons)
     return given.folder if isinstance(given, Run) else given
@@ -773,7 +781,10 @@ def _k_values(asked: Mapping[str, Any]) -> tuple[int, ...] | None:
     """Which pass@k are wanted; a settings file may name them in one text."""
     given = asked.get("pass_k", asked.get("k"))
     if isinstance(given, str):
-        given = [int(piece) for piece in given.replace(",", " ").split()]
+        try:
+            given = [int(piece) for piece in given.replace(",", " ").split()]
+        except ValueError:
+            raise InputError(f"pass_k must be numbers, such as 1,5, not {short_quote(given)}") from None
     return given if given is None else (given,) if isinstance(given, int) else tuple(given)
 
 
@@ -811,9 +822,12 @@ def _score_reading(asked: Mapping[str, Any]) -> ScoreReading:
 
 def _margin_share(margin: float | str, scores: ScoreReading) -> float:
     """A margin as a share of the range of the scores; one in their units, or a percentage such as `5%`."""
-    if isinstance(margin, str) and margin.endswith("%"):
-        return float(margin.removesuffix("%")) / 100
-    return float(margin) / (scores.high - scores.low)
+    try:
+        if isinstance(margin, str) and margin.endswith("%"):
+            return float(margin.removesuffix("%")) / 100
+        return float(margin) / (scores.high - scores.low)
+    except ValueError:
+        raise InputError(f"margin must be a number or a percentage, such as 5%, not {margin!r}") from None
 
 
 def _attempt_columns(asked: Mapping[str, Any]) -> AttemptColumns:

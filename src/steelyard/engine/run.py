@@ -57,7 +57,7 @@ from steelyard.protocols import Pool, PoolFactory, Provider
 from steelyard.providers.prices import Prices
 from steelyard.records import Case, EvalSetFile, Rule, RunInfo, StoppingRule, SuiteRule, Trust
 from steelyard.reports.figures import metric_rows, model_label
-from steelyard.reports.tables import html_table
+from steelyard.reports.tables import html_table, html_text
 from steelyard.reports.terminal import summary_text
 from steelyard.store.files import now
 from steelyard.store.journal import Journal, create_run, make_run_folder
@@ -107,7 +107,8 @@ class Run(NamedTuple):
         """The models side by side, as a notebook shows them."""
         models = self.summary.models
         rows = ((row.name, *row.cells) for row in metric_rows(models))
-        return html_table([self.folder.name, *(model_label(model.model, model.tier) for model in models)], rows)
+        table = html_table([self.folder.name, *(model_label(model.model, model.tier) for model in models)], rows)
+        return table + (html_text(self.decision_text) if self.decision_text else "")
 
     def __str__(self) -> str:
         """What the command prints."""

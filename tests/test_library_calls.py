@@ -256,10 +256,14 @@ def test_a_wrong_keyword_is_one_sentence_with_the_nearest_right_one(name: str) -
         ({"parallelism": "many"}, "parallelism must be a number from 1 on, not 'many'"),
         ({"max_cost": -1}, "max_cost must be a number from 0 on, not -1"),
         ({"require_trust": "isolatd"}, "require_trust must be one of '', 'isolated', 'in-process', not 'isolatd'"),
-        ({"samples": 0}, "samples must be 1 or more, not 0"),
+        ({"samples": 0}, "samples must be a number from 1 on, not 0"),
+        ({"pass_k": 0}, "k must be 1 or more, not 0"),
+        ({"pass_k": "one"}, 'pass_k must be numbers, such as 1,5, not "one"'),
+        ({"margin": "much", "baseline": "x"}, "margin must be a number or a percentage, such as 5%, not 'much'"),
         ({"filter": "esay"}, "none of 20 cases is left by --filter"),
         ({"baseline": "no-such-run"}, "no-such-run"),
         ({"models": "nobody/m"}, 'unknown provider "nobody"'),
+        ({"models": ()}, "no model"),
     ],
 )
 def test_a_wrong_value_is_one_sentence(keywords: dict[str, Any], message: str) -> None:
