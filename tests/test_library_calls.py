@@ -252,11 +252,12 @@ def test_a_wrong_keyword_is_one_sentence_with_the_nearest_right_one(name: str) -
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"limit": 0}, "limit must be a number from 1 on, not 0"),
-        ({"parallelism": "many"}, "parallelism must be a number from 1 on, not 'many'"),
+        ({"limit": 0}, "limit must be a whole number from 1 on, not 0"),
+        ({"limit": 2.5}, "limit must be a whole number from 1 on, not 2.5"),
+        ({"parallelism": "many"}, "parallelism must be a whole number from 1 on, not 'many'"),
         ({"max_cost": -1}, "max_cost must be a number from 0 on, not -1"),
         ({"require_trust": "isolatd"}, "require_trust must be one of '', 'isolated', 'in-process', not 'isolatd'"),
-        ({"samples": 0}, "samples must be a number from 1 on, not 0"),
+        ({"samples": 0}, "samples must be a whole number from 1 on, not 0"),
         ({"pass_k": 0}, "k must be 1 or more, not 0"),
         ({"pass_k": "one"}, 'pass_k must be numbers, such as 1,5, not "one"'),
         ({"margin": "much", "baseline": "x"}, "margin must be a number or a percentage, such as 5%, not 'much'"),

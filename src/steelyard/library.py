@@ -613,11 +613,10 @@ def show(
 
 # ---- what the keywords mean
 
-_LEAST = {
-    **dict.fromkeys(("samples", "max_samples", "max_tokens", "limit", "parallelism"), 1),
-    **dict.fromkeys(("max_cost", "cache_for", "recheck"), 0),
-}
-"""The smallest values of keywords that are numbers."""
+_WHOLE_NUMBERS = ("samples", "max_samples", "max_tokens", "limit", "parallelism")
+"""Keywords that are whole numbers from 1 on."""
+_AMOUNTS = ("max_cost", "cache_for", "recheck")
+"""Keywords that are numbers from 0 on."""
 _CHOICES: dict[str, Sequence[Any]] = {
     "require_trust": ("", "isolated", "in-process"),
     "stream": get_args(StreamMode),
@@ -672,10 +671,12 @@ def _settings(config: str | Path | None) -> tuple[Settings, list[Problem]]:
 
 
 def _check(given: Mapping[str, Any]) -> None:
-    for name, least in _LEAST.items():
-        value = given.get(name, least)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
-            raise InputError(f"{name} must be a number from {least} on, not {value!r}")
+    for name, value in _only(given, *_WHOLE_NUMBERS).items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InputError(f"{name} must be a whole number from 1 on, not {value!r}")
+    for name, value in _only(given, *_AMOUNTS).items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+            raise InputError(f"{name} must be a number from 0 on, not {value!r}")
     for name, choices in _CHOICES.items():
         if name in given and given[name] not in choices:
             raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}, not {given[name]!r}")
@@ -779,7 +780,7 @@ def _text(given: str | Path) -> str:
 
 def _k_values(asked: Mapping[str, Any]) -> tuple[int, ...] | None:
     """Which pass@k are wanted; a settings file may name them in one text."""
-    given = asked.get("pass_k", asked.get("k"))
+    given = asked.get("k", asked.get("pass_k"))
     if isinstance(given, str):
         try:
             given = [int(piece) for piece in given.replace(",", " ").split()]
