@@ -27,7 +27,7 @@ ROOMS = {
     "pure": {"stats", "analysis", "comparison", "tiers", "reports"},
     "edges": {"evalsets", "outcomes", "providers", "sandbox", "verifiers", "store"},
     "engine": {"engine"},
-    "fronts": {"cli", "viewer", "__init__"},
+    "fronts": {"cli", "library", "viewer", "__init__"},
 }
 MAY_IMPORT = {
     "words": {"words"},

@@ -12,59 +12,87 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from steelyard.analysis.counts import standings
     from steelyard.cli.pytest_plugin import Steelyard
-    from steelyard.engine.gate.gate import GateResult, gate
+    from steelyard.engine.gate.gate import GateResult
     from steelyard.engine.options import RunOptions
-    from steelyard.engine.results.merge import merge
     from steelyard.engine.results.read_outcomes import gather
-    from steelyard.engine.resume import verify_again as verify
-    from steelyard.engine.run import Run, run
-    from steelyard.engine.tiers.winners import resume_all_stages as resume
+    from steelyard.engine.run import Run
     from steelyard.evalsets import load
+    from steelyard.library import (
+        CompareResult,
+        PasskResult,
+        PlanResult,
+        ShowResult,
+        compare,
+        gate,
+        merge,
+        passk,
+        plan,
+        report,
+        resume,
+        run,
+        show,
+        verify,
+    )
     from steelyard.records import Case, Expectations, Message, Verify
     from steelyard.settings import Settings
 
-    Gated = GateResult
     Means = RunOptions
 
 _HOMES = {
     "Case": "steelyard.records:Case",
+    "CompareResult": "steelyard.library:CompareResult",
     "Expectations": "steelyard.records:Expectations",
     "GateResult": "steelyard.engine.gate.gate:GateResult",
-    "Gated": "steelyard.engine.gate.gate:GateResult",
     "Means": "steelyard.engine.options:RunOptions",
     "Message": "steelyard.records:Message",
+    "PasskResult": "steelyard.library:PasskResult",
+    "PlanResult": "steelyard.library:PlanResult",
     "Run": "steelyard.engine.run:Run",
     "RunOptions": "steelyard.engine.options:RunOptions",
     "Settings": "steelyard.settings:Settings",
+    "ShowResult": "steelyard.library:ShowResult",
     "Steelyard": "steelyard.cli.pytest_plugin:Steelyard",
     "Verify": "steelyard.records:Verify",
-    "gate": "steelyard.engine.gate.gate:gate",
+    "compare": "steelyard.library:compare",
+    "gate": "steelyard.library:gate",
     "gather": "steelyard.engine.results.read_outcomes:gather",
     "load": "steelyard.evalsets:load",
-    "merge": "steelyard.engine.results.merge:merge",
-    "resume": "steelyard.engine.tiers.winners:resume_all_stages",
-    "run": "steelyard.engine.run:run",
+    "merge": "steelyard.library:merge",
+    "passk": "steelyard.library:passk",
+    "plan": "steelyard.library:plan",
+    "report": "steelyard.library:report",
+    "resume": "steelyard.library:resume",
+    "run": "steelyard.library:run",
+    "show": "steelyard.library:show",
     "standings": "steelyard.analysis.counts:standings",
-    "verify": "steelyard.engine.resume:verify_again",
+    "verify": "steelyard.library:verify",
 }
 __all__ = [
     "Case",
+    "CompareResult",
     "Expectations",
     "GateResult",
-    "Gated",
     "Means",
     "Message",
+    "PasskResult",
+    "PlanResult",
     "Run",
     "RunOptions",
     "Settings",
+    "ShowResult",
     "Steelyard",
     "Verify",
+    "compare",
     "gate",
     "gather",
     "load",
     "merge",
+    "passk",
+    "plan",
+    "report",
     "resume",
     "run",
+    "show",
     "standings",
     "verify",
 ]

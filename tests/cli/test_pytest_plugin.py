@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from steelyard import gate
+from steelyard import RunOptions, Settings, gate
 from steelyard.engine.gate.sides import bless
 from steelyard.engine.run import run
 from steelyard.errors import InputError
@@ -366,7 +366,9 @@ def test_the_library_gates_by_names_as_the_command_line_does(place: Path, monkey
     assert [change.case for change in found.decision.models[0].confirmed] == ["peru"]
     assert gate("main", worse, margin=0.1).decision == found.decision
     assert len((worse / "looks.jsonl").read_text().splitlines()) == 1, "the same attempts are the same look"
-    assert gate("main", "worse", root=Path("runs")).decision.verdict == "regressed"
+    assert (
+        gate("main", "worse", options=RunOptions(settings=Settings(output_dir="runs"))).decision.verdict == "regressed"
+    )
     with pytest.raises(InputError, match='sides are compared on passed or score, not on "luck"'):
         gate("main", worse, on="luck")
 

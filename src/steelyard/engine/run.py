@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import platform
 import secrets
+import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -16,6 +17,7 @@ import msgspec
 from steelyard import evalsets
 from steelyard.analysis.scoring import find_rule
 from steelyard.analysis.summary import Summary
+from steelyard.comparison.gate import CANNOT_TELL, Decision
 from steelyard.engine.asking.batches import NOTHING_HELD, run_batches
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plan import plan_notes, shard_cases, shard_record, with_current_plan
@@ -37,7 +39,13 @@ from steelyard.engine.preflight.conversations import check_conversations
 from steelyard.engine.preflight.named_code import case_code, model_code, own_code, settings_code
 from steelyard.engine.preflight.reply_cache import use_reply_cache
 from steelyard.engine.preflight.rubric_judges import connect_judges, with_judges
-from steelyard.engine.results.conclusion import Conclusion, next_commands, run_conclusion
+from steelyard.engine.results.conclusion import (
+    Conclusion,
+    OnInconclusive,
+    gate_conclusion,
+    next_commands,
+    run_conclusion,
+)
 from steelyard.engine.results.frames import attempt_frame
 from steelyard.engine.results.headline_cache import summarise_and_cache
 from steelyard.engine.session import Session
@@ -49,7 +57,8 @@ from steelyard.protocols import Pool, PoolFactory, Provider
 from steelyard.providers.prices import Prices
 from steelyard.records import Case, EvalSetFile, Rule, RunInfo, StoppingRule, SuiteRule, Trust
 from steelyard.reports.figures import metric_rows, model_label
-from steelyard.reports.tables import html_table
+from steelyard.reports.tables import html_table, html_text
+from steelyard.reports.terminal import summary_text
 from steelyard.store.files import now
 from steelyard.store.journal import Journal, create_run, make_run_folder
 from steelyard.store.side_files import reference_trust, witness_counts, witness_results
@@ -71,6 +80,10 @@ class Run(NamedTuple):
     """Whether attempts are owed because the budget is spent."""
     plan_notes: tuple[str, ...] = ()
     """Notes about the plan from before the first request."""
+    decision: Decision | None = None
+    """What the gate decided that ended it; None where none was asked."""
+    decision_text: str = ""
+    """The same in words, with what that saved."""
 
     @property
     def complete(self) -> bool:
@@ -94,11 +107,33 @@ class Run(NamedTuple):
         """The models side by side, as a notebook shows them."""
         models = self.summary.models
         rows = ((row.name, *row.cells) for row in metric_rows(models))
-        return html_table([self.folder.name, *(model_label(model.model, model.tier) for model in models)], rows)
+        table = html_table([self.folder.name, *(model_label(model.model, model.tier) for model in models)], rows)
+        return table + (html_text(self.decision_text) if self.decision_text else "")
 
-    def conclusion(self, *, fail_under: float | None = None) -> Conclusion:
-        """The exit code, and what to say beside the summary; `fail_under` is the least pass@k, at the smallest k."""
-        return run_conclusion(self.folder, self.summary, self.stopped, self.notes, fail_under=fail_under)
+    def __str__(self) -> str:
+        """What the command prints."""
+        shown = summary_text(
+            self.summary,
+            title=str(self.folder),
+            next_commands=self.next_commands,
+            width=shutil.get_terminal_size((100, 40)).columns,
+            color=False,
+        )
+        return f"{shown}\n{self.decision_text}".rstrip()
+
+    def conclusion(self, *, fail_under: float | None = None, on_inconclusive: OnInconclusive = "pass") -> Conclusion:
+        """The exit code, and what to say beside the summary; `fail_under` is the least pass@k, at the smallest k.
+
+        The decision of a gate stands even if some attempts could no longer be asked for.
+        """
+        ended = run_conclusion(self.folder, self.summary, self.stopped, self.notes, fail_under=fail_under)
+        if self.decision is None:
+            return ended
+        decided = gate_conclusion(self.decision, on_inconclusive)
+        code = decided.exit_code
+        if self.decision.verdict == CANNOT_TELL:
+            code = code or ended.exit_code
+        return Conclusion(code, (*ended.messages, *decided.messages))
 
 
 class RunInterrupted(KeyboardInterrupt):
@@ -168,7 +203,7 @@ def run(
     `cases` are cases, or paths of eval sets; the keywords are the fields of `RunPlan`.
     """
     plan = RunPlan(**keywords)
-    sets = _cases(cases)
+    sets = eval_sets_of(cases)
     own = (*plan.rules, *sets.rules)
     rule = plan.rule or sets.rule or "code"
     given = [models] if isinstance(models, str) else list(models)
@@ -260,7 +295,8 @@ def tool_versions() -> dict[str, str]:
     }
 
 
-def _cases(given: Sequence[Case] | Sequence[str | Path] | str | Path) -> evalsets.EvalSets:
+def eval_sets_of(given: Sequence[Case] | Sequence[str | Path] | str | Path) -> evalsets.EvalSets:
+    """Cases as they are given: themselves, or by the paths of their files."""
     if isinstance(given, str | Path):
         given = [given]
     if isinstance(given, StoredCases):

@@ -112,6 +112,15 @@ def markdown_table(head: Iterable[str], rows: Iterable[Sequence[str]], alignment
     return "\n".join("| " + " | ".join(map(_table_cell, cells)) + " |" for cells in lines)
 
 
+def html_text(text: str) -> str:
+    """A text for a notebook, line by line as a terminal shows it.
+
+    >>> html_text("0 < 1")
+    '<pre>0 &lt; 1</pre>'
+    """
+    return f"<pre>{html.escape(text)}</pre>"
+
+
 def html_table(head: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
     """A table for a notebook; what others wrote is text in it.
 

@@ -50,6 +50,8 @@ from steelyard.errors import ExitCode, InputError, NotComparableError, Problem, 
 from steelyard.outcomes.scores import PLAIN_SCORES, ScoreReading
 from steelyard.records import GateLook
 from steelyard.records.base import streamed_digest
+from steelyard.reports.comparison import DECISION_FORMATS
+from steelyard.reports.tables import html_text
 from steelyard.stats.multiplicity import FINAL_TEST_SHARE, PlannedLook
 from steelyard.stats.power import unlucky_alarms
 from steelyard.store.files import now
@@ -96,6 +98,13 @@ class GateResult(NamedTuple):
     look: int
     """Which look this is at more attempts; 1 for the first."""
     warnings: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """What the command prints."""
+        return DECISION_FORMATS["text"](self.decision, self.warnings).rstrip()
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
 
     def conclusion(self, on_inconclusive: OnInconclusive = "pass", *, fail_on_removed: bool = False) -> Conclusion:
         """The exit code, and what to say beside the decision."""

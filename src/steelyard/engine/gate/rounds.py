@@ -80,15 +80,16 @@ class SequentialRunResult(NamedTuple):
         worth = "" if self.saved_usd is None else f", about {money(self.saved_usd)}"
         return f"{decided}\n{self.asked:,} attempts decided; {self.planned:,} were allowed: {self.saved:.0%} saved{worth}\n"
 
-    def conclusion(self, *, fail_under: float | None = None, on_inconclusive: OnInconclusive = "pass") -> Conclusion:
-        """The exit code: a decision stands even if some attempts could no longer be asked for."""
-        of_run = self.run.conclusion(fail_under=fail_under)
+    @property
+    def decided_run(self) -> Run:
+        """The run with its decision."""
         if self.gated is None:
-            return of_run
-        of_gate = self.gated.conclusion(on_inconclusive)
-        is_decided = self.gated.decision.verdict != CANNOT_TELL
-        code = of_gate.exit_code if is_decided else of_gate.exit_code or of_run.exit_code
-        return Conclusion(code, (*of_run.messages, *of_gate.messages))
+            return self.run
+        return self.run._replace(decision=self.gated.decision, decision_text=self.text)
+
+    def conclusion(self, *, fail_under: float | None = None, on_inconclusive: OnInconclusive = "pass") -> Conclusion:
+        """The exit code, and what to say beside the decision."""
+        return self.decided_run.conclusion(fail_under=fail_under, on_inconclusive=on_inconclusive)
 
 
 def stopping_rule(
