@@ -12,7 +12,7 @@ CORE_TESTS := tests/test_architecture.py tests/test_plugins.py tests/evalsets/te
 	tests/store/test_store.py tests/analysis/test_scoring.py tests/analysis/test_summary.py tests/stats/test_passk.py \
 	tests/reports/test_terminal.py
 
-.PHONY: release site pictures check demo test test-slow bench bench-all chaos chaos-kills chaos-fuzz chaos-machines format pins docs clean
+.PHONY: release site pictures check demo test test-slow size bench bench-all chaos chaos-kills chaos-fuzz chaos-machines format pins docs clean
 
 demo: .venv/core
 	$(BIN)/steelyard demo
@@ -31,6 +31,11 @@ test: .venv/ready .venv/system
 	@$(BIN)/mypy > .venv/types.txt & types=$$!; \
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m "not slow"; ended=$$?; \
 	wait $$types || ended=1; cat .venv/types.txt; exit $$ended
+
+# Lines, options and words, for a reviewer: no number is a limit. AGAINST=COMMIT shows what has changed since.
+AGAINST ?=
+size: .venv/core
+	@$(BIN)/python tools/size $(if $(AGAINST),--against $(AGAINST))
 
 test-slow: .venv/ready .venv/system
 	$(BIN)/pytest -q -m slow
