@@ -2,7 +2,7 @@
 
     python benchmarks/chaos.py [--minutes 60] [--attempts 50000] [--nodes 3] [--seed 1]
 
-A real Ray cluster runs on this machine. A run of cheap attempts is verified on it, while workers, sandboxes, raylets, the gateway and
+A real Ray cluster runs on this machine. A run of cheap attempts is verified on it, while workers, sandboxes, raylets and
 the driver are killed at random; the driver is resumed and raylets are started again, until the time is over. Then the run
 may end in peace. It must have every reply once, every verdict once, and the verdicts that this machine alone reaches.
 """
@@ -114,8 +114,8 @@ class Storm:
                     return
                 continue
             self._revive()
-            deeds = [self._worker, self._sandbox, self._raylet, self._gateway, self._lose_driver, self._interrupt]
-            self._chance.choices(deeds, [8, 6, 2, 2, 2, 1])[0]()
+            deeds = [self._worker, self._sandbox, self._raylet, self._lose_driver, self._interrupt]
+            self._chance.choices(deeds, [8, 6, 2, 2, 1])[0]()
 
     def calm(self) -> None:
         """Let the run come to its end."""
@@ -158,12 +158,6 @@ class Storm:
             self._cluster.kill_raylet(number)
             self.killed["raylet"] += 1
             self._down[number] = time.monotonic() + self._chance.uniform(0, 60)
-
-    def _gateway(self) -> None:
-        for pid in below(self._driver.pid) if self._driver else ():
-            with contextlib.suppress(OSError):
-                if b"engine.ray.gateway" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                    self._kill(pid, "gateway")
 
     def _interrupt(self) -> None:
         if self._driver is not None:

@@ -35,7 +35,7 @@ from steelyard.records import Answer, Case, Finding, Reply, RunInfo, Test, TestO
 from steelyard.store.journal import create_run
 
 ALL_MODELS = ("provider/model-a", "provider/model-b")
-BAR_MEGABYTES = 200
+BAR_MEGABYTES = 400
 MOMENT = "2026-01-02T03:04:06Z"
 REPORTS = (
     *("report.json", "report.csv", "report.jsonl", "report.md", "report.html", "report.xml", "report.sarif"),

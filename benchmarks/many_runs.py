@@ -38,7 +38,6 @@ from steelyard.engine.results.query import fact_scores
 from steelyard.records import Answer, Case, EvalSetFile, Finding, Reply, RunInfo, Test, TestOutcome, Verdict
 from steelyard.store.archive import open_run_database
 from steelyard.store.journal import Journal, create_run
-from steelyard.store.run_index import SETTLED_SECONDS
 
 MODELS = [f"provider/model-{number:02}" for number in range(40)]
 SUITES = [f"suite-{number}" for number in range(10)]
@@ -180,7 +179,7 @@ def write_file_list(path: Path, root: Path, model: str = "*") -> None:
 
 def opened(sql: str, root: Path) -> tuple[int, int]:
     """How many files of copies a question opens, and how many there are."""
-    with open_run_database(root, fact_scores, question=sql) as archive:
+    with open_run_database(root, fact_scores) as archive:
         ((_, told),) = archive._database.execute(f"EXPLAIN ANALYZE {sql}").fetchall()
     files = sum(int(count) for count in re.findall(r"Total Files Read: (\d+)", told))
     return files, sum(1 for _ in root.glob("*/attempts/*/*/*.parquet"))
@@ -220,12 +219,8 @@ def main() -> None:
         commands: dict[str, list[str] | int] = {
             "floor: look at every folder": [sys.executable, "-c", FLOOR, str(root)],
             "floor: Python with DuckDB": [sys.executable, "-c", DUCKDB_FLOOR],
-            "list, which writes the index": [*steelyard, "list"],
             "list": [*steelyard, "list"],
             "show latest": [*steelyard, "show", "latest"],
-            "query: no attempts": [*steelyard, "query", "SELECT count(*) FROM runs"],
-            "query: one run, which may write its copy": [*steelyard, "query", QUESTIONS["query: one run"]],
-            "query: one run": [*steelyard, "query", QUESTIONS["query: one run"]],
             "view: start": 0,
             "view: with the first page": 1,
             "view: with ten more pages": 11,
@@ -235,7 +230,7 @@ def main() -> None:
             floor = [sys.executable, "-c", FILES_FLOOR]
             commands |= {
                 WRITES_COPIES: [*steelyard, "query", COUNT],
-                "the next question, which indexes models": [*steelyard, "query", QUESTIONS["query: one model"]],
+                "query: no attempts": [*steelyard, "query", "SELECT count(*) FROM runs"],
                 **{name: [*steelyard, "query", sql] for name, sql in QUESTIONS.items()},
                 "floor: DuckDB, files of all attempts": [*floor, str(lists["*"])],
                 "floor: DuckDB, files of one model": [*floor, str(lists[MODELS[7]])],
@@ -243,7 +238,6 @@ def main() -> None:
         warm_up([*steelyard], place / "warm", place / "kinds" / "0")
         title = f"{given.runs:,} runs, {given.runs * 4 * given.cases * given.samples:,} attempts"
         print(f"\n{title:<44}{'CPU s':>8}{'wall s':>9}{'MB':>7}{'files opened':>17}", flush=True)
-        time.sleep(SETTLED_SECONDS)
         largest, files = 0.0, dict[str, tuple[int, int]]()
         for name, command in commands.items():
             if isinstance(command, int):

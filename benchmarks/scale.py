@@ -2,7 +2,7 @@
 
     python benchmarks/scale.py [overhead] [speedup] [memory] [--attempts 1000] [--repeat 3] [--memory 100000,1000000]
 
-Every cluster is a real one of raylets on this machine. CPU time is that of a run's processes: the driver, its gateway, the
+Every cluster is a real one of raylets on this machine. CPU time is that of a run's processes: the driver, the
 workers and all that they start; what Ray's own daemons use meanwhile is printed beside it. What does not depend on the number
 of attempts, such as the start of Python and Ray, is taken out: what is used between the tenth part of the verdicts and the last ones counts. Of
 several rounds, local and on Ray in turns, the cheapest counts, because a busy machine can only add to it.

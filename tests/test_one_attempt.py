@@ -41,7 +41,7 @@ DECODES_FACTS = {
     "engine/verifier_processes/shared_verdicts.py": "a verdict that was kept for replies to come",
     "providers/replay.py": "a recording is a file of replies, and an edge does not import the store",
     "store/journal.py": "the journal itself",
-    "store/reply_places.py": "facts at their places, for reports that hold no texts, and single fields of replies",
+    "store/reply_places.py": "single fields of replies",
     "store/run_folders.py": "the tags of a run's first case, and no fact",
 }
 MAKES_ROWS = {"AttemptRow": {"analysis/attempts.py"}, "AttemptText": {"analysis/attempt_texts.py"}}

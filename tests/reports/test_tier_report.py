@@ -17,7 +17,6 @@ from steelyard.outcomes.experiments import experiment
 from steelyard.reports.charts.svg import svg_file
 from steelyard.reports.charts.tier_details import detail_charts
 from steelyard.reports.charts.tiers import charts
-from steelyard.reports.exports.streaming import PIECE_CHARACTERS
 from steelyard.reports.exports.tier_documents import html_page, latex_tables, latex_text
 from steelyard.reports.tables import json_report
 from steelyard.reports.tiers import TIER_ANALYSIS_FORMATS, addition_text, grade_text, json_document, text, tier_tables
@@ -159,17 +158,9 @@ def test_a_program_gets_null_and_a_flag_for_what_is_infinite() -> None:
     assert [run for run in told["runs"] if run.get("cost_of_pass_infinite") and run["cost_of_pass"] is not None] == []
 
 
-def test_a_program_gets_the_same_bytes_in_pieces_as_at_once() -> None:
+def test_a_program_gets_the_same_bytes_whatever_holds_the_runs() -> None:
     for analysis in (found(), analyse_tiers(RunTable.of(runs())), example_3()):
-        pieces = json_document.pieces(analysis)
-        assert "".join(pieces) == json_report(msgspec.structs.replace(analysis, runs=tuple(analysis.runs)))
-
-
-def test_runs_are_written_one_by_one_for_a_program() -> None:
-    many = [msgspec.structs.replace(run, number=run.number + 4 * n) for n in range(10) for run in runs()]
-    pieces = list(json_document.pieces(analyse_tiers(RunTable.of(many))))
-    assert len(pieces) > 5
-    assert max(map(len, pieces)) < 2 * PIECE_CHARACTERS
+        assert json_document(analysis) == json_report(msgspec.structs.replace(analysis, runs=tuple(analysis.runs)))
 
 
 def test_every_format_names_its_inputs_by_digest() -> None:

@@ -19,10 +19,8 @@ from steelyard import records
 from steelyard.engine.results import query
 from steelyard.errors import StoreError
 from steelyard.records import Answer, Case, Fact, Finding, Reply, RunInfo, Verdict
-from steelyard.store.database import open_database, sql_string
-from steelyard.store.fact_rows import MAX_COPY_PARTITIONS, SHORT_JOURNAL_LINE_BYTES, lines_sql
-from steelyard.store.journal import USUAL_JOURNAL_LINE_BYTES, Journal, create_run
-from support.mixed_runs import mixed_run
+from steelyard.store.fact_rows import MAX_COPY_PARTITIONS
+from steelyard.store.journal import Journal, create_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -291,42 +289,6 @@ def asking(sql: str, root: Path, *more: str, said: str = "") -> str:
     assert said in ran.stderr
     assert bool(said) == bool(ran.stderr)
     return ran.stdout
-
-
-def test_short_lines_are_read_like_any_others_and_damage_is_left_to_the_other_reader(tmp_path: Path) -> None:
-    journal = mixed_run(tmp_path / "run", 1) / "attempts.jsonl"
-    opinions = tmp_path / "opinions.csv"
-    whole = [line for line in journal.read_bytes().splitlines(keepends=True) if is_json(line)]
-    opinions.write_text("true,,,0\n" * len(whole))
-
-    def question(size: int) -> str:
-        lines = lines_sql(sql_string(str(journal)), sql_string(str(opinions)), size)
-        return f"SELECT kind, key, number, answer, found, message FROM {lines}"
-
-    def rows(size: int) -> list[Any]:
-        return database.execute(question(size)).fetchall()
-
-    with open_database(str(tmp_path), "128MB", threads=1) as database:
-        with pytest.raises(duckdb.Error):
-            rows(SHORT_JOURNAL_LINE_BYTES)
-        journal.write_bytes(b"".join(whole))
-        short = rows(SHORT_JOURNAL_LINE_BYTES)
-        assert short == rows(USUAL_JOURNAL_LINE_BYTES)
-        for size in (SHORT_JOURNAL_LINE_BYTES, USUAL_JOURNAL_LINE_BYTES):
-            plan = str(database.execute(f"EXPLAIN (FORMAT json) {question(size)}").fetchall())
-            # a join would hold the opinions on all facts in memory
-            assert "POSITIONAL_SCAN" in plan
-            assert "POSITIONAL_JOIN" not in plan
-    assert len(short) == len(whole)
-    assert {row[0] for row in short} >= {"reply", "verdict", "failure"}
-
-
-def is_json(line: bytes) -> bool:
-    try:
-        msgspec.json.decode(line)
-    except msgspec.DecodeError:
-        return False
-    return True
 
 
 def test_a_word_of_an_earlier_or_later_version_for_trust_drops_no_verdict(tmp_path: Path) -> None:

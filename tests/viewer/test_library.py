@@ -15,8 +15,8 @@ import msgspec
 import pytest
 
 import steelyard
-from steelyard.analysis.headlines import ModelHeadline, headlines_from_summary
-from steelyard.analysis.summary import summarise
+from steelyard.analysis.attempts import attempt_table
+from steelyard.analysis.headlines import ModelHeadline, headlines
 from steelyard.errors import InputError
 from steelyard.records import Answer, Reply, RunInfo
 from steelyard.store.journal import Journal, StoredRun, create_run
@@ -64,7 +64,7 @@ def worked_out(library: RunCatalog) -> RunListing:
 
 def expected(folder: Path) -> tuple[ModelHeadline, ...]:
     stored = StoredRun(folder)
-    return headlines_from_summary(stored.cases, summarise(stored.info, stored.cases, stored.facts()))
+    return headlines(stored.info, stored.cases, attempt_table(stored.info, stored.cases, stored.facts()))
 
 
 def test_what_a_run_says_at_its_end_is_what_the_list_says(tmp_path: Path) -> None:

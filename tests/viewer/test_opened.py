@@ -15,7 +15,7 @@ import pytest
 from steelyard import records
 from steelyard.analysis import summary
 from steelyard.analysis.attempt_texts import attempt_texts
-from steelyard.analysis.headlines import headlines_from_summary
+from steelyard.engine.results.attempt_index import INDEX_END
 from steelyard.engine.tiers.reply_judgments import reply_judgments
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Finding, Reply, RunInfo, Verdict
@@ -68,7 +68,11 @@ def hold(opened: RunView) -> None:
     assert opened.cases == cases
     assert len(opened.problems) == len(stored.damaged)
     assert opened.summary() == summary.summarise(info, cases, stored.facts())
-    assert opened.headlines == headlines_from_summary(cases, opened.summary())
+    assert [
+        (one.model, one.tier, one.attempts, one.correct, one.missing, one.cost_usd) for one in opened.headlines
+    ] == [
+        (one.model, one.tier, one.attempts, one.correct, one.missing, one.cost_usd) for one in opened.summary().models
+    ]
     assert {Column(model.model, model.tier) for model in opened.summary().models} <= set(opened.columns)
     assert list(opened.columns) == sorted(opened.columns)
     assert len(opened.rows) == len(tried)
@@ -248,16 +252,30 @@ def test_an_index_that_is_damaged_costs_time_and_nothing_else(tmp_path: Path) ->
     whole, expected = index.read_bytes(), RunView(folder).rows
     chance = random.Random(0)
     damages = [b"", b"\xc0", whole[:-1], whole[: len(whole) // 2], b"\x91" * 100_000, msgspec.msgpack.encode([1, 2])]
-    made_of, (columns, gists, rows, *rest), told = msgspec.msgpack.decode(whole)
+    index_size = int.from_bytes(whole[-15:-7], "little")
+    made_of, (columns, gists, _, *rest), size, ((place, length, count),) = msgspec.msgpack.decode(
+        whole[-15 - index_size : -15]
+    )
+    told, rows = whole[:size], msgspec.msgpack.decode(whole[place : place + length])
     nan, digest = float("nan"), AttemptRow._fields.index("digest")
+
+    def spoilt(
+        gists: list[Any] = gists, rows: list[Any] = rows, rest: list[Any] = rest, summary: bytes = told
+    ) -> bytes:
+        block = msgspec.msgpack.encode(rows)
+        blocks = [[len(summary), len(block), count]]
+        footer = msgspec.msgpack.encode([made_of, [columns, gists, [], *rest], len(summary), blocks])
+        return summary + block + footer + len(footer).to_bytes(8, "little") + INDEX_END
+
+    assert spoilt() == whole
     for field, value in ((0, -1), (0, 99), (1, 99), (digest, 99), (digest, -2), (8, nan), (9, nan), (4, float("inf"))):
-        spoiled = [list(row) for row in rows]
-        spoiled[3][field] = value
-        damages.append(msgspec.msgpack.encode([made_of, [columns, gists, spoiled, *rest], told]))
+        changed = [list(row) for row in rows]
+        changed[3][field] = value
+        damages.append(spoilt(rows=changed))
     gist = [[True, nan, None, [nan] * 5], *gists[0][1:]]
-    damages.append(msgspec.msgpack.encode([made_of, [columns, [gist, *gists[1:]], rows, *rest], told]))
-    damages.append(msgspec.msgpack.encode([made_of, [columns, gists, rows, ["\0", "../run"], *rest[1:]], told]))
-    damages.append(msgspec.msgpack.encode([made_of, [columns, gists, rows, *rest], b"no summary"]))
+    damages.append(spoilt(gists=[gist, *gists[1:]]))
+    damages.append(spoilt(rest=[["\0", "../run"], *rest[1:]]))
+    damages.append(spoilt(summary=b"no summary"))
     for damaged in damages:
         index.write_bytes(damaged)
         opened = RunView(folder)

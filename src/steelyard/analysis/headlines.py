@@ -1,19 +1,15 @@
-"""What a list of runs and a viewer read instead of the journal: headline figures of each model, and the packed table of attempts."""
+"""What a list of runs reads instead of the journal: headline figures of each model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
-import msgspec
+from collections.abc import Sequence
 
 from steelyard.analysis import scoring
-from steelyard.analysis.attempts import AttemptTable, Column, VerdictDigest
-from steelyard.analysis.case_attempts import CaseAttempts, attempts_by_case, case_group, deciding_measure_of
-from steelyard.analysis.case_means import mean_pass, mean_value, shared_groups, total_cost
-from steelyard.analysis.estimates import Estimate, mean
+from steelyard.analysis.attempts import AttemptTable, Column
+from steelyard.analysis.case_attempts import CaseAttempts, attempts_by_case, deciding_measure_of
+from steelyard.analysis.case_means import mean_pass, mean_value, total_cost
+from steelyard.analysis.estimates import Estimate
 from steelyard.analysis.measure import ComparedMeasure
-from steelyard.analysis.row_blocks import IndexFooter, TableSizes, check_rows, unpacked_footer, unpacked_rows
-from steelyard.analysis.summary import CaseSummary, Summary
 from steelyard.errors import Problem
 from steelyard.records import Case, Record, RunInfo
 from steelyard.stats.passk import pass_at_k
@@ -52,28 +48,6 @@ class RunHeadlines(Record, frozen=True, kw_only=True):
     models: tuple[ModelHeadline, ...] = ()
 
 
-class ListedFigures(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
-    """What the viewer's list shows of a run that nobody is writing."""
-
-    is_done: bool
-    """Whether its last session finished."""
-    eval_sets: tuple[str, ...]
-    """The names of the files that its cases came from."""
-    cases: int
-    models: tuple[ModelHeadline, ...]
-
-
-_figures_decoder = msgspec.msgpack.Decoder(ListedFigures)
-
-
-def unpacked_figures(content: bytes) -> ListedFigures | None:
-    """The figures of an index of runs; None if there are none."""
-    try:
-        return _figures_decoder.decode(content)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-
-
 def headlines(info: RunInfo, cases: Sequence[Case], table: AttemptTable) -> tuple[ModelHeadline, ...]:
     """What a list of runs says of each model, by the run's own rule."""
     rule = scoring.find_rule(info.rule, info.rules)
@@ -97,133 +71,10 @@ def _headline(column: Column, cases: Sequence[CaseAttempts], scores: Sequence[fl
     )
 
 
-def headlines_from_summary(cases: Sequence[Case], summary: Summary) -> tuple[ModelHeadline, ...]:
-    """The same from a summary by the run's own rule."""
-    groups = {case.id: case_group(case) for case in cases if case.group}
-    judged: dict[tuple[str, str], list[CaseSummary]] = {}
-    for row in summary.cases:
-        if row.attempts:
-            judged.setdefault((row.model, row.tier), []).append(row)
-    found = []
-    for model in summary.models:
-        rows = judged.get((model.model, model.tier), [])
-        # a run need not ask for pass@1, and has it all the same
-        values = [value for row in rows if (value := pass_at_k(row.attempts, row.correct, 1)) is not None]
-        shared = shared_groups([groups.get(row.case, f"case {row.case}") for row in rows]) if groups else None
-        found.append(
-            ModelHeadline(
-                model=model.model,
-                tier=model.tier,
-                attempts=model.attempts,
-                correct=model.correct,
-                missing=model.missing,
-                pass_at_1=mean(values, model.attempts, groups=shared) if rows else None,
-                mean_score=None if model.score.value is None else model.score,
-                on=model.on,
-                cost_usd=model.cost_usd,
-            )
-        )
-    return tuple(found)
-
-
 ATTEMPT_TABLE_VERSION = 7
 """Goes up when the format of the index changes; older ones are made again."""
-MAP_16, ARRAY_32 = b"\xde", b"\xdd"
-"""What begins a map of msgpack before its size in two bytes, and an array before its size in four."""
 MAX_NAMED_DAMAGED_LINES = 20
 """Damaged lines that are named; the others are only counted."""
-
-_attempt_table_decoder = msgspec.msgpack.Decoder(tuple[str, AttemptTable, bytes])
-_summary_decoder = msgspec.msgpack.Decoder(Summary)
-
-
-class _SummaryOfModels(Summary, frozen=True, kw_only=True):
-    """A summary whose cases stay packed."""
-
-    cases: msgspec.Raw  # type: ignore[assignment]
-
-
-_models_decoder = msgspec.msgpack.Decoder(_SummaryOfModels)
-
-
-def pack_attempt_table(fingerprint: str, table: AttemptTable, summary: Summary) -> bytes:
-    """A table as bytes, with the fingerprint of its run and the summary by the run's own k and rule."""
-    return msgspec.msgpack.encode((fingerprint, table, pack_summary(summary)))
-
-
-def pack_summary(summary: Summary) -> bytes:
-    """A summary as bytes."""
-    return b"".join(summary_pieces(summary))
-
-
-def summary_pieces(summary: Summary) -> Iterator[bytes]:
-    """The same in pieces, the cases one by one: there may be a hundred thousand."""
-    encode = msgspec.msgpack.Encoder().encode
-    fields = msgspec.structs.asdict(summary)
-    cases = fields.pop("cases")
-    yield MAP_16 + (len(fields) + 1).to_bytes(2, "big")
-    for name, value in fields.items():
-        yield encode(name) + encode(value)
-    yield encode("cases") + ARRAY_32 + len(cases).to_bytes(4, "big")
-    yield from map(encode, cases)
-
-
-def unpack_attempt_table(content: bytes, fingerprint: str, cases: int) -> tuple[AttemptTable, bytes]:
-    """The table of a run with this many cases, and its summary still packed.
-
-    Raises a ValueError where the index is damaged or belongs to another state of the run.
-    """
-    view = memoryview(content)
-    footer = unpacked_footer(lambda offset, size: bytes(view[offset : offset + size]), len(content))
-    if footer is not None:
-        sizes = checked_footer(footer, fingerprint, cases)
-        blocks = (view[block.offset : block.offset + block.size] for block in footer.blocks)
-        rows = tuple(row for block in blocks for row in unpacked_rows(bytes(block), sizes))
-        return msgspec.structs.replace(footer.table, rows=rows), bytes(footer.summary)
-    try:
-        state, table, summary = _attempt_table_decoder.decode(content)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(str(error)) from None
-    _check_state(state, fingerprint, table)
-    check_rows(table.rows, TableSizes(cases, len(table.columns), len(table.digests)))
-    return msgspec.structs.replace(table, rows=tuple(table.rows)), summary
-
-
-def checked_footer(footer: IndexFooter, fingerprint: str, cases: int) -> TableSizes:
-    """What the rows of an index may be about; raises a ValueError where it belongs to another state of the run."""
-    _check_state(footer.fingerprint, fingerprint, footer.table)
-    return TableSizes(cases, len(footer.table.columns), len(footer.table.digests))
-
-
-def _check_state(state: str, fingerprint: str, table: AttemptTable) -> None:
-    if not all(map(_is_valid_digest, table.digests)):
-        raise ValueError("a digest that no finding has")
-    if state != fingerprint:
-        raise ValueError("the index of another state of the run")
-
-
-def _is_valid_digest(digest: VerdictDigest) -> bool:
-    measured = digest.measured
-    shares = (digest.lint, measured.passing, measured.settled, *measured.facts)
-    is_complete = len(measured.facts) == len(scoring.SCORED_FACTS) or measured.settled is not None
-    return is_complete and all(share is None or 0 <= share <= 1 for share in shares)
-
-
-def unpack_summary(content: bytes) -> Summary:
-    """The summary of a packed table; raises a ValueError where it is damaged."""
-    try:
-        return _summary_decoder.decode(content)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ValueError(str(error)) from None
-
-
-def unpack_summary_of_models(content: bytes) -> Summary:
-    """The same without its cases: those of a hundred thousand take as much memory as all their attempts."""
-    try:
-        fields = msgspec.structs.asdict(_models_decoder.decode(content))
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ValueError(str(error)) from None
-    return Summary(**fields | {"cases": ()})
 
 
 def problem_sentences(problems: Sequence[Problem], more: int = 0) -> tuple[str, ...]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import os
 import signal
 import sys
-from contextlib import suppress
 from importlib.machinery import ModuleSpec, PathFinder
 from types import FrameType, ModuleType
 from typing import NoReturn
@@ -20,13 +17,6 @@ USAGE_EXIT_CODE, INTERRUPTED_EXIT_CODE = 2, 130
 THREADS_VARIABLE = "OPENBLAS_NUM_THREADS"
 THREADS_VARIABLES = (THREADS_VARIABLE, "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
 """What says how many threads numpy's matrix library starts."""
-COLLECTED_OBJECTS = 10_000
-"""New objects after which garbage is collected; at Python's 700 a short command spends a twentieth of its time on it."""
-
-M_MMAP_THRESHOLD = -3
-"""The number of an option of `mallopt` in glibc."""
-LARGE_BLOCK_BYTES = 1 << 17
-"""From this size on a block of memory is returned to the system when it is freed, as glibc does at first."""
 
 
 def main(system: str = os.name) -> int:
@@ -36,8 +26,6 @@ def main(system: str = os.name) -> int:
         return USAGE_EXIT_CODE
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave_at_once)
-    gc.set_threshold(COLLECTED_OBJECTS)
-    _return_large_blocks()
     if os.environ.keys().isdisjoint(THREADS_VARIABLES) and "numpy" not in sys.modules:
         sys.meta_path.insert(0, _SingleThreadedNumpy())
     from steelyard.cli.main import main as command
@@ -52,15 +40,6 @@ def _leave_at_once(_number: int, _frame: FrameType | None) -> NoReturn:
     """End during an import, where Python would show a traceback, or lose the interrupt in a callback and continue."""
     os.write(2, b"\ninterrupted\n")
     os._exit(INTERRUPTED_EXIT_CODE)
-
-
-def _return_large_blocks() -> None:
-    """Let large blocks of memory go back to the system whenever they are freed; does nothing where the C library is not glibc.
-
-    By default glibc keeps blocks of a size of which it has freed one, up to 32 MB: columns that grow then leave holes between them.
-    """
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES)
 
 
 class _SingleThreadedNumpy:

@@ -1,4 +1,4 @@
-"""The list of runs: thousands of them in the time that it takes to look at their folders."""
+"""The list of runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from steelyard.store.run_index import RunLines
+    from steelyard.engine.results.headline_cache import RunLines
 
 MAX_LISTED_NAME_COLUMNS = 32
 LINES_PER_WRITE = 1000
@@ -19,19 +19,12 @@ BOLD, NOT_BOLD = "\x1b[1m", "\x1b[0m"
 
 def print_runs(root: Path, *, width: int, color: bool) -> None:
     """Print the runs below a folder, oldest first, and then why others cannot be read."""
-    from steelyard.store.run_folders import unknown_run_folders
-    from steelyard.store.run_index import current_runs
+    from steelyard.engine.results.headline_cache import run_headlines
+    from steelyard.text import line
 
-    known = current_runs(root)
-    lines, problems = [run.lines for run in known.values() if run.lines is not None], list[str]()
-    # the index is written in the order of the list; reading runs takes much more than the index
-    if len(lines) < len(known) or not known or unknown_run_folders(root, known):
-        from steelyard.engine.results.headline_cache import run_headlines
-        from steelyard.text import line
-
-        runs = run_headlines(root)
-        lines = [run.lines for run in runs if run.lines is not None]
-        problems = [line(f"{run.name} cannot be read: {run.problem}", 500) for run in runs if run.problem]
+    runs = run_headlines(root)
+    lines = [run.lines for run in runs if run.lines is not None]
+    problems = [line(f"{run.name} cannot be read: {run.problem}", 500) for run in runs if run.problem]
     shown = [text.rstrip() for text in listed_lines(lines, width=width, color=color)] + problems
     # each write is a call to the system
     for first in range(0, len(shown), LINES_PER_WRITE):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import html
-import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -46,11 +45,21 @@ def json_report(report: Any) -> str:
 
 def csv_text(head: Iterable[str], rows: Iterable[Iterable[CsvValue]]) -> str:
     """Rows for a spreadsheet beneath their head; what is not known is empty."""
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows([cell(value) for value in row] for row in rows)
-    return written.getvalue()
+    return "".join(csv_lines(head, rows))
+
+
+def csv_lines(head: Iterable[str], rows: Iterable[Iterable[CsvValue]]) -> Iterator[str]:
+    """The same, a line each."""
+    write: Callable[[Iterable[Any]], str] = csv.writer(_ReturnedText(), lineterminator="\n").writerow
+    yield write(head)
+    yield from (write([cell(value) for value in row]) for row in rows)
+
+
+class _ReturnedText:
+    """A file that returns what is written to it."""
+
+    def write(self, text: str) -> str:
+        return text
 
 
 def cell(value: CsvValue) -> str | int | float:

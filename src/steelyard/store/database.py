@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import re
 import signal
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,26 +40,6 @@ def open_database(scratch: str, memory: str, *, threads: int) -> duckdb.DuckDBPy
     # a progress bar would end up in the output
     database.execute("SET enable_progress_bar = false")
     return database
-
-
-M_ARENA_MAX = -8
-"""The number of an option of `mallopt` in glibc."""
-
-
-def share_malloc_arena() -> None:
-    """Let later threads of this process allocate where the others do; does nothing where the C library is not glibc.
-
-    Each thread has an arena of its own otherwise, so what one thread has freed is never used by the one that the database works in.
-    """
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
-
-
-def release_free_memory() -> None:
-    """Give memory that is no longer used back to the system, as far as Python and glibc can, before another step takes its own."""
-    gc.collect()
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def call_interruptibly(database: duckdb.DuckDBPyConnection, call: Callable[[], Result]) -> Result:

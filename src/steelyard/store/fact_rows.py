@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import re
-import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
-import msgspec
-
+from steelyard.errors import Problem
 from steelyard.records import Case, Fact, RunInfo
 from steelyard.store.database import escape_glob, sql_identifier, sql_string
-from steelyard.store.journal import StoredRun
+from steelyard.store.journal import USUAL_JOURNAL_LINE_BYTES, JournalReader, StoredRun
 
 MAX_COPY_PARTITIONS = 256
 """With more pairs of a model and a suite all facts of a run are in one file: smaller files would not help."""
-SHORT_JOURNAL_LINE_BYTES = 512 << 10
-"""Up to this length lines are read in small buffers."""
 
 
 class FactScore(NamedTuple):
@@ -32,7 +28,7 @@ class FactScore(NamedTuple):
 
 
 FactScorer = Callable[[RunInfo, Sequence[Case], Iterable[Fact]], Iterable[FactScore]]
-"""One opinion for every fact, in their order; all facts are read before it returns, and opinions are read once."""
+"""One score for every fact, in their order; all facts are read before it returns."""
 
 FACTS_SQL = """
 SELECT $run AS run, kind, key, ask, try_cast("at" AS TIMESTAMP) AS "at", "case", ([$suites]::VARCHAR[])[pair + 1] AS suite, model, coalesce(tier, '') AS tier,
@@ -50,10 +46,12 @@ SELECT $run AS run, kind, key, ask, try_cast("at" AS TIMESTAMP) AS "at", "case",
   if(kind = 'verdict', coalesce(found.graded, false), NULL) AS graded,
   found.flag, found.watched, if(kind = 'verdict', coalesce(found.controls, 0), NULL) AS controls,
   stage AS failure_stage, message AS failure, $part::INT AS part
-FROM $lines
+FROM read_json($journal, format = 'newline_delimited', ignore_errors = true, maximum_object_size = $largest, columns = {$columns})
+  POSITIONAL JOIN read_csv($scores, auto_detect = false, header = false, nullstr = '', buffer_size = 262144, max_line_size = 4096,
+    columns = {counts: 'BOOLEAN', correct: 'BOOLEAN', score: 'DOUBLE', pair: 'INTEGER'})
 WHERE kind IS NOT NULL AND pair IS NOT NULL
 """
-"""The facts of a journal, one row each, in their order; rows that a growing run has added since have no score yet."""
+"""The facts of a journal, one row each, in their order; by default the database would read scores in buffers of 32 MB."""
 
 _COST = {"usd": "DOUBLE"}
 _TOKENS = dict.fromkeys(("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"), "BIGINT")
@@ -87,19 +85,6 @@ FACT_FIELDS: dict[str, Any] = {
     },
 }
 """What is read of a line of a journal: names and types, nested as there."""
-OPINIONS_SQL = """read_csv($path, auto_detect = false, header = false, nullstr = '', buffer_size = 262144, max_line_size = 4096,
-  columns = {counts: 'BOOLEAN', correct: 'BOOLEAN', score: 'DOUBLE', pair: 'INTEGER'})"""
-"""By default the database would read opinions in buffers of 32 MB."""
-JSON_LINES_SQL = """read_json($journal, format = 'newline_delimited', ignore_errors = true, maximum_object_size = $largest, columns = {$columns})
-  POSITIONAL JOIN $opinions"""
-"""Reads any line, in buffers of at least 32 MB, with its opinion."""
-SHORT_LINES_SQL = """(SELECT unnest(json_transform(line, $structure)), counts, correct, score, pair
-  FROM read_csv($journal, auto_detect = false, header = false, delim = '\x01', quote = '', escape = '', buffer_size = $buffer, max_line_size = $largest,
-    columns = {line: 'VARCHAR'}) POSITIONAL JOIN $opinions)"""
-"""Reads lines without damage in small buffers, each with its opinion; it fails at any other line. No line of JSON holds the delimiter.
-
-Only two files are joined by position in a stream: of anything else the database would hold all rows of the second one in memory.
-"""
 
 
 def _sql_type(fields: Any) -> str:
@@ -111,113 +96,88 @@ def _sql_type(fields: Any) -> str:
     return str(fields)
 
 
-def lines_sql(journal: str, opinions: str, largest: int) -> str:
-    """What reads the lines of a journal with their opinions, given as strings of SQL, if none is longer than this."""
-    columns = ", ".join(f"{sql_identifier(name)}: {sql_string(_sql_type(kind))}" for name, kind in FACT_FIELDS.items())
-    words = {
-        "$journal": journal,
-        "$opinions": _with_words(OPINIONS_SQL, {"$path": opinions}),
-        "$largest": str(largest),
-        "$buffer": str(2 * largest),
-        "$columns": columns,
-        "$structure": sql_string(msgspec.json.encode(FACT_FIELDS).decode()),
-    }
-    return _with_words(SHORT_LINES_SQL if largest <= SHORT_JOURNAL_LINE_BYTES else JSON_LINES_SQL, words)
-
-
-def _with_words(sql: str, words: Mapping[str, str]) -> str:
-    """A statement with its words in their places; what comes from a run is not searched for words."""
-    return re.sub(r"\$[a-z]+", lambda word: words[word[0]], sql)
-
-
 class FactQueries(NamedTuple):
     """The facts of a run as a database reads them."""
 
     run: str
-    journals: list[dict[str, str]]
-    """For each journal what its part of the query names."""
+    journals: list[str]
+    """The query for each journal."""
     pairs: list[tuple[str | None, str | None]]
     """The model and the suite of each part, by number."""
     size: int
     """How many there are."""
 
-    def sql(self, largest: int) -> str:
-        """The query that reads all of them, if no line is longer than this."""
-        each = (
-            {**words, "$lines": lines_sql(words["$journal"], words["$opinions"], largest)} for words in self.journals
-        )
-        return " UNION ALL ".join(_with_words(FACTS_SQL, words) for words in each)
+    def sql(self) -> str:
+        """The query that reads all of them."""
+        return " UNION ALL ".join(self.journals)
 
 
-def fact_queries(stored: StoredRun, opinions: FactScorer, scratch: Path) -> FactQueries:
-    """The facts of a run, each with its opinion, its suite and the part that it belongs to."""
-    journals = stored.journals()
-    counts = dict.fromkeys(journals, 0)
-    info, cases = stored.info, stored.cases
+def fact_queries(stored: StoredRun, scorer: FactScorer, scratch: Path) -> FactQueries:
+    """The facts of a run, each with its score, its suite and the part that it belongs to."""
+    info, cases, journals = stored.info, stored.cases, stored.journals()
     suites = {case.id: case.suite for case in cases}
     numbers: dict[tuple[str | None, str | None], int] = {}
+    read: list[_ReadJournal] = []
+    part_numbers = array("I")
 
-    def counted_facts(file: BinaryIO) -> Iterator[Fact]:
+    def facts() -> Iterator[Fact]:
         for path in journals:
-            for fact in stored.facts_of(path):
-                counts[path] += 1
-                number = numbers.setdefault((fact.model, suites.get(fact.case, "")), len(numbers))
-                file.write(number.to_bytes(4, "big"))
+            damaged: list[Problem] = []
+            reader, longest, before = JournalReader(stored, path, damaged.append), 0, len(part_numbers)
+            for _, line, fact in reader.lines():
+                longest = max(longest, len(line))
+                part_numbers.append(numbers.setdefault((fact.model, suites.get(fact.case, "")), len(numbers)))
                 yield fact
+            is_whole = not damaged and reader.byte == path.stat().st_size
+            bad = None if is_whole else {problem.line for problem in damaged}
+            read.append(_ReadJournal(path, len(part_numbers) - before, longest, bad))
 
-    with (scratch / "pairs").open("wb") as file:
-        found = iter(opinions(info, cases, counted_facts(file)))
+    scores = zip(scorer(info, cases, facts()), part_numbers, strict=False)
     pairs = list(numbers)
     if len(pairs) > MAX_COPY_PARTITIONS or not pairs:
         pairs = [(None, None)]
-    nothing = scratch / "nothing.jsonl"
-    nothing.touch()
-    named = []
-    lines = _score_lines(found, _stored_numbers(scratch / "pairs"))
-    for place, path in enumerate(journals or [nothing]):
-        size = counts.get(path, 0)
-        scores = scratch / f"{place}.csv"
-        with scores.open("w") as scores_file:
-            scores_file.writelines(islice(lines, size))
-        damaged = {problem.line for problem in stored.damaged if problem.where == str(path)}
-        # two readers need not agree on what a damaged line is, and from there on every opinion would be of another fact
-        source = _undamaged_lines(path, damaged, size, scratch / f"{place}.jsonl") if damaged else path
-        named.append(
-            {
-                "$run": sql_string(info.id),
-                "$journal": sql_string(escape_glob(source)),
-                "$opinions": sql_string(escape_glob(scores)),
-                "$suites": ", ".join(sql_string(suite or "") for _, suite in numbers),
-                "$part": "pair" if len(pairs) > 1 else "0",
-            }
-        )
-    return FactQueries(info.id, named, pairs, sum(counts.values()))
+    if not read:
+        nothing = scratch / "nothing.jsonl"
+        nothing.touch()
+        read.append(_ReadJournal(nothing, 0, 0, None))
+    columns = ", ".join(f"{sql_identifier(name)}: {sql_string(_sql_type(kind))}" for name, kind in FACT_FIELDS.items())
+    queries = []
+    for place, journal in enumerate(read):
+        path = scratch / f"{place}.csv"
+        with path.open("w") as file:
+            file.writelines(_score_line(score, pair) for score, pair in islice(scores, journal.size))
+        words = {
+            "$run": sql_string(info.id),
+            "$journal": sql_string(escape_glob(journal.undamaged(scratch / f"{place}.jsonl"))),
+            "$scores": sql_string(escape_glob(path)),
+            "$largest": str(max(USUAL_JOURNAL_LINE_BYTES, journal.longest)),
+            "$columns": columns,
+            "$suites": ", ".join(sql_string(suite or "") for _, suite in numbers),
+            "$part": "pair" if len(pairs) > 1 else "0",
+        }
+        # what comes from a run is not searched for words
+        queries.append(re.sub(r"\$[a-z]+", lambda word, words=words: words[word[0]], FACTS_SQL))  # type: ignore[misc]
+    return FactQueries(info.id, queries, pairs, len(part_numbers))
 
 
-def _stored_numbers(path: Path) -> Iterator[int]:
-    """The numbers in a file, four bytes each."""
-    with path.open("rb") as file:
-        while piece := file.read(1 << 16):
-            yield from (number for (number,) in struct.iter_unpack(">I", piece))
+class _ReadJournal(NamedTuple):
+    path: Path
+    size: int
+    """How many facts it has."""
+    longest: int
+    """Bytes of its longest line."""
+    damaged: set[int] | None
+    """The numbers of the lines that cannot be read; None if it ends with its last fact and has none of these."""
+
+    def undamaged(self, target: Path) -> Path:
+        """The journal, or a copy of its facts: two readers need not agree on what a damaged line is."""
+        if self.damaged is None:
+            return self.path
+        with self.path.open("rb") as lines, target.open("wb") as file:
+            good = (line for number, line in enumerate(lines, 1) if number not in (self.damaged or ()))
+            file.writelines(islice(good, self.size))
+        return target
 
 
-def _score_lines(opinions: Iterable[FactScore], pairs: Iterable[int]) -> Iterator[str]:
-    """A line for each fact that the database reads beside it: its opinion, and the number of its model and suite.
-
-    There may be fewer opinions than facts.
-    """
-    return map(_score_line, opinions, pairs)
-
-
-# most runs have few different scores
-@lru_cache(maxsize=1 << 12)
-def _score_line(opinion: FactScore, pair: int) -> str:
-    return ",".join("" if value is None else repr(value).lower() for value in (*opinion, pair)) + "\n"
-
-
-def _undamaged_lines(path: Path, damaged: set[int], count: int, target: Path) -> Path:
-    """A copy of the lines of a journal that can be read."""
-    with path.open("rb") as lines, target.open("wb") as file:
-        good = (line for number, line in enumerate(lines, 1) if number not in damaged)
-        file.writelines(islice(good, count))
-    return target
+def _score_line(score: FactScore, pair: int) -> str:
+    return ",".join("" if value is None else repr(value).lower() for value in (*score, pair)) + "\n"

@@ -8,7 +8,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -98,8 +98,21 @@ def check_writable(path: Path) -> None:
         fresh.write(path.resolve(), ())
 
 
-def check_text_paths(paths: Iterable[str | Path], suffixes: Iterable[str]) -> None:
-    """Refuse files of a suffix that has no format, and those that cannot be written."""
+TEXT_FORMAT_BY_SUFFIX = {
+    ".json": "json",
+    ".md": "markdown",
+    ".txt": "text",
+    ".csv": "csv",
+    ".xml": "junit",
+    ".sarif": "sarif",
+    ".html": "html",
+    ".tex": "latex",
+}
+
+
+def check_text_paths(paths: Iterable[str | Path], formats: Container[str]) -> None:
+    """Refuse files of a suffix that is of none of these formats, and those that cannot be written."""
+    suffixes = [suffix for suffix, name in TEXT_FORMAT_BY_SUFFIX.items() if name in formats]
     for path in map(Path, paths):
         if path.suffix not in suffixes:
             raise InputError(f'{path}: unknown kind of report "{path.suffix}" ({did_you_mean(path.suffix, suffixes)})')
@@ -114,12 +127,28 @@ def check_folder(path: Path) -> None:
 
 
 def write_texts(paths: Iterable[str | Path], texts: Mapping[str, str]) -> list[Path]:
-    """Write to each file the text of its suffix; returns what was written."""
+    """Write to each file the text in the format of its suffix; returns what was written."""
     check_text_paths(paths, texts)
     written = [Path(path) for path in paths]
     for path in written:
-        write_file(path, texts[path.suffix])
+        write_file(path, texts[TEXT_FORMAT_BY_SUFFIX[path.suffix]])
     return written
+
+
+def check_new_folder(folder: Path) -> None:
+    """Make a folder that files are written to later; raises an InputError where they could not be."""
+    with explain_write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    check_writable(folder / "file")
+
+
+def write_folder(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write texts to a folder by the names of their files: all of them or none."""
+    with explain_write_errors(folder), AtomicFiles() as fresh:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            fresh.write(folder / name, [text])
+        fresh.finish()
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
@@ -111,24 +111,10 @@ class StoredRun:
             for byte, fact in JournalReader(self, path, self.damaged.append).facts():
                 yield begin + byte, fact
 
-    def facts_of(self, path: Path) -> Iterator[JournalFact]:
-        """The facts of one journal."""
-        return (fact for _, fact in JournalReader(self, path, self.damaged.append).facts())
-
     def at(self, place: int, journals: Sequence[str]) -> JournalFact:
         """The fact at a place; `journals` are the names of the journals as they were when places were given."""
-        number, byte = divmod(place, _MAX_JOURNAL_BYTES)
-        if not 0 <= number < len(journals):
-            raise StoreError(f"{self.folder}: has no journal {number + 1}; it has changed, so read it again")
-        path = self.folder / journals[number]
-        try:
-            with self.open(path) as file:
-                file.seek(byte)
-                return _facts.decode(file.readline(self.largest))
-        except OSError as error:
-            raise StoreError(f"{path}: cannot be read: {error.strerror}") from None
-        except DECODE_ERRORS:
-            raise StoreError(f"{path}: no fact at byte {byte}; it has changed, so read it again") from None
+        with FactReader(self, journals) as facts:
+            return facts.at(place)
 
     def journals(self) -> list[Path]:
         return sorted(self.folder.glob("attempts*.jsonl"))
@@ -156,6 +142,45 @@ class StoredRun:
             except (OSError, *DECODE_ERRORS):
                 continue
         return max(timestamps, default="")
+
+
+class FactReader:
+    """The facts of a run by their places, of which none is kept; `journals` are named as when places were given."""
+
+    def __init__(self, stored: StoredRun, journals: Sequence[str]) -> None:
+        self._stored, self._journals = stored, journals
+        self._files: dict[int, BinaryIO] = {}
+        self._open = ExitStack()
+
+    def get(self, place: int) -> JournalFact | None:
+        """The fact at a place, None for a negative one."""
+        return None if place < 0 else self.at(place)
+
+    def at(self, place: int) -> JournalFact:
+        """The fact at a place; raises a StoreError where the journal is not what it was."""
+        number, byte = divmod(place, _MAX_JOURNAL_BYTES)
+        if not 0 <= number < len(self._journals):
+            raise StoreError(f"{self._stored.folder}: has no journal {number + 1}; it has changed, so read it again")
+        path = self._stored.folder / self._journals[number]
+        try:
+            file = self._files.get(number)
+            if file is None:
+                file = self._files[number] = self._open.enter_context(self._stored.open(path))
+            file.seek(byte)
+            return _facts.decode(file.readline(self._stored.largest))
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be read: {error.strerror}") from None
+        except DECODE_ERRORS:
+            raise StoreError(f"{path}: no fact at byte {byte}; it has changed, so read it again") from None
+
+    def __enter__(self) -> FactReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._files.clear()
+        self._open.close()
 
 
 def is_journal(name: str) -> bool:

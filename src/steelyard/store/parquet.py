@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
@@ -26,29 +26,24 @@ from steelyard.store.database import (
     error_line,
     import_duckdb,
     open_database,
-    release_free_memory,
     require_utf8,
-    share_malloc_arena,
     sql_string,
 )
-from steelyard.store.fact_rows import (
-    MAX_COPY_PARTITIONS,
-    SHORT_JOURNAL_LINE_BYTES,
-    FactQueries,
-    FactScorer,
-    fact_queries,
-)
+from steelyard.store.fact_rows import MAX_COPY_PARTITIONS, FactQueries, FactScorer, fact_queries
 from steelyard.store.journal import (
     COPY_MANIFEST_FILE,
     DECODE_ERRORS,
-    MAX_JOURNAL_LINE_BYTES,
-    USUAL_JOURNAL_LINE_BYTES,
     StoredRun,
     is_journal,
     write_atomically,
 )
-from steelyard.store.run_folders import HEADLINE_FILE, MAX_RUN_FILE_BYTES, content_digest, is_hidden
-from steelyard.store.run_index import steelyard_version
+from steelyard.store.run_folders import (
+    HEADLINE_FILE,
+    MAX_RUN_FILE_BYTES,
+    content_digest,
+    is_hidden,
+    steelyard_version,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -124,15 +119,8 @@ def _segment(name: str | None, alike: set[str]) -> str:
 
 COPY_FOLDER = "attempts"
 """The folder with the copy of a run's facts."""
-COPY_ATTEMPTS = (
-    ("128MB", SHORT_JOURNAL_LINE_BYTES),
-    ("128MB", USUAL_JOURNAL_LINE_BYTES),
-    ("512MB", USUAL_JOURNAL_LINE_BYTES),
-    ("512MB", MAX_JOURNAL_LINE_BYTES),
-)
-"""What the database may use while it copies a run, and the longest line it reads: the first that suffices is taken."""
-MANY_FACTS = 20_000
-"""With more facts in a run, memory is given back between the steps of copying it; that takes some milliseconds."""
+COPY_MEMORY_LIMIT = "256MB"
+"""What the database may use while it copies a run."""
 LEFTOVER_SECONDS = 3600
 """Seconds after which an abandoned partial copy is removed."""
 LEGACY_COPY_FILE = "attempts.parquet"
@@ -181,7 +169,6 @@ def copy_to_parquet(folder: Path, opinions: FactScorer, target: Path | None = No
     """
     duckdb = import_duckdb()
 
-    share_malloc_arena()
     target = target or folder
     # before anything is read: what is written meanwhile makes this copy an old one
     made_of = inspect_run(folder).made_of
@@ -194,12 +181,10 @@ def copy_to_parquet(folder: Path, opinions: FactScorer, target: Path | None = No
         # a copy needs not every core, and however long the run is, little memory
         with (
             tempfile.TemporaryDirectory() as scratch,
-            open_database(scratch, COPY_ATTEMPTS[0][0], threads=1) as database,
+            open_database(scratch, COPY_MEMORY_LIMIT, threads=1) as database,
         ):
             facts = fact_queries(StoredRun(folder), opinions, Path(scratch))
-            if facts.size > MANY_FACTS:
-                release_free_memory()
-            written = _written_in_little_memory(database, facts, fresh)
+            written = _write_partitions(database, facts, fresh)
         if written != facts.size:
             raise StoreError(
                 f"{folder}: the Parquet copy could not be written: it holds {written} of {facts.size} facts"
@@ -216,22 +201,7 @@ def copy_to_parquet(folder: Path, opinions: FactScorer, target: Path | None = No
     finally:
         if fresh:
             shutil.rmtree(fresh, ignore_errors=True)
-    if facts.size > MANY_FACTS:
-        release_free_memory()
     return copy
-
-
-def _written_in_little_memory(database: duckdb.DuckDBPyConnection, facts: FactQueries, fresh: Path) -> int:
-    """Write the files of a copy; only a run of many models or with very long lines pays for more memory."""
-    *modest, (memory, longest) = COPY_ATTEMPTS
-    for little, usual in modest:
-        database.execute(f"SET memory_limit = '{little}'")
-        try:
-            return _write_partitions(database, facts, fresh, usual)
-        except import_duckdb().Error:
-            continue
-    database.execute(f"SET memory_limit = '{memory}'")
-    return _write_partitions(database, facts, fresh, longest)
 
 
 def _remove_leftovers(target: Path) -> None:
@@ -265,9 +235,9 @@ def _install_files(target: Path, copy: CopyManifest, files: Sequence[Path]) -> N
     write_atomically(target / COPY_MANIFEST_FILE, msgspec.json.encode(copy) + b"\n")
 
 
-def _write_partitions(database: duckdb.DuckDBPyConnection, facts: FactQueries, fresh: Path, largest: int) -> int:
+def _write_partitions(database: duckdb.DuckDBPyConnection, facts: FactQueries, fresh: Path) -> int:
     """Write the files of a copy, each part in a folder of its number; how many rows they have."""
-    query = facts.sql(largest)
+    query = facts.sql()
     parts = len(facts.pairs)
     several = f"{PARQUET_COPY_OPTIONS}, ROW_GROUPS_PER_FILE {max(1, MAX_OPEN_ROW_GROUPS // parts)}"
     if parts == 1:
@@ -327,19 +297,15 @@ def copied_runs(
     opinions: FactScorer,
     scratch: Path,
     copies: Path | None = None,
-    *,
-    skipped: Container[str] = (),
-    needed: Callable[[str], bool] | None = None,
 ) -> tuple[list[CopiedRun], list[str]]:
     """The runs below a folder that can be read, or the run that it is, each with its copy, and what to say about the others.
 
     If a run's own folder is not writable, its copy goes to `copies`, which is searched as well, or otherwise to `scratch`.
-    Folders with names in `skipped` are not looked at, and runs that are not `needed` by their ids have an empty copy.
     """
     found: dict[str, CopiedRun] = {}
     warnings: list[str] = []
     outdated: list[Path] = []
-    for folder, seen in _inspected_folders(root, skipped):
+    for folder, seen in _inspected_folders(root):
         try:
             if isinstance(seen, Exception):
                 raise seen
@@ -348,12 +314,7 @@ def copied_runs(
             if seen.info.id in found:
                 warnings.append(f"{folder}: left out, because it is the same run as {found[seen.info.id].shown}")
                 continue
-            if needed is None or needed(seen.info.id):
-                run = _with_current_copy(folder, seen, opinions, scratch, copies)
-            else:
-                empty = CopyManifest(COPY_SCHEMA_VERSION, steelyard_version(), seen.made_of, seen.info.id, ())
-                place = Path(require_utf8(str(seen.folder)))
-                run = CopiedRun(place, folder, seen.info, seen.cases_size, place, empty)
+            run = _with_current_copy(folder, seen, opinions, scratch, copies)
             found[run.info.id] = run
             if run.copy.tool != steelyard_version():
                 outdated.append(folder)
@@ -374,7 +335,7 @@ def copied_runs(
     return list(found.values()), warnings
 
 
-def _inspected_folders(root: Path, skipped: Container[str]) -> Iterator[tuple[Path, RunInspection | Exception | None]]:
+def _inspected_folders(root: Path) -> Iterator[tuple[Path, RunInspection | Exception | None]]:
     """The folders below one, or itself, each with what it looks like if it is a run, or why it cannot be read."""
     from concurrent.futures import ThreadPoolExecutor
 
@@ -397,7 +358,7 @@ def _inspected_folders(root: Path, skipped: Container[str]) -> Iterator[tuple[Pa
             yield look((root, place))
             return
         with os.scandir(place) as inside:
-            entries = (entry for entry in inside if entry.name not in skipped and not is_hidden(Path(entry.name)))
+            entries = (entry for entry in inside if not is_hidden(Path(entry.name)))
             found = sorted((entry.name, entry.is_symlink()) for entry in entries)
     except FileNotFoundError:
         return

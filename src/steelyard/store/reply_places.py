@@ -1,18 +1,14 @@
-"""Facts of a run and single fields of its replies, read by their places in the journals without decoding the rest."""
+"""Single fields of the replies of a run, with their places in the journals, read without decoding the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from contextlib import ExitStack, suppress
-from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, NamedTuple
+from contextlib import suppress
+from typing import NamedTuple
 
 import msgspec
 
-from steelyard.errors import StoreError
-from steelyard.store.files import TolerantDecoder
-from steelyard.store.journal import DECODE_ERRORS, JournalFact, StoredRun, fact_offset
+from steelyard.store.journal import DECODE_ERRORS, StoredRun, fact_offset
 
 REPLY_LINE_START = b'{"kind":"reply",'
 """How every reply begins that we write."""
@@ -97,49 +93,3 @@ def reply_texts(stored: StoredRun, places: Container[int], journals: Sequence[st
                     with suppress(*DECODE_ERRORS):
                         yield place, _text_line.decode(line).answer.text
                 place += len(line)
-
-
-JOURNAL_PLACES = fact_offset(1, 0)
-"""How many places a journal has."""
-_facts: TolerantDecoder[JournalFact] = TolerantDecoder(JournalFact)
-
-
-class FactReader:
-    """The facts of a run by their places, of which none is kept; `journals` are named as when places were given."""
-
-    def __init__(self, stored: StoredRun, journals: Sequence[str]) -> None:
-        self._stored, self._journals, self._largest = stored, journals, stored.largest
-        self._files: dict[int, BinaryIO] = {}
-        self._open = ExitStack()
-
-    def get(self, place: int) -> JournalFact | None:
-        """The fact at a place, None for a negative one; raises a StoreError where the journal is not what it was."""
-        if place < 0:
-            return None
-        number, byte = divmod(place, JOURNAL_PLACES)
-        try:
-            file = self._files.get(number)
-            if file is None:
-                if number >= len(self._journals):
-                    folder = self._stored.folder
-                    raise StoreError(f"{folder}: has no journal {number + 1}; it has changed, so read it again")
-                file = self._files[number] = self._open.enter_context(self._stored.open(self._path(number)))
-            file.seek(byte)
-            return _facts.decode(file.readline(self._largest))
-        except OSError as error:
-            raise StoreError(f"{self._path(number)}: cannot be read: {error.strerror}") from None
-        except DECODE_ERRORS:
-            where = self._path(number)
-            raise StoreError(f"{where}: no fact at byte {byte}; it has changed, so read it again") from None
-
-    def _path(self, number: int) -> Path:
-        return self._stored.folder / self._journals[number]
-
-    def __enter__(self) -> FactReader:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._files.clear()
-        self._open.close()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import errno
+import functools
 import hashlib
 import os
 import stat
-from collections.abc import Container
 from pathlib import Path, PurePath
 from typing import BinaryIO, NamedTuple
 
@@ -16,7 +16,6 @@ from steelyard.errors import InputError
 from steelyard.records import RunInfo
 from steelyard.store.journal import DECODE_ERRORS, MAX_JOURNAL_LINE_BYTES, StoredRun, is_journal
 from steelyard.store.locks import is_locked
-from steelyard.store.run_index import DESCRIPTION_FILES, current_runs, steelyard_version
 from steelyard.text import printable
 
 DEFAULT_RUNS_FOLDER = Path("steelyard-runs")
@@ -25,13 +24,13 @@ DEFAULT_RUNS_FOLDER = Path("steelyard-runs")
 
 def runs(root: Path = DEFAULT_RUNS_FOLDER) -> list[StoredRun]:
     """The runs below a folder, oldest first; folders that hold no readable run are passed over."""
-    return [stored for stored, _ in _readable_runs(root)]
+    return [stored for stored, _ in _described_runs(root)]
 
 
-def _readable_runs(root: Path, known: Container[str] = ()) -> list[tuple[StoredRun, RunInfo]]:
-    """The same with their descriptions, without those whose names are known."""
+def _described_runs(root: Path) -> list[tuple[StoredRun, RunInfo]]:
+    """The same with their descriptions."""
     found = []
-    for folder in unknown_run_folders(root, known):
+    for folder in run_folders(root):
         stored = StoredRun(folder)
         try:
             found.append((stored, stored.info))
@@ -40,14 +39,14 @@ def _readable_runs(root: Path, known: Container[str] = ()) -> list[tuple[StoredR
     return sorted(found, key=lambda entry: (entry[1].started_at, entry[0].folder.name))
 
 
-def unknown_run_folders(root: Path, known: Container[str]) -> list[Path]:
-    """The folders of runs below a folder, by name, without those whose names are known."""
+def run_folders(root: Path) -> list[Path]:
+    """The folders of runs below a folder, by name."""
     try:
         with os.scandir(root) as entries:
-            names = sorted(entry.name for entry in entries if entry.name not in known)
+            names = sorted(entry.name for entry in entries if not entry.name.startswith("."))
     except OSError:
         return []
-    folders = (root / name for name in names if not name.startswith("."))
+    folders = (root / name for name in names)
     return [folder for folder in folders if os.access(folder / "run.json", os.F_OK)]
 
 
@@ -85,15 +84,11 @@ def find_run(name: str, root: Path = DEFAULT_RUNS_FOLDER, *, with_comparisons: b
     No part of a merged run is the latest. Nor are judges' comparisons of pairs, unless they are wanted or there are no other runs.
     """
     if name == "latest":
-        known = current_runs(root, DESCRIPTION_FILES)
-        found = [(run.started_at, name, run.id, run.parts) for name, run in known.items()]
-        for stored, info in _readable_runs(root, known):
-            found.append((info.started_at, stored.folder.name, info.id, tuple(part.id for part in info.merged)))
-        parts = {part for *_, merged in found for part in merged}
-        whole = [(started_at, folder) for started_at, folder, run, _ in found if run not in parts]
-        if not whole:
+        found = _described_runs(root)
+        parts = {part.id for _, info in found for part in info.merged}
+        newest_first = [stored.folder for stored, info in reversed(found) if info.id not in parts]
+        if not newest_first:
             raise InputError(no_runs_message(root))
-        newest_first = [root / folder for _, folder in sorted(whole, reverse=True)]
         of_models = (folder for folder in newest_first if with_comparisons or not _is_judges_comparison(folder))
         return next(of_models, newest_first[0])
     try:
@@ -224,18 +219,6 @@ def run_folder_snapshot(folder: Path) -> RunFolderSnapshot:
         os.close(opened)
 
 
-def is_quiet(folder: str) -> bool:
-    """Whether a folder can be read and nobody is writing a run there."""
-    try:
-        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
-        return not is_locked(opened)
-    finally:
-        os.close(opened)
-
-
 def is_done(stored: StoredRun, info: RunInfo, *, has_figures: bool) -> bool:
     """Whether the last session of a run finished; `has_figures` says that it left figures of the present state."""
     return info.ended_at is not None and (has_figures or stored.last_timestamp() <= info.ended_at)
@@ -244,6 +227,14 @@ def is_done(stored: StoredRun, info: RunInfo, *, has_figures: bool) -> bool:
 def eval_set_files(info: RunInfo) -> tuple[str, ...]:
     """The names of the files that the cases of a run came from."""
     return tuple(PurePath(file.path).name for file in info.eval_sets)
+
+
+@functools.cache
+def steelyard_version() -> str:
+    """Who scores: another version may score otherwise."""
+    from importlib.metadata import version
+
+    return version("steelyard")
 
 
 def run_fingerprint(stored: StoredRun, shape: int) -> str:

@@ -327,7 +327,7 @@ def _pulse(cache: run_cache.RunCache, name: str) -> Response:
 
 
 def _pulse_of_all(cache: run_cache.RunCache) -> Response:
-    listing = cache.recent_listing()
+    listing = cache.listing()
     growing = sum(run.state == "growing" for run in listing.runs)
     headline = f"{counted(len(listing.runs), 'run')}, {growing:,} growing"
     is_growing = bool(growing or listing.pending)

@@ -57,8 +57,6 @@ class SingleFlightCache(Generic[Value]):
 ComputedKind = Literal["comparison", "tier analysis", "tier charts"]
 COMPUTED_CACHE_SIZES: Mapping[ComputedKind, int] = {"comparison": 4, "tier analysis": 2, "tier charts": 2}
 """How many results of each kind are kept."""
-LISTING_PAUSE_FACTOR = 10
-"""How many times as long as it took to list all runs they are not listed again for a page that is merely open."""
 SUMMARY_PAUSE_FACTOR = 10
 """How many times as long as it took to add up a growing run it is not added up again."""
 
@@ -101,13 +99,6 @@ class _TimedSummary(NamedTuple):
     until: float
 
 
-class _TimedListing(NamedTuple):
-    """A list of runs, and until when it will do for those who only want to know whether something has changed."""
-
-    listing: RunListing
-    until: float
-
-
 class RunCache:
     """All that requests share; safe to be used by several threads."""
 
@@ -116,7 +107,6 @@ class RunCache:
         self._clock = clock
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Event] = {}
-        self._recent: _TimedListing | None = None
         self._overviews: SingleFlightCache[RunsOverview] = SingleFlightCache(1)
         self._summaries: dict[str, _TimedSummary] = {}
         self._tables: SingleFlightCache[CaseMatrix] = SingleFlightCache(4)
@@ -125,18 +115,7 @@ class RunCache:
 
     def listing(self) -> RunListing:
         """All runs, the newest first."""
-        began = self._clock()
-        listing = self._library.listed()
-        ended = self._clock()
-        with self._lock:
-            self._recent = _TimedListing(listing, ended + LISTING_PAUSE_FACTOR * (ended - began))
-        return listing
-
-    def recent_listing(self) -> RunListing:
-        """The same, or as they were a little while ago, where listing them takes its time."""
-        with self._lock:
-            recent = self._recent
-        return recent.listing if recent is not None and self._clock() < recent.until else self.listing()
+        return self._library.listed()
 
     def overview(self, listing: RunListing) -> RunsOverview:
         """What all runs of a list have in common."""

@@ -17,7 +17,6 @@ from steelyard.analysis.headlines import (
     ModelHeadline,
     RunHeadlines,
     headlines,
-    unpacked_figures,
 )
 from steelyard.errors import InputError, SteelyardError
 from steelyard.records import Case
@@ -28,11 +27,9 @@ from steelyard.store.run_folders import (
     UntrustedRun,
     eval_set_files,
     is_done,
-    is_quiet,
     run_folder_snapshot,
     run_size_fingerprint,
 )
-from steelyard.store.run_index import FolderState, indexed_runs, is_current, run_state
 from steelyard.text import short_quote
 from steelyard.viewer.run_view import IncrementalRunReader, RunView, garbage_collection_paused, version
 
@@ -49,9 +46,6 @@ JOURNAL_BYTES_PER_LISTING = 2 << 20
 """About how many bytes of journals one listing reads to compute figures that are not cached on disk."""
 RUN_OVERHEAD_BYTES = 64 << 10
 """The fixed cost of a run, counted as bytes of its journal."""
-SMALL_GROWING_RUN_BYTES, RECOUNT_GROWTH_FACTOR = 1 << 20, 1.05
-"""The figures of a growing run with more bytes are computed again when it is this many times as large."""
-
 _headlines_decoder = msgspec.json.Decoder(RunHeadlines)
 
 
@@ -113,7 +107,8 @@ class RunCatalog:
             except OSError as error:
                 return RunListing((), "", problem=f"{self.root}: cannot be read: {error.strerror}")
             with garbage_collection_paused():
-                looked = self._looked(names)
+                folder = self.root.parent if self._is_run else self.root
+                looked = ((name, self._look(folder / name)) for name in names)
                 self._known = {name: known for name, known in looked if known is not None}
                 self._work_out(JOURNAL_BYTES_PER_LISTING)
                 found = [known.listed for known in self._known.values()]
@@ -188,31 +183,16 @@ class RunCatalog:
     def _is_run(self) -> bool:
         return (self.root / "run.json").is_file()
 
-    def _looked(self, names: Iterable[str]) -> Iterator[tuple[str, _CatalogEntry | None]]:
-        """What is known of each folder as it is now; None of one that has nothing to do with runs."""
-        folder = self.root.parent if self._is_run else self.root
-        place = str(folder)
-        # the first list takes from the index what it can
-        known = self._known if self._known or self._is_run else _indexed_entries(folder)
-        for name in names:
-            before = known.get(name)
-            looks = before.looks if before else None
-            if looks is not None and is_current(looks, place) and is_quiet(f"{place}/{name}"):
-                yield name, before
-            else:
-                yield name, self._look(folder / name)
-
     def _look(self, folder: Path) -> _CatalogEntry | None:
         """What a folder holds, by reading it if it is not as before."""
         try:
-            looks, snapshot = run_state(folder), run_folder_snapshot(folder)
+            snapshot = run_folder_snapshot(folder)
             before = self._known.get(folder.name)
             if not snapshot.files and not snapshot.links and not snapshot.is_empty:
                 return None
-            is_same = before is not None and before.snapshot == snapshot
-            entry = before if before is not None and is_same else _ReadEntry(folder, snapshot, before)
-            entry.looks = None if snapshot.is_locked or entry.is_behind else looks
-            return entry
+            if before is not None and before.snapshot == snapshot:
+                return before
+            return _ReadEntry(folder, snapshot, before)
         except FileNotFoundError:
             # it went away while we looked
             return None
@@ -254,43 +234,23 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 class _CatalogEntry:
     """What is known of a folder in this state."""
 
-    __slots__ = ("is_behind", "listed", "looks", "snapshot")
-
-    def __init__(
-        self, listed: ListedRun, looks: FolderState | None = None, snapshot: RunFolderSnapshot | None = None
-    ) -> None:
+    def __init__(self, listed: ListedRun, snapshot: RunFolderSnapshot | None = None) -> None:
         self.listed = listed
-        self.looks = looks
-        """How the folder looks while nobody writes the run; None if only a snapshot tells whether something has changed."""
         self.snapshot = snapshot
         """None if the folder was not looked into."""
         self.is_behind = False
         """Whether the figures are not those of its present state."""
 
 
-def _indexed_entries(root: Path) -> dict[str, _CatalogEntry]:
-    """What the index says of runs, whether their folders have changed since or not."""
-    known = {}
-    for run in indexed_runs(root):
-        figures = unpacked_figures(run.figures)
-        if figures is not None:
-            state: RunState = "done" if figures.is_done else "stopped"
-            eval_sets, models, cases = figures.eval_sets, figures.models, figures.cases
-            listed = ListedRun(run.name, run.id, eval_sets, models, state, "", cases, run.started_at)
-            known[run.name] = _CatalogEntry(listed, run.looks)
-    return known
-
-
 class _ReadEntry(_CatalogEntry):
     """The known figures of a folder that was read, and those still to be computed."""
 
     def __init__(self, folder: Path, snapshot: RunFolderSnapshot, before: _CatalogEntry | None) -> None:
-        super().__init__(_unread(folder.name), snapshot=snapshot)
+        super().__init__(_unread(folder.name), snapshot)
         self.snapshot: RunFolderSnapshot = snapshot
         self._stored = UntrustedRun(folder)
         read = before if isinstance(before, _ReadEntry) else None
         self._reading: IncrementalRunReader | None = read._reading if read else None
-        self._counted: int = read._counted if read else 0
         self._describe(before)
 
     def _describe(self, before: _CatalogEntry | None) -> None:
@@ -333,33 +293,27 @@ class _ReadEntry(_CatalogEntry):
     def get_on(self, most: int, opened: RunView | None) -> int:
         """Read about this many bytes of the journals, and compute the figures once all is read; returns the bytes read."""
         size = sum(file.size for file in self.snapshot.journals)
-        is_due = (
-            size < SMALL_GROWING_RUN_BYTES
-            or size >= RECOUNT_GROWTH_FACTOR * self._counted
-            or not self.snapshot.is_locked
-        )
         try:
             if opened is not None or (self.snapshot.is_locked and size > MAX_LISTED_JOURNAL_BYTES):
                 self.is_behind = False
-                if opened is not None and is_due:
-                    self._count(opened.headlines, opened.cases, size)
+                if opened is not None:
+                    self._count(opened.headlines, opened.cases)
                 return 0
             if self._reading is None:
                 self._reading = IncrementalRunReader(self._stored, self._stored.info, self._stored.cases, self.snapshot)
             reading, before = self._reading, self._reading.byte
             with garbage_collection_paused():
                 self.is_behind = not reading.go_on(before + most)
-                if is_due and not self.is_behind:
+                if not self.is_behind:
                     models = headlines(self._stored.info, reading.cases, reading.table())
-                    self._count(models, reading.cases, size)
+                    self._count(models, reading.cases)
             return reading.byte - before
         except SteelyardError as error:
             self._fail(str(error))
             return 0
 
-    def _count(self, models: tuple[ModelHeadline, ...], cases: Sequence[Case], size: int) -> None:
+    def _count(self, models: tuple[ModelHeadline, ...], cases: Sequence[Case]) -> None:
         self.listed = self.listed._replace(models=models, cases=len(cases))
-        self._counted = size
         if not self.snapshot.is_locked:
             self._reading = None
 

@@ -13,29 +13,25 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from steelyard.analysis.attempt_texts import AttemptText, attempt_text
 from steelyard.analysis.attempts import NO_PLACE, AttemptRow, AttemptTable, AttemptTableBuilder, Column
 from steelyard.analysis.headlines import (
-    ATTEMPT_TABLE_VERSION,
     MAX_NAMED_DAMAGED_LINES,
     ModelHeadline,
     headlines,
     problem_sentences,
-    unpack_attempt_table,
-    unpack_summary,
-    unpack_summary_of_models,
 )
 from steelyard.analysis.summary import Summary, summarise_attempts
+from steelyard.engine.results.attempt_index import read_index, unpack_summary, unpack_summary_of_models
 from steelyard.errors import BoundedProblemList, InputError, StoreError
 from steelyard.records import Case, RunInfo
 from steelyard.store.journal import JournalFact, JournalReader, fact_offset
 from steelyard.store.reply_places import reply_texts
 from steelyard.store.run_folders import (
-    ATTEMPT_INDEX_FILE,
     RunFolderSnapshot,
     UntrustedRun,
-    run_fingerprint,
     run_folder_snapshot,
 )
 
@@ -180,18 +176,16 @@ def _current_state(folder: Path) -> RunViewState:
     snapshot, stored = _snapshot(folder), UntrustedRun(folder)
     info, cases = stored.info, stored.cases
     with garbage_collection_paused():
-        try:
-            content = stored.content(folder / ATTEMPT_INDEX_FILE)
-            table, summary = unpack_attempt_table(content, run_fingerprint(stored, ATTEMPT_TABLE_VERSION), len(cases))
-            if table.journals != tuple(file.name for file in snapshot.journals):
-                raise ValueError("of other journals")
-            return RunViewState(snapshot, info, cases, table, summary)
-        except (OSError, ValueError):
-            # not there, or of another state, or no index at all
-            reading = IncrementalRunReader(stored, info, cases, snapshot)
-            reading.go_on()
-            # the reader takes more memory than all rows, and a run that no longer grows does not need it
-            return RunViewState(snapshot, info, cases, reading.table(), None, reading if snapshot.is_locked else None)
+        index = read_index(stored, len(cases))
+        if index is not None:
+            # a damaged block is found when it is read
+            with suppress(StoreError):
+                rows = tuple(index.table.rows)
+                return RunViewState(snapshot, info, cases, replace(index.table, rows=rows), index.summary)
+        reading = IncrementalRunReader(stored, info, cases, snapshot)
+        reading.go_on()
+        # the reader takes more memory than all rows, and a run that no longer grows does not need it
+        return RunViewState(snapshot, info, cases, reading.table(), None, reading if snapshot.is_locked else None)
 
 
 def _later_state(folder: Path, before: RunViewState, snapshot: RunFolderSnapshot) -> RunViewState:

@@ -15,7 +15,7 @@ import pytest
 
 from steelyard.engine.ray.counting import MAX_FILES_PER_TASK, grouped
 from steelyard.outcomes.parquet_counts import ParquetSource
-from support.ray_nodes import RayCluster, below, gone, needs_ray
+from support.ray_nodes import RayCluster, gone, needs_ray
 
 MAIN = "import sys; from steelyard.cli.main import main; sys.exit(main(sys.argv[1:]))"
 COMMAND = [sys.executable, "-P", "-c", MAIN, "passk"]
@@ -84,8 +84,9 @@ def test_two_nodes_count_together_name_a_broken_file_and_a_lost_driver_leaves_no
             driver = subprocess.Popen(
                 [*COMMAND, "--attempts", str(folder), *where], env=environment, stderr=subprocess.PIPE
             )
-            while len(family := below(driver.pid)) < 2:
-                time.sleep(0.1)
+            while not (busy := set(cluster.workers(0) + cluster.workers(1))):
+                assert driver.poll() is None
+                time.sleep(0.01)
             os.kill(driver.pid, how)
             driver.communicate(timeout=120)
-            assert not gone(family)
+            assert not gone(busy)

@@ -877,55 +877,6 @@ def test_a_run_or_journal_that_is_a_link_is_not_followed(scene: Scene, name: str
     assert list(precious.iterdir()) == [] if name == "run" else precious.read_text() == "precious"
 
 
-# ---- what version 0.1.0 left behind
-
-
-def old_journal(scene: Scene) -> Path:
-    """Turn the outcomes into what the old version had written when it was killed, and leave nothing else."""
-    lines = []
-    for row in scene.outcomes():
-        verdict = {"fix": row.pop("fix_digest"), "module": row.pop("module_digest"), "cells": row}
-        lines.append(json.dumps(verdict))
-    shutil.rmtree(scene.out)
-    scene.out.mkdir()
-    path = scene.out / ".m_outcomes.journal.jsonl"
-    path.write_text("\n".join([*lines, '{"fix":"half a li']))
-    return path
-
-
-def test_the_journal_of_the_old_version_is_honoured_and_its_half_line_does_no_harm(scene: Scene) -> None:
-    scene.propose(RIGHT, MAIN + "# wrong\n")
-    scene.judge()
-    before = tables(scene.out)
-    journal = old_journal(scene)
-    scene.judge()
-    assert scene.sandbox.validations == 0
-    assert tables(scene.out) == before
-    assert not journal.exists()
-
-
-def test_an_old_journal_that_is_a_link_is_not_followed(scene: Scene) -> None:
-    scene.propose(RIGHT)
-    scene.judge()
-    journal = old_journal(scene)
-    precious = journal.rename(scene.folder / "precious")
-    journal.symlink_to(precious)
-    content = precious.read_bytes()
-    scene.judge()
-    assert scene.sandbox.validations == 2
-    assert precious.read_bytes() == content
-
-
-def test_outcomes_of_the_old_version_hold_without_any_run(scene: Scene) -> None:
-    scene.propose(RIGHT, MAIN + "# wrong\n")
-    scene.judge()
-    before = tables(scene.out)
-    shutil.rmtree(scene.out / "run")
-    scene.judge()
-    assert scene.sandbox.validations == 0
-    assert contents(scene.out) == before
-
-
 # ---- the run
 
 

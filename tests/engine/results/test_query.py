@@ -23,11 +23,10 @@ import pytest
 
 from steelyard import records
 from steelyard.analysis.attempt_texts import AttemptText, attempt_texts
-from steelyard.engine.results import answers, query
+from steelyard.engine.results import query
 from steelyard.errors import InputError, StoreError
 from steelyard.records import Answer, Case, Cost, EvalSetFile, Fact, Failure, Finding, Reply, RunInfo, Verdict
-from steelyard.store import archive, parquet
-from steelyard.store.archive import ARCHIVE_MEMORY_LIMITS, open_run_database
+from steelyard.store.archive import open_run_database
 from steelyard.store.database import import_duckdb
 from steelyard.store.journal import Journal, StoredRun, create_run
 from support.studies import with_slow
@@ -427,7 +426,7 @@ def test_an_answer_is_read_as_it_is_wanted_however_long_it_is(tmp_path: Path) ->
         assert list(islice(answer.rows, 3)) == [(0,), (1,), (2,)]
     with query.run_query("FROM range(1_000_000_000_000)", tmp_path) as answer:
         rows, more = answer.shown()
-        assert (len(rows), more) == (answers.MAX_SHOWN_QUERY_ROWS, True)
+        assert (len(rows), more) == (query.MAX_SHOWN_QUERY_ROWS, True)
 
 
 ODD = """SELECT 1 AS i, 0.25 AS d, 'nan'::DOUBLE AS n, '-inf'::DOUBLE AS m, NULL AS nothing, true AS b, '=1+1' AS formula,
@@ -545,26 +544,9 @@ def test_a_user_who_will_not_wait_ends_a_question(tmp_path: Path, kind: str) -> 
 
 def test_a_question_larger_than_its_memory_goes_on_on_disk(tmp_path: Path) -> None:
     run(tmp_path / "one")
-    with open_run_database(tmp_path, query.fact_scores, memory="100MB") as archive:
+    with open_run_database(tmp_path, query.fact_scores) as archive:
         answer = archive.ask("SELECT count(*) FROM (FROM range(5_000_000) AS t(i) ORDER BY hash(i) LIMIT 4_000_000)")
         assert list(answer.rows) == [(4_000_000,)]
-
-
-def test_a_run_that_is_not_copied_in_little_memory_is_copied_in_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run(tmp_path / "one", [reply(model=f"m{number}", key=str(number), text="x" * 9000) for number in range(40)])
-    tried = []
-    write = parquet._write_partitions
-
-    def watched(database: Any, *given: Any) -> int:
-        tried.append(database.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
-        return write(database, *given)
-
-    monkeypatch.setattr(parquet, "_write_partitions", watched)
-    monkeypatch.setattr(parquet, "COPY_ATTEMPTS", (("8MB", 4 << 20), *parquet.COPY_ATTEMPTS[2:]))
-    assert asked("SELECT count(*), max(len(reply)) FROM attempts", tmp_path) == [(40, 9000)]
-    assert tried == ["7.6 MiB", "488.2 MiB"]
 
 
 def test_cases_of_several_runs_are_joined(tmp_path: Path) -> None:
@@ -574,79 +556,9 @@ def test_cases_of_several_runs_are_joined(tmp_path: Path) -> None:
     assert asked(sql, tmp_path) == [(A.prompt, 6)]
 
 
-@pytest.mark.parametrize("kind", query.QUERY_FORMATS)
-def test_a_question_for_which_little_memory_does_not_suffice_is_asked_with_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    run(tmp_path / "runs" / "one", [reply(), verdict(RIGHT)])
-    monkeypatch.setattr(answers, "ARCHIVE_MEMORY_LIMITS", ("12MB", ARCHIVE_MEMORY_LIMITS[-1]))
-    # a list cannot be spilled
-    sql = "SELECT len(list(i)) AS n FROM range(4_000_000) AS t(i)"
-    with pytest.raises(InputError), open_run_database(tmp_path / "runs", query.fact_scores, memory="12MB") as archive:
-        archive.ask(sql)
-    assert asked(sql, tmp_path / "runs") == [(4_000_000,)]
-    query.write_query_result(sql, tmp_path / f"out.{kind}", tmp_path / "runs")
-    assert (tmp_path / f"out.{kind}").stat().st_size > 0
-
-
 @functools.cache
 def database() -> Any:
     return import_duckdb().connect()
-
-
-def test_a_question_about_one_run_copies_no_other(tmp_path: Path) -> None:
-    for number in range(3):
-        run(tmp_path / f"folder-{number}", [reply(), verdict(RIGHT)], id=f"run-{number}")
-    assert asked("SELECT count(*) FROM runs", tmp_path) == [(3,)]
-    assert list(tmp_path.glob("*/copy.json")) == []
-    assert asked("SELECT count(*) FROM attempts WHERE run = 'run-1'", tmp_path) == [(1,)]
-    assert list(tmp_path.glob("*/copy.json")) == [tmp_path / "folder-1" / "copy.json"]
-    # the columns of a question about a run that is not there come from another
-    assert asked("SELECT count(*) FROM attempts WHERE run = 'run-7'", tmp_path) == [(0,)]
-    assert asked("SELECT count(DISTINCT run) FROM attempts", tmp_path) == [(3,)]
-
-
-@pytest.mark.parametrize("facts", ["many", "none"])
-def test_attempts_that_are_grouped_in_parts_are_the_same_attempts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, facts: str
-) -> None:
-    found = [
-        fact
-        for number in range(1, 30)
-        for fact in (
-            reply(number=number, key=str(number)),
-            verdict(RIGHT, ask=str(number), number=number),
-        )
-    ]
-    run(tmp_path / "runs" / "one", found if facts == "many" else [])
-    expected = asked("FROM attempts ORDER BY ALL", tmp_path / "runs")
-    assert len(expected) == (29 if facts == "many" else 0)
-    monkeypatch.setattr(archive, "BYTES_PER_ATTEMPT_PART", 1)
-    query.write_query_result(archive.ALL_ATTEMPTS, tmp_path / "out.parquet", tmp_path / "runs")
-    path = str(tmp_path / "out.parquet")
-    assert database().execute("FROM read_parquet(?) ORDER BY ALL", [path]).fetchall() == expected
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["out.parquet", "runs"]
-    assert sorted(asked(archive.ALL_ATTEMPTS, tmp_path / "runs")) == expected
-
-
-def test_all_attempts_are_copied_by_one_thread_because_each_has_buffers_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run(tmp_path / "runs" / "one", [reply(), verdict(RIGHT)])
-    monkeypatch.setattr(archive, "processor_count", lambda: 8)
-    out = tmp_path / "out.parquet"
-    threads = "SELECT current_setting('threads')"
-    for memory, question, writing, expected in (
-        ("64MB", archive.ALL_ATTEMPTS, out, 1),
-        ("64MB", archive.ALL_ATTEMPTS, None, 1),
-        ("64MB", "FROM runs", out, 2),
-        (ARCHIVE_MEMORY_LIMITS[-1], archive.ALL_ATTEMPTS, out, 8),
-    ):
-        opened = open_run_database(
-            tmp_path / "runs", query.fact_scores, question=question, writing=writing, memory=memory
-        )
-        with opened as database:
-            assert list(database.ask(threads).rows) == [(expected,)]
 
 
 def test_every_column_of_every_table_is_on_the_page(tmp_path: Path) -> None:

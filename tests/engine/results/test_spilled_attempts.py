@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from steelyard.analysis.attempts import AttemptTable, placed_attempt_table
-from steelyard.analysis.row_blocks import BLOCK_ROWS, INDEX_END
 from steelyard.analysis.summary import summarise_attempts
-from steelyard.engine.results.attempt_tables import SpilledTableBuilder, StoredRows, index_pieces, stored_attempt_table
+from steelyard.engine.results.attempt_index import BLOCK_ROWS, INDEX_END, StoredRows, index_pieces, read_index
+from steelyard.engine.results.attempt_tables import SpilledTableBuilder, stored_attempt_table
 from steelyard.engine.results.query import fact_scores
-from steelyard.errors import StoreError
 from steelyard.records import Answer, Case, Reply, RunInfo
 from steelyard.store.journal import StoredRun, create_run, write_pieces_atomically
 from steelyard.store.run_folders import ATTEMPT_INDEX_FILE
@@ -59,7 +58,7 @@ def test_a_table_in_a_file_is_the_table_in_memory(tmp_path: Path, seed: int) -> 
     assert {place for place, counts in enumerate(counting) if counts} == named
 
 
-def test_an_index_in_blocks_is_read_block_by_block_and_by_the_viewer_as_a_whole(tmp_path: Path) -> None:
+def test_rows_in_a_file_are_read_block_by_block_and_by_the_viewer_as_a_whole(tmp_path: Path) -> None:
     case = Case(id="a", prompt="p", target="x")
     size = 2 * BLOCK_ROWS + 10
     with create_run(tmp_path / "run", RunInfo(id="run", started_at="t", names=("m",), samples=size), [case]) as journal:
@@ -67,31 +66,32 @@ def test_an_index_in_blocks_is_read_block_by_block_and_by_the_viewer_as_a_whole(
             answer = Answer(text="x", latency=number / 7)
             journal.append(Reply(key=f"k{number}", at="t", case="a", model="m", number=number, asked="", answer=answer))
     stored, table = indexed(tmp_path / "run")
-    read = stored_attempt_table(stored, stored.info, stored.cases)
-    assert isinstance(read.rows, StoredRows)
-    assert len(read.rows) == size
-    assert [row.number for row in read.rows] == list(range(1, size + 1))
-    assert read.rows[-1] == read.rows[size - 1] == table.rows[size - 1]
-    assert [row.number for row in read.rows[BLOCK_ROWS - 1 : BLOCK_ROWS + 2]] == [
-        BLOCK_ROWS + each for each in range(3)
-    ]
-    assert read.row(0, 0, BLOCK_ROWS + 5) == read.rows[BLOCK_ROWS + 4]
-    assert read.row(0, 0, size + 1) is None
+    rows = table.rows
+    assert isinstance(rows, StoredRows)
+    assert len(rows) == size
+    assert [row.number for row in rows] == list(range(1, size + 1))
+    assert rows[-1] == rows[size - 1]
+    assert [row.number for row in rows[BLOCK_ROWS - 1 : BLOCK_ROWS + 2]] == [BLOCK_ROWS + each for each in range(3)]
+    assert table.row(0, 0, BLOCK_ROWS + 5) == rows[BLOCK_ROWS + 4]
+    assert table.row(0, 0, size + 1) is None
     with pytest.raises(IndexError):
-        read.rows[size]
-    assert RunView(tmp_path / "run").rows == tuple(read.rows)
+        rows[size]
+    assert stored_attempt_table(stored, stored.info, stored.cases).rows == tuple(rows)
+    assert RunView(tmp_path / "run").rows == tuple(rows)
 
 
-def test_a_damaged_index_in_blocks_is_made_again_or_named(tmp_path: Path) -> None:
+def test_a_damaged_index_is_made_again(tmp_path: Path) -> None:
     stored, table = indexed(mixed_run(tmp_path / "run", 3))
     path = tmp_path / "run" / ATTEMPT_INDEX_FILE
     whole, rows = path.read_bytes(), tuple(table.rows)
-    for damaged in (whole[1:], whole[:-20] + whole[-16:], INDEX_END, b"\xff" * 8 + INDEX_END, whole + INDEX_END):
+    footer = read_index(stored, len(stored.cases))
+    assert footer is not None
+    begin = len(footer.summary)
+    for damaged in (
+        *(whole[1:], whole[:-20] + whole[-16:], INDEX_END, b"\xff" * 8 + INDEX_END, whole + INDEX_END),
+        # as long as it was, so that only who reads the block can tell
+        whole[:begin] + b"\xc1" + whole[begin + 1 :],
+    ):
         path.write_bytes(damaged)
         assert tuple(stored_attempt_table(stored, stored.info, stored.cases).rows) == rows
         assert RunView(tmp_path / "run").rows == rows
-    # as long as it was, so that only who reads the block can tell
-    path.write_bytes(b"\xc1" + whole[1:])
-    with pytest.raises(StoreError, match=r"damaged .*delete it, and it is made again"):
-        tuple(stored_attempt_table(stored, stored.info, stored.cases).rows)
-    assert RunView(tmp_path / "run").rows == rows

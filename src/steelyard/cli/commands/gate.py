@@ -111,15 +111,17 @@ examples:
 def gate(options: argparse.Namespace) -> int:
     """Decide whether a run is worse than its baseline: yes, no, or cannot tell yet; made for gating pull requests."""
     from steelyard.engine.gate import gate as gating
-    from steelyard.engine.gate.decision_files import check_decision_paths, decision_texts, write_decision
     from steelyard.engine.gate.panels import refuse_changed_judges
+    from steelyard.reports.comparison import DECISION_FORMATS
+    from steelyard.reports.exports.decision import decision_texts
+    from steelyard.store.files import check_text_paths, write_texts
 
     settings = arguments.command_settings(options)
     if options.history is not None:
         return _gate_history(options)
-    check_decision_paths(options.report or (), is_corrected=options.corrected)
     if options.corrected:
         return _gate_corrected(options, Path(settings.output_dir))
+    check_text_paths(options.report or (), (*DECISION_FORMATS, "junit", "sarif"))
     refuse_changed_judges(*_sides(options), root=Path(settings.output_dir))
     scores = arguments.score_reading(options)
     found = gating.gate(
@@ -134,44 +136,48 @@ def gate(options: argparse.Namespace) -> int:
         counting=arguments.counting_options(options),
         scores=scores,
     )
-    texts = decision_texts(found, fail_on_removed=options.fail_on_removed)
+    texts = decision_texts(found.decision, found.warnings, found.gone if options.fail_on_removed else ())
     print_report(texts[options.format], options.format)
-    print_written(write_decision(options.report or (), texts))
+    print_written(write_texts(options.report or (), texts))
     return conclude(found.conclusion(options.on_inconclusive, fail_on_removed=options.fail_on_removed))
 
 
 def _gate_history(options: argparse.Namespace) -> int:
     """Watch the blessed runs of a baseline for drift."""
     from steelyard.engine.gate.history import watch
-    from steelyard.engine.gate.history_files import check_history_paths, history_texts, write_history
     from steelyard.engine.gate.sides import BASELINES_FOLDER
     from steelyard.engine.results.conclusion import history_exit_code
     from steelyard.errors import InputError
+    from steelyard.reports.exports.history import HISTORY_FORMATS
+    from steelyard.store.files import check_text_paths, write_texts
 
     if options.sides or options.current or options.corrected or options.on:
         raise InputError("--history NAME watches the blessed runs of a baseline: leave sides, --on and --corrected out")
-    check_history_paths(options.report or ())
+    check_text_paths(options.report or (), HISTORY_FORMATS)
     found = watch(options.history, BASELINES_FOLDER, alpha=options.alpha)
-    texts = history_texts(found)
+    texts = {name: render(found) for name, render in HISTORY_FORMATS.items()}
     print(texts[options.format], end="")
-    print_written(write_history(options.report or (), texts))
+    print_written(write_texts(options.report or (), texts))
     return history_exit_code(found)
 
 
 def _gate_corrected(options: argparse.Namespace, root: Path) -> int:
     """Decide by judged rates that labels correct."""
-    from steelyard.engine.gate.decision_files import judged_decision_texts, write_decision
     from steelyard.engine.gate.judged import gate_corrected
     from steelyard.errors import InputError
+    from steelyard.reports.comparison import JUDGED_DECISION_FORMATS
+    from steelyard.store.files import check_text_paths, write_texts
+
+    check_text_paths(options.report or (), JUDGED_DECISION_FORMATS)
 
     if options.on or options.rule or options.cases or options.min_effect:
         raise InputError(
             "--corrected compares what judges and people pass: leave --on, --rule, --cases and --min-effect out"
         )
     found = gate_corrected(*_sides(options), alpha=options.alpha, margin=float(options.margin), root=root)
-    texts = judged_decision_texts(found)
+    texts = {name: render(found.decision, found.warnings) for name, render in JUDGED_DECISION_FORMATS.items()}
     print_report(texts[options.format], options.format)
-    print_written(write_decision(options.report or (), texts))
+    print_written(write_texts(options.report or (), texts))
     return conclude(found.conclusion(options.on_inconclusive))
 
 

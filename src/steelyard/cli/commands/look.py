@@ -33,11 +33,9 @@ from steelyard.errors import ExitCode
 from steelyard.secret_texts import Environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from steelyard.engine.results.stored_results import StoredResults
-    from steelyard.records import Case, Fact, RunInfo
-    from steelyard.store.fact_rows import FactScore
 
 
 def list_runs(options: argparse.Namespace) -> int:
@@ -73,8 +71,8 @@ def show(options: argparse.Namespace) -> int:
     if options.case is None and not options.failed:
         commands = next_commands(folder, results.info, results.summary)
         check_selection(results, folder, chosen)
-        shown = terminal.summary_text(results.summary, title=str(folder), next_commands=commands, details=True, **look)
-        print(shown, end="")
+        text = terminal.summary_text(results.summary, title=str(folder), next_commands=commands, details=True, **look)
+        print(text, end="")
         return ExitCode.OK
     attempts = selected_attempts(results, folder, chosen)
     if options.case is None:
@@ -164,27 +162,15 @@ def query(options: argparse.Namespace) -> int:
 
 def _print_answer(sql: str, root: Path, copies: Path | None) -> Sequence[str]:
     """Print the first rows of an answer as a table; returns the warnings."""
-    from steelyard.cli.plain_tables import plain_rows
-    from steelyard.engine.results.answers import answered
+    from steelyard.engine.results.query import run_query
+    from steelyard.reports.lists import rows_text
 
-    with answered(sql, root, _fact_scores, copies=copies) as answer:
+    with run_query(sql, root, copies=copies) as answer:
         rows, is_more = answer.shown()
-        text = None if is_color_wanted() else plain_rows(answer.columns, rows)
-        if text is None:
-            from steelyard.reports.lists import rows_text
-
-            text = rows_text(answer.columns, rows, color=is_color_wanted())
-        print(text, end="")
+        print(rows_text(answer.columns, rows, color=is_color_wanted()), end="")
     if is_more:
         print_to_stderr(f"only the first {len(rows):,} rows are shown; --format csv and -o FILE give all of them")
     return answer.warnings
-
-
-def _fact_scores(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact]) -> Iterable[FactScore]:
-    """What writes a copy of a run is loaded where one is missing."""
-    from steelyard.engine.results.query import fact_scores
-
-    return fact_scores(info, cases, facts)
 
 
 def _query_options(sub: argparse.ArgumentParser) -> None:

@@ -42,12 +42,11 @@ if TYPE_CHECKING:
 def tiers(options: argparse.Namespace) -> int:
     """Run an experiment in tiers, or analyse one that was run, here or by another tool: quality, cost, grade and uplift."""
     from steelyard.engine.tiers import tier_runs
-    from steelyard.engine.tiers.analysis_files import check_analysis_paths
     from steelyard.engine.tiers.tier_runs import csv_source, stored_source
     from steelyard.errors import InputError
 
     settings, means = settings_and_run_options(options)
-    check_analysis_paths(options.report or (), options.charts)
+    _check_files(options)
     if bool(options.experiment) == bool(options.runs_csv):
         raise InputError("name one of these: an experiment (.toml), a run, or recorded runs with --runs-csv FILE")
     if not options.runs_csv and (options.judges_csv or options.criteria_csv):
@@ -158,7 +157,6 @@ def judge(options: argparse.Namespace) -> int:
     from steelyard.engine.plan import plan_warnings
     from steelyard.engine.preflight.connect import split_model_names
     from steelyard.engine.tiers import tier_runs
-    from steelyard.engine.tiers.analysis_files import check_analysis_paths
     from steelyard.errors import InputError
     from steelyard.evalsets import rubrics
     from steelyard.records import Panel
@@ -167,7 +165,7 @@ def judge(options: argparse.Namespace) -> int:
     from steelyard.tiers.rubrics import default_rubric
 
     settings, means = settings_and_run_options(options)
-    check_analysis_paths(options.report or (), options.charts)
+    _check_files(options)
     judges = split_model_names(options.judges or ())
     if not judges:
         raise InputError("no judges; name one or several with --judges, such as --judges openai/gpt-5-mini")
@@ -290,22 +288,37 @@ def _pairs_options(sub: argparse.ArgumentParser) -> None:
     add_execution_options(sub)
 
 
+def _check_files(options: argparse.Namespace) -> None:
+    """Raises an InputError if an analysis or its charts could not be written later."""
+    from steelyard.reports.exports.tier_documents import TIER_FORMATS
+    from steelyard.store.files import check_new_folder, check_text_paths
+
+    check_text_paths(options.report or (), TIER_FORMATS.keys() - {"text"})
+    if options.charts:
+        check_new_folder(Path(options.charts))
+
+
 def _print_tiers(analysis: ExperimentAnalysis, options: argparse.Namespace) -> None:
     """Print the analysis of tiers, and write it as tables and charts."""
-    from steelyard.engine.tiers.analysis_files import analysis_pieces, write_analysis, write_analysis_charts
     from steelyard.reports import tiers as tables
+    from steelyard.reports.charts.svg import chart_files
+    from steelyard.reports.charts.tier_details import detail_charts
+    from steelyard.reports.charts.tiers import charts
+    from steelyard.reports.exports.tier_documents import TIER_FORMATS
+    from steelyard.store.files import TEXT_FORMAT_BY_SUFFIX, write_folder, write_texts
     from steelyard.text import counted
 
     if options.format == "text":
         width = min(terminal_width(), tables.TEXT_COLUMNS) if sys.stdout.isatty() else tables.TEXT_COLUMNS
         print(tables.text(analysis, color=is_color_wanted(), width=width), end="")
     else:
-        for piece in analysis_pieces(analysis, options.format):
-            print(piece, end="")
-    print_written(write_analysis(analysis, options.report or ()))
+        print(TIER_FORMATS[options.format](analysis), end="")
+    wanted = {TEXT_FORMAT_BY_SUFFIX[Path(path).suffix] for path in options.report or ()}
+    print_written(write_texts(options.report or (), {name: TIER_FORMATS[name](analysis) for name in wanted}))
     if options.charts:
-        count = write_analysis_charts(analysis, options.charts)
-        print_to_stderr(f"wrote {counted(count, 'chart')} into {options.charts}")
+        drawn = [*charts(analysis), *detail_charts(analysis)]
+        write_folder(Path(options.charts), chart_files(drawn))
+        print_to_stderr(f"wrote {counted(len(drawn), 'chart')} into {options.charts}")
 
 
 def _tier_report_options(sub: argparse.ArgumentParser) -> None:

@@ -9,7 +9,6 @@ import msgspec
 
 from steelyard.comparison.history import HistoryEntry, HistoryWatch, watch_history
 from steelyard.comparison.sides import Side, Trials
-from steelyard.engine.gate.side_json import json_with_models
 from steelyard.errors import InputError, check_format
 from steelyard.store.files import AtomicFiles, TolerantDecoder, explain_write_errors, format_number
 from steelyard.text import printable
@@ -114,7 +113,7 @@ def add_to_history(path: Path, sides: Sequence[Side], times: Sequence[str], *, r
             known |= {(run, model) for run in _identities(entry) for model in fresh}
     if len(entries) > before or restart:
         with explain_write_errors(path.parent), AtomicFiles() as files:
-            files.write(path, (piece for entry in entries for piece in _line(entry)))
+            files.write(path, map(_line, entries))
             files.finish()
     return len(entries)
 
@@ -124,11 +123,9 @@ def _identities(entry: HistoryEntry) -> Iterator[str]:
     yield from entry.runs or (msgspec.json.encode(entry.models, order="sorted").decode(),)
 
 
-def _line(entry: HistoryEntry) -> Iterator[str]:
-    """The line of a run, in pieces."""
-    bare = msgspec.to_builtins(msgspec.structs.replace(entry, models={}))
-    yield from json_with_models(msgspec.json.encode({"format": HISTORY_FORMAT} | bare), entry.models)
-    yield "\n"
+def _line(entry: HistoryEntry) -> str:
+    """The line of a run."""
+    return msgspec.json.encode({"format": HISTORY_FORMAT} | msgspec.to_builtins(entry)).decode() + "\n"
 
 
 def _kept(trials: Trials) -> Trials:

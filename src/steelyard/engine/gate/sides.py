@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+import mmap
+import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -18,8 +18,6 @@ from steelyard.analysis.suites import classify_response, ordered_class_counts
 from steelyard.comparison.exact_tests import CasesRule
 from steelyard.comparison.sides import Side, Trials, run_side, score_counts, share_replies
 from steelyard.engine.gate.history import add_to_history, history_path, read_history
-from steelyard.engine.gate.report_file import report_results, report_without_results
-from steelyard.engine.gate.side_json import json_with_models
 from steelyard.engine.limits import limit_reader
 from steelyard.engine.results.attempt_tables import stored_attempt_table
 from steelyard.engine.results.read_outcomes import counted_side, is_counted_file
@@ -35,6 +33,7 @@ from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER, find_run
 from steelyard.store.side_files import case_limits
 from steelyard.text import printable
 
+DecodedReport = TypeVar("DecodedReport")
 MAX_REPORT_FILE_BYTES = 1 << 30
 REPORT_FORMAT = 1
 """The newest format of JSON reports that is read."""
@@ -65,6 +64,17 @@ class _ReportedResult(msgspec.Struct):
     run_id: str = ""
     cached_from: tuple[str, ...] = ()
 
+    @property
+    def found(self) -> Finding:
+        tests = self.test_execution
+        outcomes: list[Any] = ["passed"] * tests.passed + ["failed"] * tests.failed if tests else []
+        return Finding(
+            code="reported",
+            compiled=self.compilation.success,
+            tests=tuple(Test(name=str(number), outcome=outcome) for number, outcome in enumerate(outcomes, 1)),
+            warnings=self.clippy.warning_count if self.clippy else None,
+        )
+
 
 class _ReportedSummary(msgspec.Struct):
     rule: str = ""
@@ -76,86 +86,35 @@ class _JsonReport(msgspec.Struct):
     summary: _ReportedSummary = msgspec.field(default_factory=_ReportedSummary)
 
 
-class ReportedAttempt(NamedTuple):
-    """One judged attempt of a report."""
-
-    case: str
-    model: str
-    found: Finding
-    correct: bool | None
-    """What the report itself says, if it does."""
-    score: float | None
-    graded: bool = False
-    run: str = ""
-    cached_from: tuple[str, ...] = ()
-
-
-class ReportedRun(NamedTuple):
-    """What a report says about its attempts."""
-
-    rule: str
-    """The rule of its scores; empty if it has none."""
-    attempts: Iterable[ReportedAttempt]
-    """Those of a large report are read while they are gone through, once."""
-
-
 REPORTED_CASE_STUB = Case(id="", prompt="", expectations=Expectations(expected_functions=("not told",)))
 """The known part of a reported case: expected functions are unknown, so none counts as defined."""
 
 
-def reported_run(path: Path) -> ReportedRun:
-    """The attempts of a report; raises an InputError for any other file."""
+def _json_report(path: Path) -> _JsonReport:
+    """A report; raises an InputError for any other file."""
     where = printable(str(path))
-    with _explained_report_errors(where):
+    try:
         if path.stat().st_size > MAX_REPORT_FILE_BYTES:
             raise InputError(f"{where}: larger than {MAX_REPORT_FILE_BYTES >> 30} GB; use the run's folder instead")
-        rest = report_without_results(path)
-        report = msgspec.json.decode(path.read_bytes() if rest is None else rest, type=_JsonReport)
-    if isinstance(report.format, int):
-        check_format(where, report.format, REPORT_FORMAT)
-    if rest is None:
-        return ReportedRun(report.summary.rule, [_attempt(result) for result in report.results])
-    return ReportedRun(report.summary.rule, _streamed_attempts(path, where))
-
-
-def _streamed_attempts(path: Path, where: str) -> Iterator[ReportedAttempt]:
-    decoder = msgspec.json.Decoder(_ReportedResult)
-    with _explained_report_errors(where):
-        for result in report_results(path):
-            yield _attempt(decoder.decode(result))
-
-
-@contextmanager
-def _explained_report_errors(where: str) -> Iterator[None]:
-    try:
-        yield
+        report = _decoded(path, _JsonReport)
     except OSError as error:
         raise InputError(f"{where}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(
             f"{where}: not the JSON report of a run: {str(error)[:200]}; write one with: steelyard report RUN -o {where}"
         ) from None
+    if isinstance(report.format, int):
+        check_format(where, report.format, REPORT_FORMAT)
+    return report
 
 
-def _attempt(result: _ReportedResult) -> ReportedAttempt:
-    tests = result.test_execution
-    outcomes: list[Any] = ["passed"] * tests.passed + ["failed"] * tests.failed if tests else []
-    found = Finding(
-        code="reported",
-        compiled=result.compilation.success,
-        tests=tuple(Test(name=str(number), outcome=outcome) for number, outcome in enumerate(outcomes, 1)),
-        warnings=result.clippy.warning_count if result.clippy else None,
-    )
-    return ReportedAttempt(
-        result.case_id,
-        result.model,
-        found,
-        result.correct,
-        result.score,
-        result.graded,
-        result.run_id,
-        result.cached_from,
-    )
+def _decoded(path: Path, kind: type[DecodedReport]) -> DecodedReport:
+    """What a report says, without holding its texts in memory; raises what msgspec raises."""
+    with path.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return msgspec.json.decode(b"", type=kind)
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return msgspec.json.decode(content, type=kind)
 
 
 BASELINES_FOLDER = Path("steelyard-baselines")
@@ -265,11 +224,11 @@ def bless(
     problems = (*(Problem("", 0, each, fatal=False) for one in sides for each in one.warnings), *problems)
     baseline = Side(name=label, rule=rules[0], models=models, runs=tuple(runs), cases=cases or "")
     path = _baseline_path(label)
-    bare = msgspec.to_builtins(msgspec.structs.replace(baseline, models={}))
-    frame = msgspec.json.encode({"format": BASELINE_FORMAT} | bare | _fields_of_later_versions(path))
+    fields = {"format": BASELINE_FORMAT} | msgspec.to_builtins(baseline) | _fields_of_later_versions(path)
+    content = msgspec.json.format(msgspec.json.encode(fields), indent=1).decode()
     with explain_write_errors(path.parent), AtomicFiles() as fresh:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write(path, chain(json_with_models(frame, models, is_indented=True), ["\n"]))
+        fresh.write(path, [content, "\n"])
         fresh.finish()
     count = add_to_history(history_path(path), sides, times, restart=restart_history)
     return BlessedBaseline(path, baseline, problems, count)
@@ -408,9 +367,10 @@ def _side_of_run(folder: Path, rule: str | None) -> Side:
 
 
 def _side_of_report(path: Path, rule: str | None) -> Side:
-    report = reported_run(path)
-    name = rule or report.rule or "code"
-    chosen = None if name == report.rule else scoring.find_rule(name)
+    report = _json_report(path)
+    reported_rule = report.summary.rule
+    name = rule or reported_rule or "code"
+    chosen = None if name == reported_rule else scoring.find_rule(name)
     suites = _suites(path)
     # attempts at many cases, one at each, are alike: those share a tuple
     found: dict[str, dict[str, Sequence[tuple[bool, float | None]]]] = {}
@@ -419,24 +379,24 @@ def _side_of_report(path: Path, rule: str | None) -> Side:
     cached: dict[tuple[str, str], set[str]] = {}
     graded: Counter[tuple[str, str]] = Counter()
     runs: set[str] = set()
-    for one in report.attempts:
-        runs.add(one.run)
+    for one in report.results:
+        runs.add(one.run_id)
         if one.graded:
-            graded[one.model, one.case] += 1
+            graded[one.model, one.case_id] += 1
         if one.cached_from:
-            cached.setdefault((one.model, one.case), set()).update(one.cached_from)
+            cached.setdefault((one.model, one.case_id), set()).update(one.cached_from)
         correct = scoring.is_correct(REPORTED_CASE_STUB, one.found) if one.correct is None else one.correct
         # a score that the report gives is of its own rule; what it is derived from may not all be there
         score = one.score if chosen is None else scoring.score(REPORTED_CASE_STUB, one.found, chosen)
         judged = correct, score
         of_model = found.setdefault(one.model, {})
-        before = of_model.get(one.case)
+        before = of_model.get(one.case_id)
         if before is None:
-            of_model[one.case] = alike.setdefault((judged,), (judged,))
+            of_model[one.case_id] = alike.setdefault((judged,), (judged,))
         elif isinstance(before, list):
             before.append(judged)
         else:
-            of_model[one.case] = [*before, judged]
+            of_model[one.case_id] = [*before, judged]
 
     def trials(model: str, case: str) -> Trials:
         attempts = found[model].pop(case)
@@ -492,7 +452,7 @@ def _suites(path: Path) -> dict[str, dict[str, _SuiteClasses]]:
     """By model and case the suite and the classes of the attempts, where a report has them."""
     found: dict[str, dict[str, _SuiteClasses]] = {}
     try:
-        for one in _suite_results(path):
+        for one in _decoded(path, _SuiteResults).results:
             if one.suite and one.correct is not None:
                 of_model = found.setdefault(one.model, {})
                 before = of_model.get(one.case_id) or _SuiteClasses(one.suite)
@@ -501,9 +461,3 @@ def _suites(path: Path) -> dict[str, dict[str, _SuiteClasses]]:
         # a report that has other things under these names is a report all the same
         return {}
     return found
-
-
-def _suite_results(path: Path) -> Iterable[_SuiteResult]:
-    if report_without_results(path) is None:
-        return msgspec.json.decode(path.read_bytes(), type=_SuiteResults).results
-    return map(msgspec.json.Decoder(_SuiteResult).decode, report_results(path))

@@ -1,43 +1,36 @@
-"""Where a Ray cluster is, and the process through which a run uses it."""
+"""Where a Ray cluster is, and how a run uses it."""
 
 from __future__ import annotations
 
-import asyncio
+import atexit
 import contextlib
+import importlib
 import importlib.util
+import logging
 import os
+import re
 import shutil
 import socket
-import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, Any
 
-from steelyard.engine.ray.wire import (
-    AUTH_HINT,
-    LOCAL_CLUSTER,
-    GatewayMessage,
-    Join,
-    JoinResult,
-    MessageWriter,
-    Terms,
-    receive,
-    short_line,
-)
+from steelyard.engine.ray.wire import LOCAL_CLUSTER, short_line
 from steelyard.errors import InputError
+from steelyard.sandbox.processors import processor_count
 from steelyard.text import printable
 
-if TYPE_CHECKING:
-    from typing import IO
-
-JOIN_SECONDS, START_SECONDS = 300, 420
-"""The time in which the nodes of a cluster must have answered, and those of a cluster of our own, even on a busy machine."""
 CONNECT_SECONDS = 10
 """The time in which something must answer at an address."""
-EXIT_SECONDS = 15
-"""The time in which the gateway must have ended by itself."""
+OBJECT_STORE_BYTES = 256 << 20
+"""The object store of a cluster of our own."""
+TASKS_PER_CPU = 2
+"""Tasks that Ray is given for each processor: one that runs, and one that waits."""
+AUTH_HINT = "it requires a token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as they are on its nodes"
 
 
 def address(given: str, environment: Mapping[str, str]) -> str:
@@ -85,100 +78,120 @@ def _answers(place: str) -> bool:
         return False
 
 
-def last_printed_line(printed: IO[bytes]) -> str:
-    """What a process that talks to Ray printed last; where Ray refused its token, what to do about that."""
-    size = os.fstat(printed.fileno()).st_size
-    text = os.pread(printed.fileno(), 4000, max(0, size - 4000)).decode("utf-8", "replace")
-    if "InvalidAuthToken" in text:
-        return AUTH_HINT
-    return short_line(next((line for line in reversed(text.splitlines()) if line.strip()), ""))
+class RayTasks:
+    """What we use of Ray: objects in its store, and tasks on its nodes."""
 
-
-class GatewayProcess:
-    """The run's end of its connection to the process that talks to Ray."""
-
-    def __init__(
-        self,
-        process: subprocess.Popen[bytes],
-        printed: IO[bytes],
-        folder: str,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
-        self._process = process
-        self._printed = printed
-        self._folder = folder
-        """Of a cluster of our own."""
-        self._reader = reader
-        self._writer = MessageWriter(writer)
-
-    @classmethod
-    async def start(cls, place: str, terms: Terms) -> tuple[GatewayProcess, JoinResult]:
-        """Join the cluster at an address; raises InputError when that fails."""
+    def __init__(self, place: str, store_bytes: int = OBJECT_STORE_BYTES) -> None:
+        """Join the cluster at an address, or start one of our own; raises InputError when that fails."""
         if importlib.util.find_spec("ray") is None:
             raise InputError("--backend ray needs the package ray; get it with: pip install 'steelyard[ray]'")
         # the names of its sockets must be short
-        folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp") if place == LOCAL_CLUSTER else ""
-        ours, theirs = socket.socketpair()
-        printed = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
-        with theirs:
-            process = subprocess.Popen(  # noqa: ASYNC220  a start takes a millisecond
-                [sys.executable, "-P", "-m", "steelyard.engine.ray.gateway", str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=printed,
-                stderr=printed,
-                pass_fds=[theirs.fileno()],
-                # Ctrl-C is for the run alone, which then ends it in good order
-                start_new_session=True,
-            )
-        gateway = cls(process, printed, folder, *await asyncio.open_unix_connection(sock=ours))
-        limit = START_SECONDS if place == LOCAL_CLUSTER else JOIN_SECONDS
-        try:
-            gateway.send(Join(address=place, folder=folder, terms=terms))
-            async with asyncio.timeout(limit):
-                joined = await gateway.receive()
-            problem = joined.problem if isinstance(joined, JoinResult) else "the process that talks to Ray has ended"
-        except TimeoutError:
-            joined, problem = None, f"no answer within {limit} s"
-        except BaseException:
-            await gateway.close()
-            raise
-        if not isinstance(joined, JoinResult) or problem:
-            problem = short_line(problem) + gateway._hint(is_ended=joined is None)
-            await gateway.close()
-            raise InputError(f"Ray at {place}: {problem}")
-        return gateway, joined
+        self._folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp") if place == LOCAL_CLUSTER else ""
+        # also when nobody waits for us any more
+        atexit.register(self.close)
+        with tempfile.TemporaryFile() as printed:
+            try:
+                with _printing_to(printed), contextlib.chdir("/"):
+                    _join(place, self._folder, store_bytes)
+            except Exception as error:  # noqa: BLE001  Ray raises what it likes
+                self.close()
+                raise InputError(f"Ray at {place}: {_why(error, printed)}") from None
+        import ray
 
-    def send(self, message: GatewayMessage) -> None:
-        """Send a message; one to a gateway that is gone is lost."""
-        self._writer.send(message)
+        def steelyard_task(function: str, *arguments: Any) -> Any:
+            """Run a function of this room on a node."""
+            if importlib.util.find_spec("steelyard") is None:
+                return None
+            module, _, name = function.partition(":")
+            return getattr(importlib.import_module(f"steelyard.engine.ray.{module}"), name)(*arguments)
 
-    async def drain(self) -> None:
-        """Wait until the gateway has taken in most of what was sent."""
-        with contextlib.suppress(ConnectionError):
-            await self._writer.drain()
+        # Ray sends a function along as it is where no module has it, and shows its name among the processes
+        steelyard_task.__qualname__ = steelyard_task.__name__
+        found = ray.exceptions
+        self.RayError = found.RayError
+        self.LOST_NODE_ERRORS = (found.TaskUnschedulableError, found.NodeDiedError, found.LocalRayletDiedError)
+        self.own_node = str(ray.get_runtime_context().get_node_id())
+        self.put = ray.put
+        self.nodes: Any = ray.nodes
+        self._task: Any = ray.remote(steelyard_task)
 
-    async def receive(self) -> GatewayMessage | None:
-        """The next message; None when the gateway is gone."""
-        return await receive(self._reader)
+    @property
+    def cpus(self) -> int:
+        """The processors of all nodes."""
+        return max(1, int(sum(node["Resources"].get("CPU", 0) for node in self.nodes() if node["Alive"])))
 
-    async def close(self) -> None:
+    def submit(self, node: str, cpus: int, retries: int, function: str, *arguments: Any) -> Awaitable[Any]:
+        """Call a function on a node, given by its id; it fails when the node is gone."""
+        import ray.util.scheduling_strategies
+
+        affinity: Any = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        options = {"num_cpus": cpus, "max_retries": retries, "scheduling_strategy": affinity(node, soft=False)}
+        result: Awaitable[Any] = self._task.options(**options).remote(function, *arguments)
+        return result
+
+    def each(self, function: str, arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        """The results of a function on any nodes, as they come; a few times as many wait as there are processors."""
+        import ray
+
+        left = deque(arguments)
+        running: list[Any] = []
+        while left or running:
+            while left and len(running) < TASKS_PER_CPU * self.cpus:
+                running.append(self._task.remote(function, *left.popleft()))
+            (ready, *_), running = ray.wait(running)
+            yield ray.get(ready)
+
+    def close(self) -> None:
         """Leave the cluster: its workers end, and so does a cluster of our own."""
-        self._writer.close()
-        try:
-            await asyncio.to_thread(self._process.wait, EXIT_SECONDS)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            # also when this is cancelled: nothing may outlive the run
-            self._process.kill()
-            self._process.wait()
-            self._printed.close()
-            if self._folder:
-                # the gateway removes that itself, unless it was killed
-                shutil.rmtree(self._folder, ignore_errors=True)
+        import ray
 
-    def _hint(self, *, is_ended: bool) -> str:
-        """What the gateway printed, where that helps."""
-        last = last_printed_line(self._printed)
-        return f"; {last}" if last == AUTH_HINT else f": {last}" if is_ended and last else ""
+        leave: Any = ray.shutdown
+        atexit.unregister(self.close)
+        with contextlib.suppress(Exception):
+            leave()
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _join(place: str, folder: str, store_bytes: int) -> None:
+    """Ray lets its workers import from the folder that this is called in first, so no stranger may put a file there."""
+    # a run gives up by itself; Ray would end this process
+    os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "1000000")
+    import ray
+
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+    if not folder:
+        ray.init(address=place, **quiet)
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    own: dict[str, Any] = {"num_cpus": processor_count(), "include_dashboard": False, "_temp_dir": folder}
+    ray.init(address=LOCAL_CLUSTER, object_store_memory=store_bytes, **own, **quiet)
+
+
+@contextmanager
+def _printing_to(file: IO[bytes]) -> Iterator[None]:
+    """Keep what is printed as an error from the terminal: Ray prints a line each second while it cannot join."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _why(error: Exception, printed: IO[bytes]) -> str:
+    """Why Ray did not let us in; it says to the terminal that it is for want of a token."""
+    size = os.fstat(printed.fileno()).st_size
+    if b"InvalidAuthToken" in os.pread(printed.fileno(), 4000, max(0, size - 4000)):
+        return AUTH_HINT
+    return short_line(exception_line(error))
+
+
+def exception_line(error: Exception) -> str:
+    """What went wrong in one line: Ray says it at the end of a traceback, in colours."""
+    lines = [line.strip() for line in re.sub(r"\x1b\[[\d;]*m", "", str(error)).splitlines() if line.strip()]
+    if any(line.startswith("File ") for line in lines):
+        return lines[-1]
+    return " ".join([f"{type(error).__name__}:", *lines])

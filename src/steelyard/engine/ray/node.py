@@ -30,7 +30,6 @@ from steelyard.engine.ray.wire import (
     needs,
 )
 from steelyard.engine.steps import failure
-from steelyard.engine.verifier_processes.garbage import collect_rarely
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import InputError, VerifierError
 from steelyard.plugins import is_plugin, load_plugin
@@ -114,7 +113,7 @@ class NodeWorker:
         case = bundle.cases[item.place]
         unable = await self._why_unable(case, bundle.surroundings[item.place])
         if unable:
-            return WorkResult(number=item.number, unable=unable)
+            return WorkResult(unable=unable)
         loop = asyncio.get_running_loop()
         reply = msgspec.json.decode(item.reply, type=Reply)
         began = loop.time()
@@ -126,7 +125,6 @@ class NodeWorker:
         except Exception as error:  # noqa: BLE001  the driver must hear of it, whatever it is
             fact = failure(reply, VerifierError(f"{type(error).__name__}: {error}"))
         return WorkResult(
-            number=item.number,
             fact=msgspec.json.encode(fact),
             failure=fact.message if isinstance(fact, Failure) else "",
             seconds=loop.time() - began,
@@ -178,7 +176,6 @@ def _own_worker(terms: Any) -> tuple[NodeWorker, asyncio.AbstractEventLoop]:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
     worker = NodeWorker(msgspec.json.decode(ray.get(terms), type=Terms))
-    collect_rarely()
     return worker, loop
 
 
@@ -192,8 +189,8 @@ def probe_node(theirs: bytes, terms: Sequence[Any]) -> bytes:
     return msgspec.msgpack.encode(found)
 
 
-def verify_items(terms: Sequence[Any], items: bytes, bundles: Mapping[int, Any]) -> tuple[str, bytes]:
-    """A Ray task: this node's id and the results of some items; `bundles` are references to what their cases are in."""
+def verify_items(terms: Sequence[Any], items: bytes, bundles: Mapping[int, Any]) -> bytes:
+    """A Ray task: the results of some items, in their order; `bundles` are references to what their cases are in."""
     import ray
 
     worker, loop = _own_worker(terms[0])
@@ -201,7 +198,7 @@ def verify_items(terms: Sequence[Any], items: bytes, bundles: Mapping[int, Any])
     fetched = dict(zip(missing, ray.get([bundles[bundle] for bundle in missing]), strict=True))
     work = worker.verify(msgspec.msgpack.decode(items, type=list[WorkItem]), fetched)
     results = asyncio.run_coroutine_threadsafe(work, loop).result()
-    return str(ray.get_runtime_context().get_node_id()), msgspec.msgpack.encode(results)
+    return msgspec.msgpack.encode(results)
 
 
 def remove_files(run: str) -> None:

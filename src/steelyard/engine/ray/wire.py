@@ -1,30 +1,21 @@
-"""What a run, its gateway and the nodes of a Ray cluster send each other."""
+"""What a run and the nodes of a Ray cluster send each other."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import platform
-import struct
 from collections.abc import Hashable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-
-import msgspec
 
 import steelyard
 from steelyard.providers.agent.workspaces import GitFile
 from steelyard.records import Case, CaseLimit, Record, WitnessResult
 from steelyard.text import printable
 
-LENGTH = struct.Struct("!Q")
-"""What comes before each message: its length in bytes."""
-MAX_UNWRITTEN_BYTES = 64 << 10
-"""Bytes of messages that may wait for the end of an event-loop iteration."""
 LOCAL_CLUSTER = "local"
 """The address of a cluster that a run starts for itself."""
-AUTH_HINT = "it requires a token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as they are on its nodes"
 
 
 class CodeVersion(Record, frozen=True, kw_only=True):
@@ -83,8 +74,6 @@ class Terms(Record, frozen=True, kw_only=True):
     """The kinds of cases, each with the version of its verifier on the driver."""
     groups: Bundle
     """One case of each group that needs the same of a machine; a group is known by its place here."""
-    wait_seconds: float
-    """How long replies wait for a node that can verify them."""
     require_isolation: str = ""
     allow_weak_sandbox: bool = False
     recheck: int = 0
@@ -103,27 +92,13 @@ class Capability(Record, frozen=True, kw_only=True):
     """Why it cannot verify answers to a group of cases."""
 
 
-class NodeReport(Record, frozen=True, kw_only=True):
-    """A node of the cluster, as the gateway found it."""
-
-    name: str
-    capability: Capability
-
-
-class WorkItem(Record, frozen=True, kw_only=True, tag=True):
+class WorkItem(Record, frozen=True, kw_only=True, array_like=True):
     """One reply to verify."""
 
-    number: int
-    """Which reply of this run it is; the result carries the same number."""
-    group: int
-    """What its case needs of a machine: equal for equal needs."""
-    kind: str
-    case: str
     bundle: int
     place: int
     """Where in the bundle its case is."""
     reply: bytes
-    """Only the node that verifies it decodes it."""
     limit: CaseLimit | None = None
     """The limit of its case, where the run knows it."""
     alone: bool = False
@@ -133,7 +108,6 @@ class WorkItem(Record, frozen=True, kw_only=True, tag=True):
 class WorkResult(Record, frozen=True, kw_only=True, array_like=True):
     """What became of one item."""
 
-    number: int
     fact: bytes = b""
     """A verdict or a failure; empty if this node cannot verify such a case."""
     failure: str = ""
@@ -146,117 +120,6 @@ class WorkResult(Record, frozen=True, kw_only=True, array_like=True):
     """Results of witnesses that no earlier result carried."""
     limits: tuple[CaseLimit, ...] = ()
     """Limits of cases that no earlier result carried."""
-
-
-class Join(Record, frozen=True, kw_only=True, tag=True):
-    """The run's first message: which cluster, and what it needs of its nodes."""
-
-    address: str
-    folder: str
-    """Where a cluster of our own keeps its files."""
-    terms: Terms
-
-
-class StoreBundle(Record, frozen=True, kw_only=True, tag=True):
-    """Cases that later items name."""
-
-    bundle: int
-    content: bytes
-
-
-class Phase(Record, frozen=True, kw_only=True, tag=True):
-    """How the items that follow are verified."""
-
-    alone: bool
-    """Each on a machine of its own."""
-
-
-class JoinResult(Record, frozen=True, kw_only=True, tag=True):
-    """The gateway's answer to `Join`: why it failed, or the nodes that it found."""
-
-    problem: str = ""
-    nodes: tuple[NodeReport, ...] = ()
-
-
-class State(Record, frozen=True, kw_only=True, tag=True):
-    """How the cluster is now."""
-
-    nodes: int
-    """Nodes that take work."""
-    in_hand: int
-    """Items that were handed to Ray."""
-    notes: tuple[str, ...] = ()
-    """New notes for the user."""
-
-
-class ItemResult(Record, frozen=True, kw_only=True, tag=True):
-    """The fact that an item became."""
-
-    number: int
-    node: str = ""
-    fact: bytes = b""
-    problem: str = ""
-    """Why it cannot be verified, in place of a fact."""
-
-
-class WitnessReport(Record, frozen=True, kw_only=True, tag=True):
-    """Results of witnesses on a node, and limits that were found there."""
-
-    node: str
-    results: tuple[WitnessResult, ...] = ()
-    limits: tuple[CaseLimit, ...] = ()
-
-
-GatewayMessage = Join | StoreBundle | Phase | WorkItem | JoinResult | State | ItemResult | WitnessReport
-
-
-async def receive(reader: asyncio.StreamReader) -> GatewayMessage | None:
-    """The next message; None when the other side is gone."""
-    try:
-        (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
-        content = await reader.readexactly(length)
-    except (asyncio.IncompleteReadError, OSError):
-        return None
-    message: GatewayMessage = msgspec.json.decode(content, type=GatewayMessage)
-    return message
-
-
-def send(writer: asyncio.StreamWriter, message: GatewayMessage) -> None:
-    """Write a message; a sender of many waits for `writer.drain()`."""
-    writer.write(_framed(message))
-
-
-def _framed(message: GatewayMessage) -> bytes:
-    # JSON has numbers of any size, and cases may have them
-    content = msgspec.json.encode(message)
-    return LENGTH.pack(len(content)) + content
-
-
-class MessageWriter:
-    """One end of a connection between a run and its gateway: messages of one event-loop iteration are written together."""
-
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
-        self._writer = writer
-        self._waiting = bytearray()
-
-    def send(self, message: GatewayMessage) -> None:
-        """Send a message; one to a side that is gone is lost."""
-        if not self._waiting:
-            asyncio.get_running_loop().call_soon(self._flush)
-        self._waiting += _framed(message)
-        if len(self._waiting) >= MAX_UNWRITTEN_BYTES:
-            self._flush()
-
-    async def drain(self) -> None:
-        """Wait until the other side has taken in most of what was written."""
-        await self._writer.drain()
-
-    def close(self) -> None:
-        self._writer.close()
-
-    def _flush(self) -> None:
-        waiting, self._waiting = self._waiting, bytearray()
-        self._writer.write(waiting)
 
 
 Needs = tuple[Hashable, ...]

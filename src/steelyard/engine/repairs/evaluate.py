@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,12 +14,35 @@ from typing import NamedTuple
 import msgspec
 
 from steelyard import outcomes
-from steelyard.analysis.counts import Standings, Tally, standings
+from steelyard.analysis.counts import OutcomeTallies, Standings, Tally, standings
 from steelyard.engine.options import RunOptions
 from steelyard.engine.repairs.config import DEFAULT_CONFIG_FILE, EvaluationConfig, brief_json, read_config
-from steelyard.engine.repairs.plan import EvaluationFolders, brief_name, check_names, plan, write_outcomes
-from steelyard.engine.repairs.reader import FURTHER_LEVELS, PASSED, read_problems
-from steelyard.engine.repairs.recorded_run import VALIDATION_SECONDS, UnjudgedRepair, judge, needed_program
+from steelyard.engine.repairs.reader import (
+    FIX,
+    FURTHER_LEVELS,
+    LEVEL_COLUMNS,
+    PASSED,
+    REPAIR_COLUMNS,
+    FixRow,
+    OutcomeCells,
+    RepairMode,
+    RepairReader,
+    brief_outcomes_csv,
+    columns_of,
+    outcomes_csv,
+    read_fixes,
+    read_problems,
+    recorded_outcomes,
+)
+from steelyard.engine.repairs.recorded_run import (
+    VALIDATION_SECONDS,
+    FixAttempt,
+    RepairJob,
+    RepairOutcomes,
+    UnjudgedRepair,
+    judge,
+    needed_program,
+)
 from steelyard.engine.results.conclusion import Conclusion
 from steelyard.engine.results.synthetic import (
     DEFAULT_SYNTHETIC_RATES,
@@ -27,8 +51,8 @@ from steelyard.engine.results.synthetic import (
     synthesize,
     unchanged_files,
 )
-from steelyard.errors import ExitCode, InputError, Problem
-from steelyard.outcomes.files import OutcomeProblemCollector
+from steelyard.errors import ExitCode, InputError, Problem, did_you_mean
+from steelyard.outcomes.files import OutcomeFile, OutcomeProblemCollector
 from steelyard.reports.lists import levels_csv, table_csv
 from steelyard.store.files import AtomicFiles, explain_write_errors
 from steelyard.text import counted, printable, short_quote
@@ -42,11 +66,35 @@ NOT_FIXES_FILE = re.compile(
 )
 """Names of problems and of our own output, which are never read as fixes."""
 ELAPSED_SECONDS = re.compile(r" after [\d.]+ s\b")
+NO_CLONE = re.compile(r'^no clone ".*" in (.*)$')
 """What makes two reasons differ that are the same."""
 MAX_UNJUDGED_SHARE = 0.05
 """The share of a model's attempts that may have no verdict before its numbers are inconclusive."""
 SYNTHETIC_SUCCESS_RATES = (0.8, 0.6, 0.4, 0.2)
 """The rates of synthetic models, in order, if the config names models."""
+
+
+class EvaluationFolders(NamedTuple):
+    """The folders of a config, found."""
+
+    fixes: Path
+    output: Path
+    clones: Path
+    results: tuple[Path, ...]
+    """Where outcomes of fixes that carry none are looked for, in this order."""
+    problems: Path | None = None
+    """The list of problems that the config names."""
+
+
+class EvaluationPlan(NamedTuple):
+    """What to do about files of fixes."""
+
+    ready: Mapping[Path, Path]
+    """The outcomes of the files whose outcomes stand in one table."""
+    jobs: tuple[RepairJob, ...]
+    """The other files."""
+    problems: tuple[Problem, ...]
+    """Warnings only; what is wrong is raised."""
 
 
 class RepairEvaluation(NamedTuple):
@@ -80,16 +128,14 @@ class RepairEvaluation(NamedTuple):
     def excuses(self) -> list[str]:
         """Why attempts could not be judged, each cause once with the first attempts that it concerns."""
         concerned: dict[str, list[UnjudgedRepair]] = {}
-        uncloned: dict[Path, list[UnjudgedRepair]] = {}
         for one in self.unjudged:
-            if one.module is not None and not one.is_cloned:
-                uncloned.setdefault(one.module.root.parent, []).append(one)
-            else:
-                concerned.setdefault(ELAPSED_SECONDS.sub("", one.reason), []).append(one)
-        for folder, those in uncloned.items():
-            names = dict.fromkeys(one.module.root.name for one in those if one.module)
-            concerned[f"no clone in {printable(str(folder))} of {_listed(names)}"] = those
-        return [f"{_counted(those)} not judged: {reason}" for reason, those in concerned.items()]
+            reason = NO_CLONE.sub(r"no clone in \1", ELAPSED_SECONDS.sub("", one.reason))
+            concerned.setdefault(reason, []).append(one)
+        return [
+            f"{_counted(those)} not judged: {reason}"
+            f"{f' of {_listed(dict.fromkeys(one.repair.clone.name for one in those if one.repair))}' if reason != those[0].reason else ''}"
+            for reason, those in concerned.items()
+        ]
 
 
 def evaluate(
@@ -109,22 +155,22 @@ def evaluate(
         chosen, unmatched = _chosen(places.fixes, _fixes_files(places.fixes), asked)
         problems = _problems_file(places)
         planned = plan(chosen, places, problems, asked.repair_mode)
-    own: dict[Path, Path] = {}
-    lacking = planned.lacking
-    if planned.jobs:
-        check_names(planned.jobs)
-        judged = judge(planned.jobs, places.output / RUN_FOLDER, options, k=asked.k_values, seconds=seconds)
-        own = write_outcomes(planned, places.output, judged)
-        lacking += judged.unjudged
-    sources = [own.get(path) or planned.ready[path] for path in chosen]
-    read = outcomes.fixes(sources, problems, passed=PASSED)
-    tallies = _with_unjudged(chosen, read.tallies, lacking)
-    found = standings(sorted(tallies, key=lambda tally: tally.model), asked.k_values)
-    levels = _levels([path for path in chosen if path in own], own, problems, lacking, asked.k_values)
+    names = Counter(name for job in planned.jobs for name in (job.model, f"{job.model}_fixes"))
+    for name, count in names.items():
+        if count > 1:
+            raise InputError(f"{printable(name)}_outcomes.csv would be written twice; rename one of the fixes")
+    judged = judge(planned.jobs, places.output / RUN_FOLDER, options, k=asked.k_values, seconds=seconds)
+    tables = _write_outcomes(planned.jobs, places.output, judged)
+    read, further = _counts(chosen, planned, judged, problems, places.output)
+    found = standings(sorted(read.tallies, key=lambda tally: tally.model), asked.k_values)
+    levels = {
+        level: standings(sorted(tallies, key=lambda tally: tally.model), asked.k_values)
+        for level, tallies in further.items()
+        if any(sum(tally.tried) for tally in tallies)
+    }
     written = _written(places.output, found, levels)
-    tables = [path.with_name(name) for path in own.values() for name in (path.name, brief_name(path.name))]
     return RepairEvaluation(
-        found, levels, lacking, (*warnings, *unmatched, *planned.problems, *read.problems), (*tables, *written)
+        found, levels, judged.unjudged, (*warnings, *unmatched, *planned.problems, *read.problems), (*tables, *written)
     )
 
 
@@ -213,6 +259,123 @@ def _is_synthetic(path: Path) -> bool:
     return "synthetic" in path.name
 
 
+def plan(
+    chosen: Sequence[Path], places: EvaluationFolders, problems: Path | None, mode: RepairMode = "auto"
+) -> EvaluationPlan:
+    """What is known about files of fixes, and what must be found out; raises an InputError with all that is wrong."""
+    complaints = OutcomeProblemCollector()
+    listed = None if problems is None else read_problems(problems, complaints)
+    reader = RepairReader(places.clones, listed, complaints, mode)
+    ready: dict[Path, Path] = {}
+    jobs: list[RepairJob] = []
+    for number, path in enumerate(chosen):
+        columns = columns_of(path)
+        # what has no header at all is for the reader of outcomes to name
+        if PASSED in columns or not columns:
+            ready[path] = path
+            continue
+        file = OutcomeFile(number, path)
+        model = re.sub(r"(?:_fixes)?[.]csv(?:[.]gz)?$", "", path.name)
+        looked = [folder / f"{model}_outcomes.csv" for folder in places.results]
+        there = [place for place in looked if PASSED in columns_of(place)]
+        holds_repairs = not set(columns).isdisjoint(REPAIR_COLUMNS)
+        if not there and not holds_repairs:
+            complaints.add(file, "not judged", _not_judged(columns, looked))
+            continue
+        tables = [recorded_outcomes(place, number, complaints) for place in there]
+        rows = read_fixes(file, complaints, listed)
+        if whole := next((table.path for table in tables if all(_is_theirs(table.of(row)) for row in rows)), None):
+            ready[path] = whole
+            continue
+        attempts = []
+        for row in rows:
+            recorded = [cells for table in tables if (cells := table.of(row)) is not None]
+            theirs = next((cells for cells in recorded if _is_theirs(cells) or not holds_repairs), None)
+            repair = reader.repair(file, row) if theirs is None and holds_repairs else None
+            if repair or theirs or not holds_repairs:
+                attempts.append(FixAttempt(row, theirs, recorded[0] if recorded else None, repair))
+        jobs.append(RepairJob(file, model, attempts))
+    errors: list[Problem] = []
+    warnings: tuple[Problem, ...] = ()
+    try:
+        warnings = complaints.settled()
+    except InputError as error:
+        errors += error.problems
+    try:
+        # judging takes long, so what is wrong with the others is reported first
+        if ready and (jobs or errors):
+            outcomes.fixes([*ready.values()], problems, passed=PASSED)
+    except InputError as error:
+        errors += error.problems
+    owed = (attempt for job in jobs for attempt in job.attempts if attempt.repair and not attempt.earlier)
+    if not places.clones.is_dir() and any(owed):
+        what = "no such folder, but repairs of the clones in it must be judged; name it as clones_dir"
+        errors.append(Problem(printable(str(places.clones)), 0, what))
+    if errors:
+        raise InputError(dict.fromkeys(errors))
+    return EvaluationPlan(ready, tuple(jobs), warnings)
+
+
+def _not_judged(columns: Sequence[str], looked: Iterable[Path]) -> str:
+    there = did_you_mean(PASSED, [printable(column[:80]) for column in columns[:30]])
+    return (
+        f'not judged: it has no column "{PASSED}" ({there}), there is no {" or ".join(printable(str(place)) for place in looked)} '
+        "that has one, and it has no repairs that could be judged; add the column or that file, or a column "
+        f"{', '.join(REPAIR_COLUMNS[:-1])} or {REPAIR_COLUMNS[-1]}"
+    )
+
+
+def _is_theirs(cells: OutcomeCells | None) -> bool:
+    """Whether an outcome was found by another program."""
+    return cells is not None and not cells.get(FIX)
+
+
+def _write_outcomes(jobs: Sequence[RepairJob], output: Path, judged: RepairOutcomes) -> list[Path]:
+    """Write the tables of outcomes of what was judged here."""
+    written: list[Path] = []
+    with explain_write_errors(output), AtomicFiles() as fresh:
+        for job in jobs:
+            if not any(attempt.repair for attempt in job.attempts):
+                continue
+            output.mkdir(parents=True, exist_ok=True)
+            rows = [(row, cells) for row, cells in _rows_of(job, judged) if cells]
+            for name, text in (
+                (f"{job.model}_outcomes.csv", outcomes_csv(rows)),
+                (f"{job.model}_fixes_outcomes.csv", brief_outcomes_csv(rows)),
+            ):
+                fresh.write(output / name, [text])
+                written.append(output / name)
+        fresh.finish()
+    return written
+
+
+def _rows_of(job: RepairJob, judged: RepairOutcomes) -> list[tuple[FixRow, OutcomeCells]]:
+    """The attempts of a file with their outcomes, which are empty where nothing is known."""
+    return [(each.row, judged.cells.get((job.file.path, each.row.line), {})) for each in job.attempts]
+
+
+def _counts(
+    chosen: Sequence[Path], planned: EvaluationPlan, judged: RepairOutcomes, problems: Path | None, output: Path
+) -> tuple[OutcomeTallies, dict[str, tuple[Tally, ...]]]:
+    """The tallies of all models, and by further level those of the models that were judged here."""
+    with tempfile.TemporaryDirectory() as aside:
+        # a model may be told by the folder of its outcomes
+        folder = Path(aside, output.absolute().name)
+        folder.mkdir()
+        own: dict[Path, Path] = {}
+        for job in planned.jobs:
+            own[job.file.path] = folder / f"{job.model}_outcomes.csv"
+            rows = brief_outcomes_csv(_rows_of(job, judged), LEVEL_COLUMNS)
+            own[job.file.path].write_text(rows, "utf-8", newline="")
+        sources = [own.get(path) or planned.ready[path] for path in chosen]
+        found = outcomes.fixes(sources, problems, passed=PASSED, may_be_unknown=bool(own))
+        further = {
+            level: outcomes.fixes([*own.values()], problems, passed=column, may_be_unknown=True).tallies
+            for column, level in (FURTHER_LEVELS.items() if own else ())
+        }
+    return found, further
+
+
 def _make_up(places: EvaluationFolders, asked: EvaluationConfig) -> None:
     """Synthesize outcomes in the folder of the fixes, for the known problems or for synthetic ones."""
     real = [path for path in _fixes_files(places.fixes) if not _is_synthetic(path)]
@@ -248,46 +411,9 @@ def _counted(unjudged: Sequence[UnjudgedRepair]) -> str:
     """How many attempts, of how many modules, and where the first of them stand."""
     places = [f"{printable(one.fixes.name)}:{one.row.line}" for one in unjudged[:3]]
     more = ", ..." if len(unjudged) > len(places) else ""
-    modules = len({one.module for one in unjudged})
+    modules = len({one.repair and (one.repair.clone, one.repair.folder) for one in unjudged})
     where = f" in {counted(modules, 'module')}" if modules > 1 else ""
     return f"{counted(len(unjudged), 'attempt')}{where} ({', '.join(places)}{more})"
-
-
-def _with_unjudged(paths: Sequence[Path], tallies: Sequence[Tally], lacking: Sequence[UnjudgedRepair]) -> list[Tally]:
-    """The tallies of files of fixes, in which what is missing is not forgotten: neither attempts nor whole problems."""
-    missing = Counter(one.fixes for one in lacking)
-    known = set(tallies[0].cases)
-    of_oid = {one.row.oid: one.row.specific for one in lacking if one.row.specific}
-    # a problem that is listed by its oid is there already
-    unlisted = [one.row for one in lacking if one.row.oid not in known]
-    problems = dict.fromkeys(row.specific or of_oid.get(row.oid, row.oid) for row in unlisted)
-    absent = [problem for problem in problems if problem not in known]
-    return [
-        tally._replace(
-            cases=[*tally.cases, *absent],
-            tried=[*tally.tried, *(0 for _ in absent)],
-            passed=[*tally.passed, *(0 for _ in absent)],
-            missing=tally.missing + missing[path],
-        )
-        for path, tally in zip(paths, tallies, strict=True)
-    ]
-
-
-def _levels(
-    paths: Sequence[Path],
-    own: Mapping[Path, Path],
-    problems: Path | None,
-    lacking: Sequence[UnjudgedRepair],
-    sizes: Sequence[int],
-) -> dict[str, Standings]:
-    """Where models stand at each further level; only the levels that some target makes known."""
-    found = {}
-    for column, level in FURTHER_LEVELS.items() if paths else ():
-        read = outcomes.fixes([own[path] for path in paths], problems, passed=column, may_be_unknown=True)
-        tallies = _with_unjudged(paths, read.tallies, [one for one in lacking if one.fixes in own])
-        if any(sum(tally.tried) for tally in tallies):
-            found[level] = standings(sorted(tallies, key=lambda tally: tally.model), sizes)
-    return found
 
 
 def _oids(paths: Iterable[Path]) -> list[str]:

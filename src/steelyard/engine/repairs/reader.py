@@ -1,10 +1,9 @@
-"""The repairs and outcomes that CSV files hold, and the file of the module that each repair is for."""
+"""What CSV files say of repairs: the attempts, their outcomes, and the file of a module that each repair is for."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -69,19 +68,6 @@ class UnusableCellError(Exception):
         self.column = column
 
 
-class FixesFile(NamedTuple):
-    """A CSV file of one model's fixes."""
-
-    file: OutcomeFile
-    columns: frozenset[str]
-    rows: tuple[FixRow, ...]
-
-    @property
-    def holds_repairs(self) -> bool:
-        """Whether it has the repairs themselves, so that they can be judged."""
-        return not self.columns.isdisjoint(REPAIR_COLUMNS)
-
-
 class ProblemList(NamedTuple):
     """What problems.csv says of each problem."""
 
@@ -99,19 +85,12 @@ class ProblemList(NamedTuple):
         return alike[0] if self.is_specific and len(names) > 1 and len(alike) == 1 else ""
 
 
-class CloneModule(NamedTuple):
-    """A Terraform module in a clone."""
-
-    root: Path
-    """The clone."""
-    folder: str
-
-
 class RecordedRepair(NamedTuple):
     """A repair that can be judged."""
 
-    row: FixRow
-    module: CloneModule
+    clone: Path
+    folder: str
+    """The module, as seen from the clone."""
     filename: str
     """As seen from the module, or from the clone."""
     text: str
@@ -126,69 +105,72 @@ def _diagnostic_words(cells: Mapping[str, str]) -> list[list[str]]:
     return [cells.get(name, "").lower().split() for name in ("summary", "detail")]
 
 
-def read_fixes(
-    file: OutcomeFile, complaints: OutcomeProblemCollector, problems: ProblemList | None = None
-) -> FixesFile:
-    """The attempts of a file, each once."""
-    rows: dict[tuple[str, str, str], FixRow] = {}
-    columns: frozenset[str] = frozenset()
+def columns_of(path: Path) -> list[str]:
+    """The header of a CSV file; empty when it cannot be read."""
+    columns: list[str] = []
+    if path.is_file():
+        file = OutcomeFile(0, path)
+        with collect_file_errors(file, OutcomeProblemCollector()):
+            columns = OutcomeCsvReader(file, OutcomeProblemCollector()).columns
+    return columns
+
+
+def _rows(
+    file: OutcomeFile,
+    complaints: OutcomeProblemCollector,
+    needed: Sequence[str],
+    wanted: Sequence[str] | None = None,
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """The cells of a file by column, row by row, each with its line: those wanted as far as they are there, or all."""
     with collect_file_errors(file, complaints):
         sheet = OutcomeCsvReader(file, complaints)
-        columns = frozenset(sheet.columns)
-        for line, cells in _rows(
-            sheet, (OID, ITERATION), (SPECIFIC, *COPIED_COLUMNS, *PROBLEM_COLUMNS, *REPAIR_COLUMNS)
-        ):
-            oid, specific = cells[OID].strip(), cells.get(SPECIFIC, "").strip()
-            specific = specific or (problems.meant(oid, cells) if problems else "")
-            row = FixRow(line, oid, specific, cells[ITERATION].strip(), cells)
-            empty = [name for name in (OID, ITERATION) if not cells[name].strip()]
-            earlier = rows.setdefault((row.oid, row.specific, row.iteration), row)
-            if empty:
-                complaints.add(file, f"empty {empty[0]}", f"{empty[0]} is empty", [line])
-            elif earlier is not row:
-                _complain_of_repeat(file, earlier, row, complaints)
-    return FixesFile(file, columns, tuple(rows.values()))
+        chosen = [*needed, *(name for name in wanted or () if name in sheet.columns)]
+        sheet.require(chosen)
+        # the reader needs two columns at least
+        asked = sheet.columns if wanted is None else chosen if len(chosen) > 1 else chosen * 2
+        for part in sheet.parts(asked):
+            for line, *cells in zip(part.lines.tolist(), *part.columns, strict=True):
+                yield line, dict(zip(asked, cells, strict=True))
 
 
-def _complain_of_repeat(file: OutcomeFile, earlier: FixRow, row: FixRow, complaints: OutcomeProblemCollector) -> None:
-    name = f"{short_quote(row.problem)}, iteration {short_quote(row.iteration)}"
-    if earlier.cells == row.cells:
-        what = f"{name}: is already on line {earlier.line}; counted once"
-        complaints.add(file, "repeated", what, [row.line], fatal=False)
-    else:
-        what = f"{name}: is already on line {earlier.line}, with other values; keep one of them"
-        complaints.add(file, "contradicted", what, [row.line])
+def read_fixes(
+    file: OutcomeFile, complaints: OutcomeProblemCollector, problems: ProblemList | None = None
+) -> list[FixRow]:
+    """The attempts of a file, each once."""
+    rows: dict[tuple[str, str, str], FixRow] = {}
+    wanted = (SPECIFIC, *COPIED_COLUMNS, *PROBLEM_COLUMNS, *REPAIR_COLUMNS)
+    for line, cells in _rows(file, complaints, (OID, ITERATION), wanted):
+        oid, specific = cells[OID].strip(), cells.get(SPECIFIC, "").strip()
+        specific = specific or (problems.meant(oid, cells) if problems else "")
+        row = FixRow(line, oid, specific, cells[ITERATION].strip(), cells)
+        empty = [name for name in (OID, ITERATION) if not cells[name].strip()]
+        earlier = rows.setdefault((row.oid, row.specific, row.iteration), row)
+        if empty:
+            complaints.add(file, f"empty {empty[0]}", f"{empty[0]} is empty", [line])
+        elif earlier is not row:
+            is_same = earlier.cells == cells
+            what = (
+                f"{short_quote(row.problem)}, iteration {short_quote(row.iteration)}: is already on line {earlier.line}"
+                f"{'; counted once' if is_same else ', with other values; keep one of them'}"
+            )
+            complaints.add(file, "repeated" if is_same else "contradicted", what, [line], fatal=not is_same)
+    return list(rows.values())
 
 
 def read_problems(path: Path, complaints: OutcomeProblemCollector, number: int = -1) -> ProblemList:
     """What a list of problems says, as far as it can be read."""
     file = OutcomeFile(number, path)
-    is_specific = False
     cells_of: dict[str, Mapping[str, str]] = {}
     of_oid: dict[str, list[str]] = {}
-    with collect_file_errors(file, complaints):
-        sheet = OutcomeCsvReader(file, complaints)
-        is_specific = SPECIFIC in sheet.columns
-        for _, cells in _rows(sheet, (OID,), (SPECIFIC, *PROBLEM_COLUMNS)):
-            oid = cells[OID].strip()
-            name = cells.get(SPECIFIC, "").strip() or oid
-            if name and name not in cells_of:
-                cells_of[name] = cells
-                of_oid.setdefault(oid, []).append(name)
+    is_specific = False
+    for _, cells in _rows(file, complaints, (OID,), (SPECIFIC, *PROBLEM_COLUMNS)):
+        is_specific = SPECIFIC in cells
+        oid = cells[OID].strip()
+        name = cells.get(SPECIFIC, "").strip() or oid
+        if name and name not in cells_of:
+            cells_of[name] = cells
+            of_oid.setdefault(oid, []).append(name)
     return ProblemList(file.name, cells_of, of_oid, is_specific)
-
-
-def _rows(
-    sheet: OutcomeCsvReader, needed: Sequence[str], wanted: Sequence[str]
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """The cells of a sheet by column, row by row, each with its line."""
-    chosen = [*needed, *(name for name in wanted if name in sheet.columns)]
-    sheet.require(chosen)
-    # the reader needs two columns at least
-    asked = chosen if len(chosen) > 1 else chosen * 2
-    for part in sheet.parts(asked):
-        for line, *cells in zip(part.lines.tolist(), *part.columns, strict=True):
-            yield line, dict(zip(asked, cells, strict=True))
 
 
 # ---- repairs
@@ -211,38 +193,38 @@ class RepairReader:
         # a row of each attempt at a problem names the same places
         self._module_of = cache(self._module)
 
-    def repair(self, fixes: FixesFile, row: FixRow) -> RecordedRepair | None:
+    def repair(self, file: OutcomeFile, row: FixRow) -> RecordedRepair | None:
         """The repair of a row; None after a complaint."""
         listed: Mapping[str, str] = {}
         if self._problems is not None:
-            name = self._listed(fixes, row, self._problems)
+            name = self._listed(file, row, self._problems)
             if name is None:
                 return None
             listed = self._problems.cells[name]
         try:
-            return self._repair(row.cells, listed, row)
+            return self._repair(row.cells, listed)
         except UnusableCellError as error:
-            self._complaints.add(fixes.file, error.column, str(error), [row.line])
+            self._complaints.add(file, error.column, str(error), [row.line])
             return None
 
-    def _listed(self, fixes: FixesFile, row: FixRow, problems: ProblemList) -> str | None:
+    def _listed(self, file: OutcomeFile, row: FixRow, problems: ProblemList) -> str | None:
         """The problem that a row belongs to, by the rules by which outcomes are counted."""
         named = row.specific if problems.is_specific and row.specific else ""
         names = [named] if named in problems.cells else [] if named else problems.of_oid.get(row.oid, ())
         if len(names) > 1:
             what = f"oid {short_quote(row.oid)} means several problems, and no specific_oid says which"
-            self._complaints.add(fixes.file, "ambiguous", what, [row.line])
+            self._complaints.add(file, "ambiguous", what, [row.line])
         elif not names:
             which = f"specific_oid {short_quote(named)}" if named else f"oid {short_quote(row.oid)}"
             what = f"{which} is not in {problems.name}; ignored"
-            self._complaints.add(fixes.file, "unknown", what, [row.line], fatal=False)
+            self._complaints.add(file, "unknown", what, [row.line], fatal=False)
         return names[0] if len(names) == 1 else None
 
-    def _repair(self, cells: Mapping[str, str], listed: Mapping[str, str], row: FixRow) -> RecordedRepair:
+    def _repair(self, cells: Mapping[str, str], listed: Mapping[str, str]) -> RecordedRepair:
         project, folder, filename = (
             (cells.get(name) or listed.get(name) or "").strip().replace("\\", "/") for name in PLACE_COLUMNS
         )
-        module, filename = self._module_of(project, folder, filename)
+        clone, folder, filename = self._module_of(project, folder, filename)
         block = _lines(cells, BLOCK_COLUMNS) or _lines(listed, BLOCK_COLUMNS)
         own, theirs = _lines(cells, LINE_COLUMNS), _lines(listed, LINE_COLUMNS)
         whole = "" if self._mode == "block" else cells.get(WHOLE_FILE_COLUMN, "")
@@ -261,11 +243,11 @@ class RepairReader:
         wanted = target and (
             *(target.file, target.line_start, target.line_end, target.summary, target.detail, target.severity),
         )
-        fix = digest(project, module.folder, filename, text, lines, wanted)
-        return RecordedRepair(row, module, filename, text, lines, target, fix)
+        fix = digest(project, folder, filename, text, lines, wanted)
+        return RecordedRepair(clone, folder, filename, text, lines, target, fix)
 
-    def _module(self, project: str, folder: str, filename: str) -> tuple[CloneModule, str]:
-        """The module of these names, and the file's name as seen from it or from the clone."""
+    def _module(self, project: str, folder: str, filename: str) -> tuple[Path, str, str]:
+        """The clone and the module of these names, and the file's name as seen from the module or from the clone."""
         for name, value in (("project_name", project), ("filename", filename)):
             if not value:
                 raise UnusableCellError(name, "is not given, neither here nor in the list of problems")
@@ -283,12 +265,12 @@ class RepairReader:
         if not _is_below(posixpath.join(folder, inside)):
             raise UnusableCellError("filename", f"is {short_quote(filename)}; expected a file of the clone")
         root = self._clones / project
-        self._hold("project_name", project, root, self._clones)
-        self._hold("working_directory", folder, root / folder, root)
+        _hold("project_name", project, root, self._clones)
+        _hold("working_directory", folder, root / folder, root)
         for path in (posixpath.join(folder, inside), inside):
             if _is_below(path):
-                self._hold("filename", filename, root / path, root)
-        return CloneModule(root, folder), inside
+                _hold("filename", filename, root / path, root)
+        return root, folder, inside
 
     def _inside(self, project: str, path: str) -> str:
         """A path as seen from the clone, where it is written as seen from somewhere above all clones."""
@@ -296,16 +278,15 @@ class RepairReader:
         below = re.search(rf"(?:^|/)(?:{above})/{re.escape(project)}(?:/(.*))?$", path)
         return path if below is None else below[1] or "."
 
-    def _hold(self, column: str, name: str, place: Path, inside: Path) -> None:
-        """Refuse a path that a link leads out of the folder it belongs in."""
-        try:
-            is_held = place.resolve().is_relative_to(inside.resolve())
-        except (OSError, RuntimeError, ValueError) as error:
-            raise UnusableCellError(column, f"is {short_quote(name)}, which cannot be resolved: {error}") from None
-        if not is_held:
-            raise UnusableCellError(
-                column, f"is {short_quote(name)}, which a link leads out of {printable(str(inside))}"
-            )
+
+def _hold(column: str, name: str, place: Path, inside: Path) -> None:
+    """Refuse a path that a link leads out of the folder it belongs in."""
+    try:
+        is_held = place.resolve().is_relative_to(inside.resolve())
+    except (OSError, RuntimeError, ValueError) as error:
+        raise UnusableCellError(column, f"is {short_quote(name)}, which cannot be resolved: {error}") from None
+    if not is_held:
+        raise UnusableCellError(column, f"is {short_quote(name)}, which a link leads out of {printable(str(inside))}")
 
 
 def _is_below(path: str) -> bool:
@@ -344,6 +325,8 @@ def _target(cells: Mapping[str, str], listed: Mapping[str, str], lines: tuple[in
     first, last = lines
     return Target(file=filename, line_start=first, line_end=last, summary=summary, detail=detail, severity=severity)
 
+
+# ---- outcomes
 
 PASSED = "plausible_fix"
 LEVEL_COLUMNS = (PASSED, "is_fixed", "strictly_fixed_in_block", "strictly_fixed_in_module")
@@ -396,42 +379,15 @@ def recorded_outcomes(path: Path, number: int, complaints: OutcomeProblemCollect
     exact: dict[tuple[str, str, str], OutcomeCells] = {}
     of_oid: dict[tuple[str, str], list[OutcomeCells]] = {}
     file = OutcomeFile(number, path)
-    with collect_file_errors(file, complaints):
-        sheet = OutcomeCsvReader(file, complaints)
-        names = sheet.columns
-        sheet.require([OID, ITERATION, PASSED])
-        for part in sheet.parts(names):
-            for line, *texts in zip(part.lines.tolist(), *part.columns, strict=True):
-                cells = dict(zip(names, texts, strict=True))
-                passed = cells[PASSED].strip()
-                if BOOLEAN_CODES.get(passed.lower(), FALSE_CODE - 1) < FALSE_CODE:
-                    what = f"{PASSED} is {short_quote(passed) if passed else 'empty'}; expected {EXPECTED_BOOLEAN_TEXT}"
-                    complaints.add(file, "outcome", what, [line])
-                oid, specific, iteration = (cells.get(name, "").strip() for name in (OID, SPECIFIC, ITERATION))
-                exact.setdefault((oid, specific, iteration), cells)
-                of_oid.setdefault((oid, iteration), []).append(cells)
+    for line, cells in _rows(file, complaints, (OID, ITERATION, PASSED)):
+        passed = cells[PASSED].strip()
+        if BOOLEAN_CODES.get(passed.lower(), FALSE_CODE - 1) < FALSE_CODE:
+            what = f"{PASSED} is {short_quote(passed) if passed else 'empty'}; expected {EXPECTED_BOOLEAN_TEXT}"
+            complaints.add(file, "outcome", what, [line])
+        oid, specific, iteration = (cells.get(name, "").strip() for name in (OID, SPECIFIC, ITERATION))
+        exact.setdefault((oid, specific, iteration), cells)
+        of_oid.setdefault((oid, iteration), []).append(cells)
     return RecordedOutcomes(path, exact, of_oid)
-
-
-MAX_OLD_JOURNAL_BYTES = 256 << 20
-"""Bytes of a journal of version 0.1.0 that are read at most; what comes after them counts as not written."""
-
-
-def old_journal_outcomes(path: Path) -> Iterator[OutcomeCells]:
-    """The outcomes that version 0.1.0 wrote down before it was killed; what cannot be read counts as not written."""
-    if path.is_symlink():
-        return
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_OLD_JOURNAL_BYTES)
-    except OSError:
-        return
-    for line in content.split(b"\n"):
-        try:
-            outcome = json.loads(line)
-            yield {**outcome["cells"], FIX: outcome["fix"], MODULE: outcome["module"]}
-        except (ValueError, KeyError, TypeError, RecursionError):
-            continue
 
 
 def outcomes_csv(outcomes: Iterable[tuple[FixRow, OutcomeCells]]) -> str:
@@ -453,13 +409,11 @@ def outcomes_csv(outcomes: Iterable[tuple[FixRow, OutcomeCells]]) -> str:
     return _csv([*OUTCOME_COLUMNS, *others], rows)
 
 
-def brief_outcomes_csv(outcomes: Iterable[tuple[FixRow, OutcomeCells]]) -> str:
-    """The same in the three columns that pass@k needs, and in a fourth where an oid stands for several problems."""
-    rows = [
-        {OID: row.oid, ITERATION: row.iteration, PASSED: cells[PASSED], SPECIFIC: row.specific}
-        for row, cells in outcomes
-    ]
-    return _csv([OID, ITERATION, PASSED, *([SPECIFIC] if any(row[SPECIFIC] for row in rows) else [])], rows)
+def brief_outcomes_csv(outcomes: Sequence[tuple[FixRow, OutcomeCells]], levels: Sequence[str] = (PASSED,)) -> str:
+    """The same in the columns that pass@k needs, and in one more where an oid stands for several problems."""
+    names = [SPECIFIC] if any(row.specific for row, _ in outcomes) else []
+    rows = [{**cells, OID: row.oid, ITERATION: row.iteration, SPECIFIC: row.specific} for row, cells in outcomes]
+    return _csv([OID, ITERATION, *levels, *names], rows)
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:

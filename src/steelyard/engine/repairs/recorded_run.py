@@ -12,21 +12,12 @@ import msgspec
 from steelyard.analysis.attempt_texts import attempt_texts
 from steelyard.engine.options import RunOptions
 from steelyard.engine.plan import parameters
-from steelyard.engine.repairs.reader import (
-    FIX,
-    MODULE,
-    CloneModule,
-    FixesFile,
-    FixRow,
-    OutcomeCells,
-    RecordedRepair,
-    old_journal_outcomes,
-    verdict_cells,
-)
+from steelyard.engine.repairs.reader import FIX, FixRow, OutcomeCells, RecordedRepair, verdict_cells
 from steelyard.engine.resume import resume
 from steelyard.engine.run import run_id, tool_versions
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import DiskFullError, InputError, StoreError, VerifierError, wrap_exceptions
+from steelyard.outcomes.files import OutcomeFile
 from steelyard.records import Answer, Attempt, Case, Reply, RunInfo, Verdict, Verify, digest
 from steelyard.store.assembled_runs import replace_run
 from steelyard.store.files import now
@@ -41,6 +32,33 @@ VALIDATION_SECONDS = 60.0
 """CPU seconds for one validation."""
 MAX_REASON_CHARACTERS = 500
 LANGUAGE = "terraform"
+NO_REPAIR = "no outcome is recorded, and there is no repair that could be judged"
+
+
+class FixAttempt(NamedTuple):
+    """One attempt of a file of fixes, and what is known of it before anything is judged."""
+
+    row: FixRow
+    theirs: OutcomeCells | None = None
+    """The outcome that another program found."""
+    ours: OutcomeCells | None = None
+    """An outcome of an earlier call."""
+    repair: RecordedRepair | None = None
+    """What to judge; None without anything that could be judged."""
+
+    @property
+    def earlier(self) -> OutcomeCells | None:
+        """Our earlier outcome of this very repair, of any state of the module and any version of Terraform."""
+        ours = self.ours
+        return ours if ours is not None and self.repair is not None and ours[FIX] == self.repair.fix else None
+
+
+class RepairJob(NamedTuple):
+    """A file of fixes without outcomes."""
+
+    file: OutcomeFile
+    model: str
+    attempts: Sequence[FixAttempt]
 
 
 class UnjudgedRepair(NamedTuple):
@@ -49,33 +67,13 @@ class UnjudgedRepair(NamedTuple):
     fixes: Path
     row: FixRow
     reason: str
-    module: CloneModule | None = None
-    """None if it was not checked."""
-    is_cloned: bool = True
-    """Whether the repository of the module is on this disk."""
-
-
-class RepairJob(NamedTuple):
-    """A file of fixes with the repairs that are ours to judge."""
-
-    fixes: FixesFile
-    model: str
-    repairs: Sequence[RecordedRepair]
-    known: Mapping[int, OutcomeCells]
-    """Our own earlier outcomes, by line; each holds as long as all it depends on is the same."""
-    old_journal: Path
-    """Where version 0.1.0 wrote down verdicts."""
-
-    def earlier(self, repair: RecordedRepair) -> OutcomeCells | None:
-        """The earlier outcome of this very repair, of any state of the module and any version of Terraform."""
-        known = self.known.get(repair.row.line)
-        return known if known is not None and known[FIX] == repair.fix else None
+    repair: RecordedRepair | None = None
 
 
 class RepairOutcomes(NamedTuple):
-    """What is known about all repairs."""
+    """What is known about all attempts."""
 
-    cells: Mapping[Path, Mapping[int, OutcomeCells]]
+    cells: Mapping[tuple[Path, int], OutcomeCells]
     """By file of fixes and line."""
     unjudged: tuple[UnjudgedRepair, ...]
 
@@ -86,7 +84,7 @@ def needed_program(jobs: Sequence[RepairJob]) -> TerraformProgram | None:
         return find_terraform()
     except VerifierError as error:
         # what was judged where Terraform was installed can be looked at where it is not
-        if all(job.earlier(repair) for job in jobs for repair in job.repairs):
+        if all(attempt.earlier for job in jobs for attempt in job.attempts if attempt.repair):
             return None
         raise InputError(f"repairs must be judged, but {error}") from None
 
@@ -94,24 +92,37 @@ def needed_program(jobs: Sequence[RepairJob]) -> TerraformProgram | None:
 def judge(
     jobs: Sequence[RepairJob], folder: Path, options: RunOptions, *, k: Sequence[int], seconds: float
 ) -> RepairOutcomes:
-    """The outcomes of all repairs; those that are not known yet come from the run in `folder`, which is made or resumed.
+    """The outcomes of all attempts; those that are not known yet come from the run in `folder`, which is made or resumed.
 
-    An outcome is known as long as the repair, the module and Terraform are the same. Raises an InputError if
+    A verdict of that run holds as long as the repair, the module and Terraform are the same. Raises an InputError if
     Terraform is needed and missing.
     """
-    judging = _Judging(jobs, folder, needed_program(jobs), seconds)
+    owes = any(attempt.repair for job in jobs for attempt in job.attempts)
+    judging = _Judging(jobs, folder, needed_program(jobs) if owes else None, seconds)
     if any(planned.verdict is None for planned in judging.planned):
         try:
             judging.carry_out(options, k)
         except UnicodeEncodeError as error:
             raise InputError(f"{printable(str(error.object))}: not UTF-8; rename the folder") from None
-    return judging.outcomes()
+    unjudged = (
+        UnjudgedRepair(
+            job.file.path,
+            attempt.row,
+            judging.reasons.get((job.file.path, attempt.row.line), NO_REPAIR),
+            attempt.repair,
+        )
+        for job in jobs
+        for attempt in job.attempts
+        if (job.file.path, attempt.row.line) not in judging.cells
+    )
+    return RepairOutcomes(judging.cells, tuple(unjudged))
 
 
 class _PlannedReply(NamedTuple):
     """A repair on its way into the run."""
 
-    job: RepairJob
+    place: tuple[Path, int]
+    model: str
     repair: RecordedRepair
     case: Case
     text: str
@@ -128,74 +139,56 @@ class _Judging:
     ) -> None:
         self._folder = folder
         self._seconds = float(seconds)
-        self._cells: dict[Path, dict[int, OutcomeCells]] = {job.fixes.file.path: {} for job in jobs}
-        self._unjudged: dict[tuple[Path, int], UnjudgedRepair] = {}
-        self._jobs = jobs
+        self.cells: dict[tuple[Path, int], OutcomeCells] = {}
+        self.reasons: dict[tuple[Path, int], str] = {}
         self._variants: dict[str, dict[str, Case]] = {}
         self.planned: list[_PlannedReply] = []
-        known = {(cells.get(FIX, ""), cells.get(MODULE, "")): cells for cells in _known_outcomes(jobs)}
         verdicts = _stored_verdicts(folder)
-        by_module: dict[CloneModule, list[tuple[RepairJob, RecordedRepair]]] = {}
+        by_module: dict[tuple[Path, str], list[tuple[RepairJob, FixAttempt, RecordedRepair]]] = {}
         for job in jobs:
-            for repair in job.repairs:
-                by_module.setdefault(repair.module, []).append((job, repair))
-        for module, repairs in by_module.items():
-            tree, key, reason = _snapshot(module, program)
-            for job, repair in repairs:
-                if tree is None:
+            for attempt in job.attempts:
+                if attempt.theirs is not None:
+                    self.cells[job.file.path, attempt.row.line] = attempt.theirs
+                elif (repair := attempt.repair) is not None:
+                    by_module.setdefault((repair.clone, repair.folder), []).append((job, attempt, repair))
+        for (clone, inside), found in by_module.items():
+            tree, module, reason = _snapshot(clone, inside, program)
+            for job, attempt, repair in found:
+                place = job.file.path, attempt.row.line
+                try:
+                    if tree is None:
+                        raise VerifierError(reason)
+                    with wrap_exceptions(VerifierError):
+                        name, text = _repaired_file(repair, tree)
+                        case = self._case(repair, attempt.row.problem, tree, module, name)
+                except VerifierError as error:
                     # a module that is gone has not changed
-                    self._settle(job, repair, job.earlier(repair), reason)
-                else:
-                    self._plan(job, repair, tree, key, known, verdicts)
+                    self._settle(place, attempt.earlier if tree is None else None, str(error))
+                    continue
+                verdict = verdicts.get((repair.fix, case.tests_digest))
+                if verdict is not None:
+                    self.cells[place] = verdict_cells(verdict, repair.filename, repair.fix, module)
+                self.planned.append(_PlannedReply(place, printable(job.model), repair, case, text, verdict))
 
-    def _plan(
-        self,
-        job: RepairJob,
-        repair: RecordedRepair,
-        tree: ModuleSnapshot,
-        module: str,
-        known: Mapping[tuple[str, str], OutcomeCells],
-        verdicts: Mapping[tuple[str, str], Verdict],
-    ) -> None:
-        outcome = known.get((repair.fix, module))
-        try:
-            with wrap_exceptions(VerifierError):
-                name, text = _repaired_file(repair, tree)
-                case = self._case(repair, tree, module, name)
-        except VerifierError as error:
-            self._settle(job, repair, outcome, str(error))
-            return
-        verdict = verdicts.get((repair.fix, case.tests_digest))
-        if verdict is not None:
-            outcome = verdict_cells(verdict, repair.filename, repair.fix, module)
+    def _settle(self, place: tuple[Path, int], outcome: OutcomeCells | None, reason: str) -> None:
         if outcome is not None:
-            self._settle(job, repair, outcome, "")
-        if verdict is not None or outcome is None:
-            self.planned.append(_PlannedReply(job, repair, case, text, verdict))
-
-    def _settle(self, job: RepairJob, repair: RecordedRepair, outcome: OutcomeCells | None, reason: str) -> None:
-        path, line = job.fixes.file.path, repair.row.line
-        if outcome is not None:
-            self._cells[path][line] = outcome
+            self.cells[place] = outcome
         else:
-            reason = printable(" ".join(reason.split()))[:MAX_REASON_CHARACTERS]
-            self._unjudged[path, line] = UnjudgedRepair(
-                path, repair.row, reason, repair.module, is_cloned=_is_folder(repair.module.root)
-            )
+            self.reasons[place] = printable(" ".join(reason.split()))[:MAX_REASON_CHARACTERS]
 
-    def _case(self, repair: RecordedRepair, tree: ModuleSnapshot, module: str, name: str) -> Case:
+    def _case(self, repair: RecordedRepair, problem: str, tree: ModuleSnapshot, module: str, name: str) -> Case:
         """The case that a repair answers."""
         target = repair.target
         if target is not None:
             target = msgspec.structs.replace(target, file=path_in_module(tree, target.file or "") or name)
-        problem, project = repair.row.problem, repair.module.root.name
+        project = repair.clone.name
         where = project if tree.folder == "." else f"{project}{FOLDER_SEPARATOR}{tree.folder}"
         about = "" if target is None else f" Terraform says of {target.file}: {target.summary}."
         case = Case(
             id=problem,
             prompt=f"Repair {name} in the module {where}.{about} Give the whole file.",
             language=LANGUAGE,
-            workspace=str(repair.module.root.absolute()),
+            workspace=str(repair.clone.absolute()),
             timeout_secs=self._seconds,
             verify=Verify(
                 kind=LANGUAGE,
@@ -213,12 +206,11 @@ class _Judging:
     def carry_out(self, options: RunOptions, k: Sequence[int]) -> None:
         """Rebuild the run from the current repairs and the verdicts that still hold, and do what it owes."""
         started_at = now()
-        models = tuple(dict.fromkeys(printable(planned.job.model) for planned in self.planned))
         info = RunInfo(
             id=run_id(started_at),
             started_at=started_at,
             models=(f"replay:{self._folder.absolute()}",),
-            names=models,
+            names=tuple(dict.fromkeys(planned.model for planned in self.planned)),
             k=tuple(sorted(set(k))),
             versions=tool_versions(),
         )
@@ -229,7 +221,7 @@ class _Judging:
             for path in (self._folder, self._folder / "attempts.jsonl"):
                 if path.is_symlink():
                     raise InputError(f"{printable(str(path))}: a link, so the run cannot be written there; remove it")
-            replace_run(self._folder, info, cases.values(), self._facts(replies))
+            replace_run(self._folder, info, cases.values(), _facts(replies))
             resume(self._folder, means=options)
         except DiskFullError:
             raise
@@ -240,11 +232,12 @@ class _Judging:
     def _replies(self, info: RunInfo) -> Iterator[tuple[_PlannedReply, Reply]]:
         numbers: Counter[tuple[str, str]] = Counter()
         for planned in self.planned:
-            case, model = planned.case, printable(planned.job.model)
+            case, model = planned.case, planned.model
             numbers[case.id, model] += 1
             number = numbers[case.id, model]
             asked = Attempt(case=case, model=model, parameters=parameters(info, case, number), number=number)
             text = verbatim_reply(planned.text, "hcl") if planned.text else ""
+            answer = Answer(text=text, request_id=planned.repair.fix)
             yield (
                 planned,
                 Reply(
@@ -254,23 +247,9 @@ class _Judging:
                     model=model,
                     number=number,
                     asked=asked.asked,
-                    answer=Answer(text=text, request_id=planned.repair.fix),
+                    answer=answer,
                 ),
             )
-
-    def _facts(self, replies: Sequence[tuple[_PlannedReply, Reply]]) -> Iterator[Reply | Verdict]:
-        for planned, reply in replies:
-            yield reply
-            verdict = planned.verdict
-            if verdict is not None:
-                yield msgspec.structs.replace(
-                    verdict,
-                    key=digest(reply.key, verdict.tests, verdict.verifier),
-                    case=reply.case,
-                    model=reply.model,
-                    number=reply.number,
-                    ask=reply.key,
-                )
 
     def _collect(self, replies: Sequence[tuple[_PlannedReply, Reply]]) -> None:
         stored = StoredRun(self._folder)
@@ -278,25 +257,30 @@ class _Judging:
             (one.case.id, one.model, one.number): one
             for one in attempt_texts(stored.info, stored.cases, stored.facts())
         }
-        for (job, repair, case, _, _), reply in replies:
+        for planned, reply in replies:
             one = found.get((reply.case, reply.model, reply.number))
             cells, reason = None, "the run was stopped before this repair was judged"
             if one is not None and one.verdict is not None:
-                cells = verdict_cells(one.verdict, repair.filename, repair.fix, case.verify.workspace_digest)
+                module = planned.case.verify.workspace_digest
+                cells = verdict_cells(one.verdict, planned.repair.filename, planned.repair.fix, module)
             elif one is not None and one.failure is not None:
                 reason = one.failure.message
-            self._settle(job, repair, cells, reason)
-
-    def outcomes(self) -> RepairOutcomes:
-        """All that is known, in the order of the files."""
-        places = ((job.fixes.file.path, repair.row.line) for job in self._jobs for repair in job.repairs)
-        return RepairOutcomes(self._cells, tuple(self._unjudged[place] for place in places if place in self._unjudged))
+            self._settle(planned.place, cells, reason)
 
 
-def _known_outcomes(jobs: Sequence[RepairJob]) -> Iterator[OutcomeCells]:
-    for job in jobs:
-        yield from old_journal_outcomes(job.old_journal)
-        yield from (cells for cells in job.known.values() if cells.get(FIX))
+def _facts(replies: Sequence[tuple[_PlannedReply, Reply]]) -> Iterator[Reply | Verdict]:
+    for planned, reply in replies:
+        yield reply
+        verdict = planned.verdict
+        if verdict is not None:
+            yield msgspec.structs.replace(
+                verdict,
+                key=digest(reply.key, verdict.tests, verdict.verifier),
+                case=reply.case,
+                model=reply.model,
+                number=reply.number,
+                ask=reply.key,
+            )
 
 
 def _stored_verdicts(folder: Path) -> dict[tuple[str, str], Verdict]:
@@ -328,23 +312,15 @@ def _repaired_file(repair: RecordedRepair, tree: ModuleSnapshot) -> tuple[str, s
         raise VerifierError(f"{repair.filename}: {error}") from None
 
 
-def _is_folder(path: Path) -> bool:
-    """Whether a folder exists; False for a name that is too long."""
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
-
-
-def _snapshot(module: CloneModule, program: TerraformProgram | None) -> tuple[ModuleSnapshot | None, str, str]:
+def _snapshot(clone: Path, folder: str, program: TerraformProgram | None) -> tuple[ModuleSnapshot | None, str, str]:
     """A module and its digest; None if it cannot be looked at, and then why."""
     if program is None:
         return None, "", ""
     try:
         with wrap_exceptions(VerifierError):
-            if not module.root.is_dir():
-                raise VerifierError(f"no clone {short_quote(module.root.name)} in {printable(str(module.root.parent))}")
-            tree = read_module_snapshot(module.root, module.folder)
+            if not clone.is_dir():
+                raise VerifierError(f"no clone {short_quote(clone.name)} in {printable(str(clone.parent))}")
+            tree = read_module_snapshot(clone, folder)
             return tree, module_digest(tree, program), ""
     except VerifierError as error:
         return None, "", str(error)

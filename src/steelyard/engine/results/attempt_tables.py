@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
-import weakref
 from array import array
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import accumulate
 from pathlib import Path
-from typing import IO, Any, overload
+from typing import IO, Any
 
 import msgspec
-from msgspec.structs import replace
 
 from steelyard.analysis.attempts import (
     NO_PLACE,
@@ -29,27 +24,10 @@ from steelyard.analysis.attempts import (
     ReplyNote,
     VerdictNote,
 )
-from steelyard.analysis.headlines import (
-    ATTEMPT_TABLE_VERSION,
-    checked_footer,
-    pack_attempt_table,
-    problem_sentences,
-    summary_pieces,
-    unpack_attempt_table,
-)
-from steelyard.analysis.row_blocks import (
-    RowBlock,
-    TableSizes,
-    footer_pieces,
-    packed_blocks,
-    unpacked_footer,
-    unpacked_rows,
-)
-from steelyard.analysis.summary import Summary
-from steelyard.errors import InputError, StoreError
+from steelyard.analysis.headlines import problem_sentences
+from steelyard.engine.results.attempt_index import StoredRows, TableSizes, read_index, write_rows
 from steelyard.records import Case, RunInfo
 from steelyard.store.journal import JournalReader, StoredRun, fact_offset
-from steelyard.store.run_folders import ATTEMPT_INDEX_FILE, run_fingerprint
 
 MAX_JOURNAL_BYTES_IN_MEMORY = 48 << 20
 """Bytes of journals, some 40,000 attempts, up to which all rows are held in memory."""
@@ -61,8 +39,11 @@ def stored_attempt_table(
     """The attempts of a run without their texts: from its index where that is current, otherwise from its journals."""
     stored.damaged = []
     is_own_rule = rule in (None, "", info.rule) and info == stored.info
-    table = _indexed_table(stored, len(cases)) if is_own_rule else None
-    return joined_attempt_table(stored, info, cases, rule=rule) if table is None else table
+    index = read_index(stored, len(cases)) if is_own_rule else None
+    # lines that could not be read must be reported
+    if index is None or index.table.problems:
+        return joined_attempt_table(stored, info, cases, rule=rule)
+    return index.table
 
 
 def joined_attempt_table(
@@ -87,36 +68,6 @@ def table_builder(
     if size <= MAX_JOURNAL_BYTES_IN_MEMORY:
         return AttemptTableBuilder(info, cases, rule=rule)
     return SpilledTableBuilder(info, cases, stored.folder, rule=rule)
-
-
-def index_pieces(stored: StoredRun, table: AttemptTable, summary: Summary) -> Iterator[bytes]:
-    """The index of a run as it is written."""
-    fingerprint = run_fingerprint(stored, ATTEMPT_TABLE_VERSION)
-    if not isinstance(table.rows, StoredRows):
-        yield pack_attempt_table(fingerprint, table, summary)
-        return
-    yield from table.rows.pieces()
-    blocks = tuple(table.rows.blocks)
-    yield from footer_pieces(fingerprint, replace(table, rows=()), lambda: summary_pieces(summary), blocks)
-
-
-def _indexed_table(stored: StoredRun, cases: int) -> AttemptTable | None:
-    """The table of the run as it is now; None if the index is missing or stale, or if lines are damaged, which must be reported."""
-    path = stored.folder / ATTEMPT_INDEX_FILE
-    try:
-        with stored.open(path) as file:
-            place = file.fileno()
-            footer = unpacked_footer(lambda offset, size: os.pread(place, size, offset), os.fstat(place).st_size)
-            fingerprint = run_fingerprint(stored, ATTEMPT_TABLE_VERSION)
-            if footer is None:
-                table, _ = unpack_attempt_table(stored.content(path), fingerprint, cases)
-            else:
-                rows = StoredRows(place, footer.blocks, checked_footer(footer, fingerprint, cases), str(path))
-                table = replace(footer.table, rows=rows)
-    except (OSError, ValueError, InputError):
-        return None
-    names = tuple(path.name for path in stored.journals())
-    return table if table.journals == names and not table.problems else None
 
 
 MAX_PARTS = 512
@@ -250,77 +201,6 @@ class _NoteRecorder(AttemptHistory):
 
     def add_judging(self) -> None:
         self._builder.spill(self.of, _JUDGING, "", None)
-
-
-COPIED_BYTES = 1 << 20
-"""Bytes that are copied at once."""
-
-
-class StoredRows(Sequence[AttemptRow]):
-    """The rows of a file, of which one block at a time is in memory."""
-
-    def __init__(self, file: int, blocks: Sequence[RowBlock], sizes: TableSizes, where: str) -> None:
-        """`file` is an open file, which is duplicated; `where` is what an error calls it."""
-        self._file, self._blocks, self._sizes, self._where = os.dup(file), blocks, sizes, where
-        self._ends = list(accumulate(block.rows for block in blocks))
-        self._kept: tuple[int, tuple[AttemptRow, ...]] = (-1, ())
-        weakref.finalize(self, os.close, self._file)
-
-    @property
-    def blocks(self) -> Sequence[RowBlock]:
-        return self._blocks
-
-    def pieces(self) -> Iterator[bytes]:
-        """All blocks as they are written."""
-        offset, end = 0, sum(block.size for block in self._blocks)
-        while offset < end:
-            piece = os.pread(self._file, min(COPIED_BYTES, end - offset), offset)
-            if not piece:
-                raise StoreError(f"{self._where}: was cut off while it was read; read the run again")
-            yield piece
-            offset += len(piece)
-
-    def __len__(self) -> int:
-        return self._ends[-1] if self._ends else 0
-
-    def __iter__(self) -> Iterator[AttemptRow]:
-        for number in range(len(self._blocks)):
-            yield from self._rows(number)
-
-    @overload
-    def __getitem__(self, index: int) -> AttemptRow: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[AttemptRow]: ...
-    def __getitem__(self, index: int | slice) -> AttemptRow | list[AttemptRow]:
-        if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(len(self)))]
-        place = index + len(self) if index < 0 else index
-        if not 0 <= place < len(self):
-            raise IndexError(index)
-        number = bisect_right(self._ends, place)
-        if self._kept[0] != number:
-            self._kept = number, self._rows(number)
-        return self._kept[1][place - self._ends[number]]
-
-    def _rows(self, number: int) -> tuple[AttemptRow, ...]:
-        block = self._blocks[number]
-        try:
-            rows = unpacked_rows(os.pread(self._file, block.size, block.offset), self._sizes)
-            if len(rows) != block.rows:
-                raise ValueError("a block with other rows")
-        except (OSError, ValueError) as error:
-            raise StoreError(f"{self._where}: damaged ({error}); delete it, and it is made again") from None
-        return rows
-
-
-def write_rows(rows: Iterable[AttemptRow], file: IO[bytes]) -> list[RowBlock]:
-    """Write rows to an empty file; returns where they lie."""
-    blocks = []
-    for block, content in packed_blocks(rows):
-        file.write(content)
-        blocks.append(block)
-    file.flush()
-    return blocks
 
 
 def scratch_file(folder: Path | None) -> IO[bytes]:

@@ -11,30 +11,24 @@ import msgspec
 from steelyard.analysis.attempts import AttemptTable
 from steelyard.analysis.headlines import (
     ATTEMPT_TABLE_VERSION,
-    ListedFigures,
     ModelHeadline,
     RunHeadlines,
     headlines,
-    headlines_from_summary,
 )
 from steelyard.analysis.summary import Summary, summarise_attempts
-from steelyard.engine.results.attempt_tables import index_pieces, joined_attempt_table
+from steelyard.engine.results.attempt_index import index_pieces
+from steelyard.engine.results.attempt_tables import joined_attempt_table
 from steelyard.errors import SteelyardError, StoreError
 from steelyard.records import Case, RunInfo
 from steelyard.reports.figures import model_label, money, quality
-from steelyard.store.database import release_free_memory
 from steelyard.store.journal import DECODE_ERRORS, Journal, StoredRun, write_pieces_atomically
 from steelyard.store.run_folders import (
     ATTEMPT_INDEX_FILE,
     HEADLINE_FILE,
-    eval_set_files,
-    is_done,
     run_folder_snapshot,
+    run_folders,
     run_size_fingerprint,
-    unknown_run_folders,
 )
-from steelyard.store.run_index import IndexedRun, RunLines, current_runs, indexed_run, run_state, write_run_index
-from steelyard.store.stored_cases import StoredCases
 from steelyard.text import line
 
 _headlines = msgspec.json.Decoder(RunHeadlines)
@@ -42,25 +36,34 @@ _headlines = msgspec.json.Decoder(RunHeadlines)
 
 def summarise_and_cache(journal: Journal, info: RunInfo, cases: Sequence[Case]) -> tuple[Summary, tuple[str, ...]]:
     """The summary of a run, and what went wrong, without harm, when the cache was written."""
-    if isinstance(cases, StoredCases):
-        # a session that has ended is part of cycles, and of many cases it holds as much as their summary takes
-        release_free_memory()
     table = joined_attempt_table(journal, info, cases)
     summary = summarise_attempts(info, cases, table)
-    return summary, _write_cache(journal, cases, table, summary)
+    return summary, _write_cache(journal, info, cases, table, summary)
 
 
-def _write_cache(journal: Journal, cases: Sequence[Case], table: AttemptTable, summary: Summary) -> tuple[str, ...]:
+def _write_cache(
+    journal: Journal, info: RunInfo, cases: Sequence[Case], table: AttemptTable, summary: Summary
+) -> tuple[str, ...]:
     try:
         made_of = run_size_fingerprint(
             journal.described()[1], run_folder_snapshot(journal.folder), ATTEMPT_TABLE_VERSION
         )
-        figures = RunHeadlines(made_of=made_of, cases=len(cases), models=headlines_from_summary(cases, summary))
+        figures = RunHeadlines(made_of=made_of, cases=len(cases), models=headlines(info, cases, table))
         journal.keep(HEADLINE_FILE, msgspec.json.format(msgspec.json.encode(figures), indent=2) + b"\n")
         write_pieces_atomically(journal.folder / ATTEMPT_INDEX_FILE, index_pieces(journal, table, summary))
     except (StoreError, OverflowError) as error:
         return (f"{journal.folder}: not prepared for the viewer, which will read the journal instead: {error}",)
     return ()
+
+
+class RunLines(NamedTuple):
+    """What a list prints of a run, before it is laid out."""
+
+    name: str
+    about: str
+    """When it started, and its eval sets."""
+    models: tuple[tuple[str, str, str, str, str, str], ...] = ()
+    """Of each model its name, pass rate, interval, counts, cost and what is missing."""
 
 
 class RunListEntry(NamedTuple):
@@ -77,42 +80,22 @@ def run_headlines(root: Path) -> list[RunListEntry]:
 
     Figures are read from the cache, or from the journal where the cache is of another state of the run.
     """
-    current = current_runs(root)
-    known = {name: run for name, run in current.items() if run.lines is not None}
-    listed = [_Listed(run.started_at, RunListEntry(run.name, run.lines), run) for run in known.values()]
-    listed += [_listed(folder, current.get(folder.name)) for folder in unknown_run_folders(root, known)]
+    listed = [_listed(folder) for folder in run_folders(root)]
     # those that cannot be read have no time, and come last by their names
-    listed.sort(key=lambda run: (bool(run.entry.problem), run.started_at, run.entry.name))
-    write_run_index(root, (run.indexed for run in listed if run.indexed is not None), known)
-    return [run.entry for run in listed]
+    return [entry for _, entry in sorted(listed, key=lambda run: (bool(run[1].problem), run[0], run[1].name))]
 
 
-class _Listed(NamedTuple):
-    started_at: str
-    entry: RunListEntry
-    indexed: IndexedRun | None = None
-
-
-def _listed(folder: Path, before: IndexedRun | None) -> _Listed:
-    run, state = StoredRun(folder), run_state(folder)
+def _listed(folder: Path) -> tuple[str, RunListEntry]:
+    """When a run started, and how it is listed."""
+    run = StoredRun(folder)
     try:
-        info = run.info
-        cached = _cached_headlines(run)
-        models = cached.models if cached else _computed_headlines(run)
+        info, described = run.described()
+        models = _models(run, described)
         files = tuple(file.path for file in info.eval_sets or info.recordings)
-        lines = run_lines(folder.name, models, info.started_at, files)
-        figures = ListedFigures(
-            is_done(run, info, has_figures=cached is not None),
-            eval_set_files(info),
-            cached.cases if cached else len(run.cases),
-            models,
-        )
+        return info.started_at, RunListEntry(folder.name, run_lines(folder.name, models, info.started_at, files))
     except (SteelyardError, OSError, ArithmeticError, ValueError) as error:
         # one run that anybody may have filled must not hide the others
-        return _Listed("", RunListEntry(folder.name, problem=str(error)))
-    fact_parts = before.fact_parts if before is not None and before.looks == state else b""
-    indexed = indexed_run(state, info, lines, msgspec.msgpack.encode(figures), fact_parts) if state else None
-    return _Listed(info.started_at, RunListEntry(folder.name, lines), indexed)
+        return "", RunListEntry(folder.name, problem=str(error))
 
 
 MAX_LISTED_EVAL_SETS = 3
@@ -160,25 +143,21 @@ def _eval_set_names(paths: Sequence[str]) -> str:
     return ", ".join(names) + (f" and {more} more" if more else "")
 
 
-def _cached_headlines(run: StoredRun) -> RunHeadlines | None:
-    """The figures of the run as it is now; None if the cache is of another state of it."""
-    folder = run.folder.resolve()
+def _models(run: StoredRun, described: bytes) -> tuple[ModelHeadline, ...]:
+    """The figures of each model of a run as it is now; `described` is what run.json holds."""
     try:
-        cached = _headlines.decode(run.content(folder / HEADLINE_FILE))
-        snapshot = run_folder_snapshot(folder)
+        cached = _headlines.decode(run.content(run.folder / HEADLINE_FILE))
+        snapshot = run_folder_snapshot(run.folder.resolve())
+        # a snapshot does not have the size of a journal that a link leads to
+        is_current = cached.made_of == run_size_fingerprint(described, snapshot, ATTEMPT_TABLE_VERSION)
+        if is_current and not snapshot.links:
+            return cached.models
     except (OSError, *DECODE_ERRORS):
-        return None
-    is_current = cached.made_of == run_size_fingerprint(run.described()[1], snapshot, ATTEMPT_TABLE_VERSION)
-    # a snapshot does not have the size of a journal that a link leads to
-    return cached if is_current and not snapshot.links else None
+        pass
+    info, cases = run.info, run.cases
+    return headlines(info, cases, joined_attempt_table(run, info, cases))
 
 
 def stored_headlines(run: StoredRun) -> tuple[ModelHeadline, ...]:
     """The figures of each model of a run as it is now."""
-    cached = _cached_headlines(run)
-    return cached.models if cached else _computed_headlines(run)
-
-
-def _computed_headlines(run: StoredRun) -> tuple[ModelHeadline, ...]:
-    info, cases = run.info, run.cases
-    return headlines(info, cases, joined_attempt_table(run, info, cases))
+    return _models(run, run.described()[1])

@@ -28,9 +28,8 @@ from steelyard.engine.tiers.reply_judgments import StoredJudgments
 from steelyard.errors import InputError, Problem, did_you_mean
 from steelyard.records import LABELLER_PATTERN, Case, Label, Reply
 from steelyard.reports.tables import csv_text
-from steelyard.store.journal import StoredRun
+from steelyard.store.journal import FactReader, StoredRun
 from steelyard.store.labels import MAX_LABEL_FILE_BYTES, append_labels, read_labels
-from steelyard.store.reply_places import FactReader
 from steelyard.text import short_quote
 from steelyard.tiers.agreement import consensus
 from steelyard.tiers.rating_tables import CriterionMarks

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import csv
-import functools
 import io
 import json
+import math
 import os
 import shutil
-import struct
 import tempfile
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import contextmanager, suppress
+from datetime import date, datetime, time
+from decimal import Decimal
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
-from steelyard.engine.results.answers import (
-    QueryResult,
-    answered,
-    json_value,
-    plain_cell,
-    query_result,
-    with_enough_memory,
-)
 from steelyard.engine.results.attempt_tables import SpilledTableBuilder
 from steelyard.errors import DiskFullError, InputError, StoreError
 from steelyard.records import Case, Fact, RunInfo
 from steelyard.reports.tables import cell
-from steelyard.store.archive import ALL_ATTEMPTS, ATTEMPTS_MEMORY_LIMITS, open_run_database
+from steelyard.store.archive import RunDatabase, open_run_database
 from steelyard.store.fact_rows import FactScore
 from steelyard.store.files import DISK_FULL_ERRNOS
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER
@@ -38,11 +31,47 @@ QUERY_FORMATS = ("csv", "json", "parquet")
 """The formats that an answer of any size can be written in."""
 
 
+MAX_SHOWN_QUERY_ROWS = 1000
+"""Rows of an answer that a person is shown."""
+
+
+class QueryResult(NamedTuple):
+    """The result of a query; its rows are read once, on demand."""
+
+    columns: tuple[str, ...]
+    rows: Iterator[tuple[Any, ...]]
+    """Plain values; a column of JSON is parsed."""
+    warnings: tuple[str, ...]
+    """Which runs had no say, and why."""
+
+    def shown(self) -> tuple[list[list[str]], bool]:
+        """The first rows as a person reads them, and whether there are more."""
+        rows = [[_text(value) for value in row] for row in islice(self.rows, MAX_SHOWN_QUERY_ROWS)]
+        return rows, next(self.rows, None) is not None
+
+
+@contextmanager
 def run_query(
     sql: str, root: str | Path = DEFAULT_RUNS_FOLDER, *, copies: str | Path | None = None
-) -> AbstractContextManager[QueryResult]:
+) -> Iterator[QueryResult]:
     """The answer to one SELECT over the runs below a folder; `copies` keeps those that run folders do not take."""
-    return answered(sql, Path(root), fact_scores, copies=_folder(copies))
+    with open_run_database(Path(root), fact_scores, copies=_folder(copies)) as archive:
+        yield _query_result(archive, sql)
+
+
+def _query_result(archive: RunDatabase, sql: str) -> QueryResult:
+    """The answer of a database of runs."""
+    found = archive.ask(sql)
+    parsed = [place for place, kind in enumerate(found.types) if kind == "JSON"]
+    rows = (_with_parsed_json(row, parsed) for row in found.rows) if parsed else found.rows
+    return QueryResult(found.columns, rows, archive.warnings)
+
+
+def _with_parsed_json(row: tuple[Any, ...], places: Sequence[int]) -> tuple[Any, ...]:
+    values = list(row)
+    for place in places:
+        values[place] = None if values[place] is None else json.loads(values[place])
+    return tuple(values)
 
 
 def write_query_result(
@@ -95,44 +124,21 @@ def stream_query_result(
     return answer.warnings
 
 
-def fact_scores(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact]) -> Iterable[FactScore]:
+def fact_scores(info: RunInfo, cases: Sequence[Case], facts: Iterable[Fact]) -> Sequence[FactScore]:
     """For every fact of a run whether it counts, and for every verdict of the present tests its score by the run's rule."""
     known = {case.id for case in cases}
     builder = SpilledTableBuilder(info, cases)
-    size = 0
-    with tempfile.TemporaryFile() as file:
-        for size, fact in enumerate(facts, 1):
-            judged = builder.add(size - 1, fact)
-            correct, score = judged or (None, None)
-            has_case = judged is not None or fact.case in known
-            file.write(_OPINION.pack(has_case, correct is not None, bool(correct), score is not None, score or 0.0))
-        counting = bytearray(size // 8 + 1)
-        for place in builder.counting_places():
-            counting[place >> 3] |= 1 << (place & 7)
-        file.flush()
-        return StoredScores(file.fileno(), counting)
-
-
-_OPINION = struct.Struct("<????d")
-"""Whether the run has the case, whether the fact is a verdict that is right or wrong, right, whether it has a score, and the score."""
-_OPINIONS_PER_READ = 4096
-
-
-class StoredScores(Iterable[FactScore]):
-    """The opinions of a file, and in memory one bit for each that says whether its fact counts."""
-
-    def __init__(self, file: int, counting: bytearray) -> None:
-        """`file` is an open file, which is duplicated."""
-        self._file, self._counting = os.dup(file), counting
-        weakref.finalize(self, os.close, self._file)
-
-    def __iter__(self) -> Iterator[FactScore]:
-        place, counting = 0, self._counting
-        while piece := os.pread(self._file, _OPINIONS_PER_READ * _OPINION.size, place * _OPINION.size):
-            for has_case, is_judged, is_correct, has_score, score in _OPINION.iter_unpack(piece):
-                counts = bool(counting[place >> 3] >> (place & 7) & 1) if has_case else None
-                yield FactScore(counts, is_correct if is_judged else None, score if has_score else None)
-                place += 1
+    shared: dict[FactScore, FactScore] = {}
+    scores = []
+    for place, fact in enumerate(facts):
+        judged = builder.add(place, fact)
+        correct, score = judged or (None, None)
+        found = FactScore(False if judged is not None or fact.case in known else None, correct, score)
+        scores.append(shared.setdefault(found, found))
+    for place in builder.counting_places():
+        found = scores[place]._replace(counts=True)
+        scores[place] = shared.setdefault(found, found)
+    return scores
 
 
 def _folder(copies: str | Path | None) -> Path | None:
@@ -140,23 +146,13 @@ def _folder(copies: str | Path | None) -> Path | None:
 
 
 def _write_result(sql: str, path: Path, kind: str, root: Path, copies: Path | None) -> tuple[str, ...]:
-    limits = ATTEMPTS_MEMORY_LIMITS if sql == ALL_ATTEMPTS else ()
-    return with_enough_memory(lambda memory: _write_result_within(memory, sql, path, kind, root, copies), limits)
-
-
-def _write_result_within(
-    memory: str, sql: str, path: Path, kind: str, root: Path, copies: Path | None
-) -> tuple[str, ...]:
     writing = path if kind == "parquet" else None
-    with open_run_database(root, fact_scores, question=sql, writing=writing, copies=copies, memory=memory) as archive:
-        if sql == ALL_ATTEMPTS and kind == "parquet":
-            with tempfile.TemporaryDirectory(dir=archive.scratch) as scratch:
-                archive.copy_attempts(path, Path(scratch))
-        elif kind == "parquet":
+    with open_run_database(root, fact_scores, writing=writing, copies=copies) as archive:
+        if kind == "parquet":
             archive.copy(sql, path)
         else:
             with path.open("w", encoding="utf-8", newline="") as file:
-                file.writelines(_result_chunks(query_result(archive, sql), kind))
+                file.writelines(_result_chunks(_query_result(archive, sql), kind))
         return archive.warnings
 
 
@@ -183,12 +179,8 @@ def _formula_safe_cell(value: str | int | float | bool | None) -> str | int | fl
         return cell(value)
     # only a text with invisible characters has to be scanned
     text = value if value.isprintable() else plain(value)
-    return f"'{text}" if _begins_a_formula(value.lstrip()[:1]) else text
-
-
-@functools.cache
-def _begins_a_formula(letter: str) -> bool:
-    return letter != "'" and str(cell(letter)).startswith("'")
+    begin = value.lstrip()[:1]
+    return f"'{text}" if begin != "'" and str(cell(begin)).startswith("'") else text
 
 
 def _json(answer: QueryResult) -> Iterator[str]:
@@ -200,3 +192,36 @@ def _json(answer: QueryResult) -> Iterator[str]:
         yield f"{before}\n{text if text.isprintable() else escaped_json(text)}"
         before = ","
     yield "[]\n" if before == "[" else "\n]\n"
+
+
+def _text(value: Any) -> str:
+    """A value in a table for people."""
+    shown = plain_cell(value)
+    if shown is None:
+        return "-"
+    if isinstance(shown, bool):
+        return str(shown).lower()
+    return f"{shown:.6g}" if isinstance(shown, float) else str(shown)
+
+
+def plain_cell(value: Any) -> str | int | float | bool | None:
+    """A value on its own: what is nested is JSON."""
+    simple = json_value(value)
+    return json.dumps(simple, ensure_ascii=False) if isinstance(simple, list | dict) else simple
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON knows it; what is no number is null."""
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, float | Decimal):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, list | tuple):
+        return [json_value(one) for one in value]
+    if isinstance(value, dict):
+        return {str(json_value(name)): json_value(one) for name, one in value.items()}
+    return str(value)

@@ -27,8 +27,6 @@ from steelyard.records import Case, SuiteRule
 from steelyard.reports.exports.streaming import merged_pieces
 from steelyard.reports.html import BaselineReport, HtmlReportData, TierSections, page_pieces
 from steelyard.reports.page import shown_attempts, truncated_text
-from steelyard.store.archive import ALL_ATTEMPTS
-from steelyard.store.database import release_free_memory
 from steelyard.store.files import (
     AtomicFiles,
     check_folder,
@@ -37,7 +35,6 @@ from steelyard.store.files import (
     write_pieces,
 )
 from steelyard.store.journal import StoredRun
-from steelyard.store.stored_cases import StoredCases
 
 
 def write_cases(path: str | Path, cases: Iterable[Case]) -> None:
@@ -116,12 +113,8 @@ def html_pieces(
     info, cases = stored.info, stored.cases
     # first, because what they are made of is as large as all else
     tiers = _tier_sections(stored)
-    if isinstance(cases, StoredCases):
-        release_free_memory()
     table = stored_attempt_table(stored, info, cases, rule=rule)
     summary = with_judged_rates(stored, summarise_attempts(info, cases, table, k=k, rule=rule, suites=suites))
-    if isinstance(cases, StoredCases):
-        release_free_memory()
     picked = shown_attempts(table.rows)
     most = max(
         MIN_PAGE_TEXT_CHARACTERS,
@@ -202,7 +195,7 @@ def _write_attempts(path: Path, stored: StoredRun, scoring: ScoringOverrides) ->
     """Write the table of attempts that a query would see, a row each."""
     if scoring.rule:
         raise InputError(f"{path}: a table of attempts has the scores of the run's own rule; leave --rule out")
-    write_query_result(ALL_ATTEMPTS, path, stored.folder)
+    write_query_result("SELECT * FROM attempts", path, stored.folder)
 
 
 def _write_by_model(path: Path, name: str, results: RunResults) -> list[Path]:

@@ -17,8 +17,7 @@ from steelyard.engine.results.labels import with_judged_rates
 from steelyard.errors import InputError, did_you_mean
 from steelyard.records import Case, RunInfo, SuiteRule
 from steelyard.reports.figures import model_label
-from steelyard.store.journal import StoredRun
-from steelyard.store.reply_places import FactReader
+from steelyard.store.journal import FactReader, StoredRun
 
 
 class StoredResults(RunResults):

@@ -23,8 +23,7 @@ from steelyard.engine.run import Run, run
 from steelyard.errors import InputError, did_you_mean
 from steelyard.records import JUDGE_ONLY_KIND, Case, Verify, digest
 from steelyard.stats.intervals import mean_interval
-from steelyard.store.journal import StoredRun
-from steelyard.store.reply_places import FactReader
+from steelyard.store.journal import FactReader, StoredRun
 from steelyard.store.run_folders import PAIR_TAG, are_pair_tags
 from steelyard.store.stored_cases import collected_cases
 from steelyard.text import short_quote

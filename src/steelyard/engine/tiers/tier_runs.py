@@ -26,10 +26,8 @@ from steelyard.evalsets.experiments import is_same_model
 from steelyard.outcomes.experiments import experiment
 from steelyard.outcomes.readers.scylla import is_scylla, scylla_experiment
 from steelyard.records import Judgment, Panel, RunInfo
-from steelyard.store.database import release_free_memory
 from steelyard.store.journal import StoredRun
 from steelyard.store.run_folders import DEFAULT_RUNS_FOLDER, find_run
-from steelyard.store.stored_cases import StoredCases
 from steelyard.text import line, short_quote
 from steelyard.tiers.analysis import MAX_UNSCORED_TIER_CASE_SHARE, analyse_tiers
 from steelyard.tiers.escalation import EscalatedAnswer, EscalatedPanel, escalated_panel
@@ -54,10 +52,6 @@ if TYPE_CHECKING:
 
 SEVERAL_MODELS = "several models"
 """The placeholder for the model where each tier has its own: then tiers are compared together with their models."""
-
-
-MAX_RUNS_BESIDE_FREE_MEMORY = 50_000
-"""With more runs, memory that reading them has freed is given back before they are analysed."""
 
 
 class TierExperiment(NamedTuple):
@@ -102,8 +96,6 @@ def analysis(
     if baseline is None and not found.is_comparable:
         what = f"no run of tier {short_quote(found.order[0])}, the baseline" if found.order else "no run to analyse"
         raise InputError("; ".join((what, *found.notes)))
-    if len(found.runs) > MAX_RUNS_BESIDE_FREE_MEMORY:
-        release_free_memory()
     analysis = analyse_tiers(
         found.runs,
         found.judgments,
@@ -174,9 +166,6 @@ def from_scylla(path: Path) -> tuple[TierExperiment, tuple[Problem, ...]]:
 def tier_experiment(stored: StoredRun) -> TierExperiment:
     """The attempts of a run by tier; where a run has no tiers, its models are taken for them."""
     info, cases = stored.info, stored.cases
-    if isinstance(cases, StoredCases):
-        # whoever judged them has had their summary in memory
-        release_free_memory()
     tried = _TierAttempts(info)
     # the texts of all attempts may not fit into memory
     texts = stored_attempts(stored, cases, stored_attempt_table(stored, info, cases))

@@ -14,7 +14,6 @@ import msgspec
 from steelyard.engine.options import RunOptions
 from steelyard.engine.ray.node import NodeFiles
 from steelyard.engine.steps import failure
-from steelyard.engine.verifier_processes.garbage import collect_rarely
 from steelyard.engine.verifier_processes.wire import FrameConnection, VerifierItem, VerifierResult, VerifierTerms
 from steelyard.engine.verifiers import VerifierSet
 from steelyard.errors import VerifierError
@@ -84,7 +83,6 @@ async def _serve(connected: socket.socket) -> None:
         nonlocal process
         if isinstance(frame, VerifierTerms):
             process = VerifierProcess(frame, connection)
-            collect_rarely()
         elif process is not None:
             for item in frame:
                 process.begin(item)

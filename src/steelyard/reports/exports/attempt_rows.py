@@ -15,9 +15,9 @@ from steelyard.analysis.suites import accuracy
 from steelyard.analysis.summary import AttemptText, RunResults
 from steelyard.protocols import TIMEOUT_LABELS
 from steelyard.records import Finish, Reply, Verdict
-from steelyard.reports.exports.streaming import StreamedReport, csv_lines
+from steelyard.reports.exports.streaming import StreamedReport
 from steelyard.reports.figures import attempt_failure_reason, missing_reason, model_label
-from steelyard.reports.tables import CsvValue
+from steelyard.reports.tables import CsvValue, csv_lines
 from steelyard.text import line
 
 ATTEMPT_CSV_COLUMNS = (

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import msgspec
 
 from steelyard.comparison.gate import CANNOT_TELL, REGRESSED, Decision, ModelDecision
-from steelyard.reports.comparison import VERDICT_WORDS, case_change, open_headline, reasons
+from steelyard.reports.comparison import DECISION_FORMATS, VERDICT_WORDS, case_change, open_headline, reasons
 from steelyard.reports.junit import JunitSuite, junit_pieces, junit_text
 from steelyard.text import escaped_json, line
 
@@ -21,6 +21,14 @@ RULE_TEXTS = {
     OPEN_RULE: "The evidence does not say whether anything got worse",
     GONE_RULE: GONE_TEXT,
 }
+
+
+def decision_texts(decision: Decision, warnings: Sequence[str], gone: Sequence[str] = ()) -> dict[str, str]:
+    """A decision in every format; cases that are gone are errors in the files of CI systems."""
+    texts = {name: render(decision, warnings) for name, render in DECISION_FORMATS.items()}
+    texts["junit"] = decision_junit(decision, warnings, gone)
+    texts["sarif"] = decision_sarif(decision, warnings, gone)
+    return texts
 
 
 def decision_junit(decision: Decision, warnings: Sequence[str], gone: Sequence[str] = ()) -> str:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 import json
 from collections.abc import Callable, Iterable, Iterator
-from types import NoneType
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from steelyard.reports.tables import MAX_SHORT_CELL_CHARACTERS, CsvValue, cell
-from steelyard.text import INVISIBLE_CHARACTER_PATTERN, escaped_json
+from steelyard.text import escaped_json
 
 Reported = TypeVar("Reported")
 """What a report is about: the results of a run, or an analysis of tiers."""
-VISIBLE_JSON_BYTES = bytes(range(0x7F))
-"""The ASCII characters that can stand raw in JSON and be seen: of the invisible ones JSON allows only the last."""
 PIECE_CHARACTERS = 1 << 16
 """About how many characters are handed over at once."""
 
@@ -119,48 +114,10 @@ def _members(members: Iterable[tuple[str, Iterable[str]]], brackets: str, indent
 
 def indented_json(value: Any) -> str:
     """JSON indented by two, in which everything invisible is escaped."""
-    laid_out = msgspec.json.format(msgspec.json.encode(value), indent=2)
-    # looking for what is invisible takes as long as all else, and most texts have few characters that may be
-    unusual = laid_out.translate(None, VISIBLE_JSON_BYTES).decode()
-    text = laid_out.decode()
-    return escaped_json(text) if INVISIBLE_CHARACTER_PATTERN.search(unusual) else text
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    # looking for what is invisible takes as long as all else
+    return text if text.isascii() and "\x7f" not in text else escaped_json(text)
 
 
 ascii_json = functools.partial(json.dumps, indent=1)
 """JSON as most other tools write it: indented by one, so that no terminal obeys what a model wrote."""
-
-
-MAX_KEPT_CELLS = 1 << 12
-SAFE_CELL_TYPES = frozenset({int, float, NoneType})
-"""Of values that a row of CSV takes as they are."""
-
-
-class _TextCells(dict[Any, Any]):
-    """The cells of texts; short ones are probably in many rows, so they are kept."""
-
-    def __missing__(self, text: str) -> str | int | float:
-        made = cell(text)
-        if len(text) <= MAX_SHORT_CELL_CHARACTERS and len(self) < MAX_KEPT_CELLS:
-            self[text] = made
-        return made
-
-
-class _ReturnedText:
-    """A file that returns what is written to it."""
-
-    def write(self, text: str) -> str:
-        return text
-
-
-def csv_lines(head: Iterable[str], rows: Iterable[Iterable[CsvValue]]) -> Iterator[str]:
-    """Rows for a spreadsheet beneath their head, a line each; what is not known is empty."""
-    write: Callable[[Iterable[Any]], str] = csv.writer(_ReturnedText(), lineterminator="\n").writerow
-    yield write(head)
-    texts = _TextCells()
-    for row in rows:
-        # a call for each cell would take longer than the rest
-        cells = [
-            texts[value] if value.__class__ is str else value if value.__class__ in SAFE_CELL_TYPES else cell(value)
-            for value in row
-        ]
-        yield write(cells)

@@ -13,7 +13,7 @@ from steelyard.reports.charts.tier_details import detail_charts
 from steelyard.reports.charts.tiers import charts
 from steelyard.reports.page import style
 from steelyard.reports.tables import ReportTable
-from steelyard.reports.tiers import INCONCLUSIVE_TEXT, fitting_parts, tier_tables
+from steelyard.reports.tiers import INCONCLUSIVE_TEXT, TIER_ANALYSIS_FORMATS, fitting_parts, tier_tables
 from steelyard.text import line
 from steelyard.tiers.results import ExperimentAnalysis
 
@@ -142,4 +142,8 @@ def _latex_columns(table: ReportTable) -> Iterator[str]:
         yield from (r"\hline", lines[0], r"\hline", *lines[1:], r"\hline", r"\end{tabular}")
 
 
-TIER_DOCUMENT_FORMATS: dict[str, Callable[[ExperimentAnalysis], str]] = {"html": html_page, "latex": latex_tables}
+TIER_FORMATS: dict[str, Callable[[ExperimentAnalysis], str]] = {
+    **TIER_ANALYSIS_FORMATS,
+    "html": html_page,
+    "latex": latex_tables,
+}
