@@ -152,9 +152,7 @@ def test_an_error_of_ours_is_one_line_and_a_file_with_the_traceback_and_no_faile
 
 def test_an_interrupt_that_a_library_turns_into_an_error_is_an_interrupt(place: Path, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
-        # whoever runs this test may ignore the signal, as nohup does
-        "import os, shutil, signal, time\n\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n\n"
-        "def get_terminal_size(*_):\n"
+        "import os, shutil, signal, time\n\ndef get_terminal_size(*_):\n"
         "    try:\n        os.kill(os.getpid(), int(os.environ['NUMBER']))\n        time.sleep(60)\n"
         "    except KeyboardInterrupt:\n        pass\n    raise RuntimeError('Query interrupted')\n\n"
         "shutil.get_terminal_size = get_terminal_size\n"
@@ -207,8 +205,6 @@ def test_a_limit_that_libraries_do_not_survive_is_refused_before_they_are_loaded
 
 def test_the_signal_of_a_closed_terminal_ends_a_run_as_ctrl_c_does(place: Path) -> None:
     command = [sys.executable, "-m", "steelyard.cli", "run", "evals.toml", "-m", "python:models.py:slow", "-j", "1"]
-    # whoever runs this test may ignore the signal, as nohup does, and we would with it
-    command = ["env", "--default-signal=HUP", *command]
     process = subprocess.Popen(
         [*command, "-n", "40", "--output", "hung-up"], cwd=place, stderr=subprocess.PIPE, text=True
     )
