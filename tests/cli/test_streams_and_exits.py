@@ -6,7 +6,6 @@ import errno
 import io
 import json
 import os
-import platform
 import pty
 import shlex
 import signal
@@ -321,32 +320,6 @@ def test_numpy_starts_no_threads_and_other_programs_are_told_nothing_about_it(ch
     )
     threads = min(int(chosen or 1), len(os.sched_getaffinity(0)))
     assert done.stdout.splitlines()[1:] == [f"{threads} {chosen or 'unset'}", chosen or "unset"]
-
-
-FREED_MEMORY = """
-import sys
-from pathlib import Path
-from steelyard.cli.entry import main
-sys.argv = ["steelyard", "--version"]
-try:
-    main()
-except SystemExit:
-    pass
-def megabytes():
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 >> 20
-large = b"x" * (20 << 20)
-del large
-blocks = [b"x" * (1 << 20) for _ in range(50)]
-held = megabytes()
-del blocks[:-1]
-print(held - megabytes())
-"""
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is glibc that keeps memory")
-def test_memory_that_is_freed_is_given_back_though_a_later_block_is_still_held() -> None:
-    done = subprocess.run([sys.executable, "-c", FREED_MEMORY], capture_output=True, text=True, check=True)
-    assert int(done.stdout.splitlines()[-1]) > 40
 
 
 def test_an_interrupt_that_python_loses_in_a_callback_comes_again() -> None:
