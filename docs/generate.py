@@ -22,6 +22,7 @@ SHIPPED_COPIES = {
     for original in (EXAMPLES / f"{language}-basics.toml", EXAMPLES / "recordings" / f"{language}-basics.jsonl.gz")
 }
 """What the wheel has of the examples. They are copies: links get lost in archives and on some systems."""
+HELP_ALL = "Where a command has more than 20 options, its `--help` shows those that most people use; `--help-all` shows all, as this page does."
 TABLE_BEGIN, TABLE_END = "<!-- generated: whose fault -->", "<!-- end -->"
 
 
@@ -35,7 +36,12 @@ def commands() -> str:
         for option in _options(sub):
             takers.setdefault(_said(sub, option), []).append(name)
     shared = {said: names for said, names in takers.items() if len(names) > 1}
-    pages = ["# Commands", "Generated from the command line itself by `make docs`.", _block(parser.format_help())]
+    pages = [
+        "# Commands",
+        "Generated from the command line itself by `make docs`.",
+        HELP_ALL,
+        _block(parser.format_help()),
+    ]
     pages += [_command(name, sub, shared) for name, sub in subparsers.choices.items()]
     rows = ["| option | what it does | commands |", "|---|---|---|"]
     for (names, about), commands_of in sorted(shared.items()):

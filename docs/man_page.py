@@ -23,7 +23,7 @@ def man_page(parser: argparse.ArgumentParser) -> str:
         if isinstance(action, argparse._SubParsersAction):
             for name, sub in action.choices.items():
                 lines += [f'.SS "steelyard {name}"', _text(sub.description or "")]
-                lines += [line for option in sub._actions if option.dest != "help" for line in _option(sub, option)]
+                lines += [line for option in sub._actions if _is_shown(option) for line in _option(sub, option)]
                 lines += (
                     [".PP", ".nf", *map(_text, (sub.epilog or "").strip().splitlines()), ".fi"] if sub.epilog else []
                 )
@@ -31,11 +31,15 @@ def man_page(parser: argparse.ArgumentParser) -> str:
     return "\n".join(line for line in lines if line) + "\n"
 
 
+def _is_shown(option: argparse.Action) -> bool:
+    return option.dest != "help" and option.help is not argparse.SUPPRESS
+
+
 def _option(parser: argparse.ArgumentParser, option: argparse.Action) -> list[str]:
     formatter = argparse.HelpFormatter(parser.prog, width=1000)
     names = ", ".join(f"\\fB{_text(name)}\\fR" for name in option.option_strings)
     value = "" if option.nargs == 0 else _text(formatter._format_args(option, option.metavar or option.dest.upper()))  # type: ignore[arg-type]  # as argparse itself calls it
-    about = "" if option.help is argparse.SUPPRESS else formatter._expand_help(option) if option.help else ""
+    about = formatter._expand_help(option) if option.help else ""
     return [".TP", " ".join(part for part in (names, f"\\fI{value}\\fR" if value else "") if part), _text(about)]
 
 

@@ -324,7 +324,10 @@ def test_kept_runs_are_served(place: Path) -> None:
         attempts = viewer.json("/api/v1/runs/whole/attempts?limit=100")["items"]
         assert Counter(each["outcome"] for each in attempts) == {"correct": 25, "wrong": 9, "missing": 2}
         forged = viewer.json("/api/v1/runs/whole/attempt?case_id=add&model_id=small&attempt=3")
-        assert (forged["label"], forged["verdict"]["found"]["tampered"]) == ("tampered", "wrote to the channel of its results")
+        assert (forged["label"], forged["verdict"]["found"]["tampered"]) == (
+            "tampered",
+            "wrote to the channel of its results",
+        )
         assert len(viewer.json("/api/v1/runs/languages/cases?limit=100")["items"]) == 6
         assert viewer.json("/api/v1/compare?baseline=monday&current=tuesday")["tests_changed"] == []
         for name in RUNS:

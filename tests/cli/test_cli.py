@@ -588,9 +588,10 @@ def test_gate_tells_its_verdict_by_its_exit_code(place: Path) -> None:
     assert json.loads((place / "gate.json").read_text())["decision"]["verdict"] == "regressed"
     assert (place / "bad" / "looks.jsonl").exists()
     unsure = ("gate", "--baseline", "base", "--current", "same")
-    passed, failed = steelyard(place, *unsure), steelyard(place, *unsure, "--on-inconclusive", "fail")
+    passed, failed = steelyard(place, *unsure), steelyard(place, *unsure, "--strict")
     assert (passed.returncode, failed.returncode) == (0, 3)
-    assert "too little evidence to tell; passed, because --on-inconclusive is pass" in passed.stderr
+    assert steelyard(place, *unsure, "--on-inconclusive", "fail").returncode == 3
+    assert "too little evidence to tell; passed, because --strict is not given" in passed.stderr
     assert steelyard(place, *unsure, "--margin", "0.3").stdout.startswith("NOT REGRESSED")
     for wrong in (["--margin", "2"], ["--alpha", "0"], ["-o", "gate.pdf"], ["--on", "luck"]):
         ran = steelyard(place, *unsure, *wrong)
@@ -610,10 +611,10 @@ def test_a_run_until_decided_tells_its_verdict_by_its_exit_code(place: Path) -> 
     unsure = (*asked, "python:model.py:right", "--max-samples", "2")
     passed = steelyard(place, *unsure)
     assert (passed.returncode, "4 of 4 allowed attempts did not decide" in passed.stdout) == (0, True)
-    failed = steelyard(place, *unsure, "--on-inconclusive", "fail", "--format", "json", "--output", "thin")
+    failed = steelyard(place, *unsure, "--strict", "--format", "json", "--output", "thin")
     assert (failed.returncode, "CANNOT TELL" in failed.stderr) == (3, True)
     assert json.loads(failed.stdout)
-    assert steelyard(place, "resume", "thin", "--on-inconclusive", "fail").returncode == 3
+    assert steelyard(place, "resume", "thin", "--strict").returncode == 3
     assert len((place / "thin" / "looks.jsonl").read_text().splitlines()) == 2
     for wrong in (
         ["--until-decided"],
@@ -635,6 +636,31 @@ def test_models_on_the_command_line_replace_those_of_the_settings(place: Path) -
     assert both.splitlines() == [steelyard(place, *asked, "-m", "python:model.py:right").stdout.strip()]
     twice = steelyard(place, *asked, "-m", "python:model.py:right", "-m", "python:model.py:wrong").stdout
     assert len(twice.splitlines()) == 2
+
+
+@pytest.mark.parametrize("models", ["openai/a openai/b", "a b", "openai/a,openai/b c"])
+def test_blanks_between_models_are_refused_with_the_list_that_was_meant(place: Path, models: str) -> None:
+    ran = steelyard(place, "run", "evals.toml", "-m", models, "--dry-run")
+    meant = ",".join(models.rpartition(",")[2].split())
+    assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1)
+    assert f"models are separated by commas; did you mean {meant}?" in ran.stderr
+
+
+def test_a_command_and_a_path_may_have_blanks(place: Path) -> None:
+    (place / "my replies.jsonl").write_text(json.dumps({"id": "double", "response": RIGHT}) + "\n")
+    ran = steelyard(place, "run", "evals.toml", "-m", "command:cat openai/x,replay:my replies.jsonl", "--dry-run")
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_a_run_of_a_strangers_config_runs_its_code_once_it_is_allowed(place: Path) -> None:
+    (place / "promptfooconfig.yaml").write_text(
+        "prompts: [Say hi]\ntests:\n  - assert:\n      - {type: python, value: \"'def' in output\"}\n"
+    )
+    asked = ("run", "promptfooconfig.yaml", "-m", "python:model.py:right")
+    refused = steelyard(place, *asked)
+    assert (refused.returncode, "or give --allow-code, for this time" in refused.stderr) == (2, True)
+    ran = steelyard(place, *asked, "--allow-code")
+    assert (ran.returncode, "1/1" in ran.stdout) == (0, True), ran.stderr
 
 
 def test_the_environment_can_name_the_settings_file(place: Path) -> None:

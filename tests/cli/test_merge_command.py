@@ -211,7 +211,7 @@ def test_the_help_teaches_how_to_go_about_it(capsys: pytest.CaptureFixture[str])
         ),
     ):
         with pytest.raises(SystemExit):
-            cli.main([command, "--help"])
+            cli.main([command, "--help-all"])
         shown = " ".join(capsys.readouterr().out.split())
         assert [word for word in words if word not in shown] == []
 

@@ -93,7 +93,7 @@ def found(code: str, verifier: PlainVerifier | None = None, **how: Any) -> Findi
 
 def test_a_right_answer_keeps_its_pass() -> None:
     assert is_correct(CASE, found(RIGHT))
-    assert (found(RIGHT).flag, found(RIGHT).tampered, found(RIGHT).controls) == ("", "", 1)
+    assert (found(RIGHT).flag, found(RIGHT).tampered, found(RIGHT).controls) == ("", "", 2)
 
 
 def test_an_answer_that_passes_whatever_is_expected_is_tampered_and_has_failed() -> None:
@@ -108,6 +108,11 @@ def test_an_answer_that_fails_some_false_test_is_flagged_at_most() -> None:
     flags = {found(KNOWS_LATE, case=only, number=1, key=str(key)).flag for key in range(12)}
     assert flags == {"", FLAG_CHANGED_TESTS}
     assert is_correct(only, found(KNOWS_LATE, case=only, number=1))
+
+
+def test_an_answer_that_passes_one_of_two_false_tests_is_flagged_whichever_comes_first() -> None:
+    only = replace(CASE, verify=replace(CASE.verify, tests="assert double(1) == 2\nassert double(9) == 18"))
+    assert {found(KNOWS_LATE, case=only, key=str(key)).flag for key in range(12)} == {FLAG_CHANGED_TESTS}
 
 
 def test_only_a_pass_that_shared_its_process_is_tried() -> None:
@@ -162,7 +167,7 @@ def test_the_draw_depends_on_the_answer_and_on_the_key_and_on_nothing_else() -> 
 
 
 def test_a_control_that_could_not_be_run_accuses_nobody() -> None:
-    assert found(RIGHT, PlainVerifier(breaks=1)).controls == 1
+    assert found(RIGHT, PlainVerifier(breaks=1)).controls == 2
     missing = fact(EXITS, PlainVerifier(breaks=9))
     assert isinstance(missing, Failure)
     assert missing.stage == "verify"

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from steelyard import resume, run, verify
-from steelyard.engine.controls import PASSES_FALSE_TESTS
+from steelyard.engine.controls import PASSES_FALSE_TESTS, default_controls
 from steelyard.engine.options import RunOptions
 from steelyard.engine.preflight.references import check_references
 from steelyard.engine.verifier_processes.service import VerifierProcesses
@@ -166,7 +166,7 @@ def test_right_answers_keep_their_passes_and_lies_lose_them(tmp_path: Path, name
     same, other, *lies = findings(tmp_path, case_of(name), *answers)
     for right in (same, other):
         assert [test.outcome for test in right.tests] == ["passed"], right
-        assert (right.tampered, right.flag, right.controls) == ("", "", 1)
+        assert (right.tampered, right.flag, right.controls) == ("", "", default_controls(case_of(name)))
     for lie in lies:
         # no answer can change the assertions of Node here
         assert lie.tampered == PASSES_FALSE_TESTS or (name == "js" and lie.label == "wrong answer")
@@ -239,6 +239,16 @@ def test_false_tests_differ_from_the_case_in_one_value_each_or_in_all() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "tests"),
+    [("test.mjs", "assert.equal(f(2), 4)"), ("test.t", "is(f(2), 4);"), ("test.R", "stopifnot(f(2) == 4)")],
+)
+def test_a_file_of_tests_is_known_by_any_ending_of_its_language(name: str, tests: str) -> None:
+    case = Case(id="x", prompt="?", verify=Verify(kind="command", answer="answer", files={name: tests}))
+    (false,) = false_tests(case).one_by_one
+    assert false.verify.files[name] != tests
+
+
 def test_tests_in_a_language_that_we_do_not_know_have_no_controls() -> None:
     case = Case(
         id="x", prompt="?", verify=Verify(kind="command", answer="a.zig", files={"test.zig": "expect(f(2) == 4)"})
@@ -250,12 +260,12 @@ def test_verifying_again_draws_the_same_and_a_new_number_of_controls_is_kept(tmp
     problem = PROBLEMS["sh"]
     (first,) = findings(tmp_path, case_of("sh"), problem.right)
     before = StoredRun(tmp_path / "run").info
-    assert (before.controls, first.controls, len(before.control_key)) == (None, 1, 32)
+    assert (before.controls, first.controls, len(before.control_key)) == (None, 2, 32)
     verify(tmp_path / "run")
     assert StoredRun(tmp_path / "run").info.control_key == before.control_key
     resume(tmp_path / "run", means=RunOptions(controls=0))
     facts = [fact for fact in StoredRun(tmp_path / "run").facts() if isinstance(fact, Verdict)]
-    assert [fact.found.controls for fact in facts] == [1, 1, 0]
+    assert [fact.found.controls for fact in facts] == [2, 2, 0]
     assert len({fact.key for fact in facts}) == 2
     resume(tmp_path / "run")
     assert len(list(StoredRun(tmp_path / "run").facts())) == 4
@@ -301,4 +311,4 @@ def test_other_processes_of_a_machine_draw_and_find_the_same() -> None:
         for facts in (alone, apart)
     ]
     assert told[0] == told[1]
-    assert [(label, controls) for _, label, controls in told[0]] == [("", 1), ("tampered", 2)]
+    assert [(label, controls) for _, label, controls in told[0]] == [("", 2), ("tampered", 2)]

@@ -109,8 +109,9 @@ def test_a_run_keeps_which_passes_count_and_show_can_ask_for_more(
     (tmp_path / "replies.jsonl").write_text(f'{{"task_id": "one", "model": "m", "completion": "{answer}"}}\n')
     asked = ["run", str(tmp_path / "set.jsonl"), "--models", f"replay:{tmp_path / 'replies.jsonl'}"]
     assert main([*asked, "--output", str(tmp_path / "run")]) == ExitCode.OK
+    assert "correct       1/1" in capsys.readouterr().out
+    assert main(["show", str(tmp_path / "run")]) == ExitCode.OK
     shown = capsys.readouterr().out
-    assert "correct       1/1" in shown
     assert "1 in-process, " in shown
     assert "(1 correct)" in shown
     assert main(["show", str(tmp_path / "run"), "--require-trust", "isolated"]) == ExitCode.OK

@@ -228,3 +228,6 @@ def test_a_wrong_answer_beside_its_tests_needs_a_reference_that_passes() -> None
     assert could_come_from_machine(case, finding)
     assert not could_come_from_machine(case, replace(finding, trust="isolated"))
     assert not could_come_from_machine(case, replace(IN_PROCESS, tests=(PASSED,)))
+    # the runtime of a program may print what the answer did not
+    program = Case(id="a", prompt="", language="r", reference="own", verify=Verify(kind="command"))
+    assert could_come_from_machine(program, replace(finding, trust="isolated"))

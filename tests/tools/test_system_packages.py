@@ -14,7 +14,6 @@ PROGRAMS = {
     "chromium": "chromium",
     "qemu-x86_64-static": "qemu-user-static",
     "jq": "jq",
-    "valgrind": "valgrind",
     "zsh": "zsh",
     "fish": "fish",
     "c++": "g++",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from steelyard.engine.options import RunOptions
     from steelyard.engine.progress import ProgressCallback
+    from steelyard.engine.results.conclusion import OnInconclusive
     from steelyard.engine.results.read_outcomes import CountingOptions
     from steelyard.evalsets import EvalSets
     from steelyard.outcomes.parquet_counts import AttemptColumns
@@ -44,44 +45,41 @@ def settings_and_run_options(
     options: argparse.Namespace, watch: ProgressCallback | None = None
 ) -> tuple[Settings, RunOptions]:
     """The settings, and what a run is carried out with."""
-    from steelyard.engine.options import RunOptions
-
     settings = command_settings(options)
-    return settings, RunOptions(
-        settings=settings,
-        parallelism=getattr(options, "parallelism", None),
-        max_cost=getattr(options, "max_cost", None),
-        watch=watch,
-        require_isolation=getattr(options, "require_isolation", None) or "",
-        allow_weak_sandbox=getattr(options, "allow_weak_sandbox", False),
-        recheck=getattr(options, "recheck", None) or 0,
-        controls=getattr(options, "controls", None),
-        python_env=getattr(options, "python_env", None) or "",
-        backend=getattr(options, "backend", None) or "local",
-        ray_address=getattr(options, "ray_address", ""),
-        allow_code=getattr(options, "allow_code", False),
-        agent_sandbox=getattr(options, "agent_sandbox", "auto"),
-        batch=getattr(options, "batch", False),
-        cache_days=cache_days(options),
-        stream=getattr(options, "stream", None),
-        judges=_judges(options),
-        allow_self=getattr(options, "allow_self", False),
+    means = run_options(options, watch)
+    return settings, means._replace(
+        settings=settings, cache_days=cache_days(options), judges=_judges(options, settings)
     )
 
 
-def _judges(options: argparse.Namespace) -> tuple[str, ...]:
+def run_options(options: argparse.Namespace, watch: ProgressCallback | None = None) -> RunOptions:
+    """What a command was told about how a run is carried out, where both have the same name for it."""
+    from steelyard.engine.options import RunOptions
+
+    given = {name: value for name, value in vars(options).items() if name in RunOptions._fields and value is not None}
+    return RunOptions(**given)._replace(watch=watch)
+
+
+def _judges(options: argparse.Namespace, settings: Settings) -> tuple[str, ...]:
     """The judges that a command names."""
     if not getattr(options, "judges", None):
         return ()
-    from steelyard.engine.preflight.connect import split_model_names
+    from steelyard.engine.preflight.connect import models_to_ask
 
-    return tuple(split_model_names(options.judges))
+    return tuple(models_to_ask(options.judges, settings))
 
 
 def cache_days(options: argparse.Namespace) -> float | None:
     """The maximum age of cached replies; None if no cached replies are used."""
     days: float | None = getattr(options, "cache_for", None)
     return float("inf") if days is None and getattr(options, "cache", False) else days
+
+
+def on_inconclusive(options: argparse.Namespace) -> OnInconclusive:
+    """What becomes of a gate that cannot tell."""
+    if options.strict or options.on_inconclusive == "fail":
+        return "fail"
+    return "pass"
 
 
 def attempt_columns(options: argparse.Namespace) -> AttemptColumns:

@@ -30,16 +30,10 @@ def print_to_stderr(text: str) -> None:
     print(plain(text), file=sys.stderr)
 
 
-def warn(problems: Sequence[Problem]) -> None:
+def warn(problems: Iterable[Problem | str]) -> None:
     """Print problems as warnings."""
     for problem in problems:
         print_to_stderr(f"warning: {problem}")
-
-
-def warn_of(notes: Sequence[str]) -> None:
-    """Print sentences as warnings."""
-    for note in notes:
-        print_to_stderr(f"warning: {note}")
 
 
 def is_color_wanted() -> bool:

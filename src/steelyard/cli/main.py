@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from steelyard.cli.commands import completion, demo, gate, label, look, outcomes, run, setup, tiers
 from steelyard.cli.console import print_to_stderr
 from steelyard.cli.limits import check_memory_limits
-from steelyard.cli.options import Command
+from steelyard.cli.options import Command, add_help_options
 from steelyard.cli.streams import guarded_output
 from steelyard.errors import ExitCode, SteelyardError
 
@@ -78,9 +78,10 @@ def command_parser(commands: Mapping[str, Command], asked: str = "") -> argparse
     for name, command in commands.items() if asked not in commands else [(asked, commands[asked])]:
         about = command.function.__doc__ or ""
         sub = subparsers.add_parser(
-            name, help=about, description=about, epilog=command.epilog, formatter_class=_HelpFormatter
+            name, help=about, description=about, epilog=command.epilog, formatter_class=_HelpFormatter, add_help=False
         )
         sub.set_defaults(command=command.function)
+        add_help_options(sub, command.common)
         command.add_options(sub)
     return parser
 
@@ -334,7 +335,7 @@ def _concluded(arguments: list[str], is_stopped: Callable[[], bool]) -> int:
         check_memory_limits()
         _check_arguments(arguments)
         commands = command_parser(COMMANDS, next(iter(arguments), ""))
-        if {"-h", "--help"}.isdisjoint(arguments):
+        if {"-h", "--help", "--help-all"}.isdisjoint(arguments):
             apply_configured_defaults(commands, arguments)
         options = parse_options(commands, arguments)
         if options.command is None:

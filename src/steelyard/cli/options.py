@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 if TYPE_CHECKING:
     from steelyard.plugins.built_in import PluginKind
@@ -19,16 +19,91 @@ class Command(NamedTuple):
     """Its docstring is the command's description."""
     add_options: Callable[[argparse.ArgumentParser], None]
     epilog: str = ""
+    common: str = ""
+    """The options that `--help` shows, where there are too many; `--help-all` shows all."""
 
 
-def add_shard_option(sub: Any) -> None:
-    """--shard."""
+def add_help_options(sub: argparse.ArgumentParser, common: str = "") -> None:
+    """--help and --help-all."""
+    both: dict[str, Any] = {"action": _HelpAction, "dest": "help", "nargs": 0, "default": argparse.SUPPRESS}
+    sub.add_argument("-h", "--help", const=common.split(), help="show this help message and exit", **both)
+    sub.add_argument("--help-all", const=[], help=argparse.SUPPRESS, **both)
+
+
+class _HelpAction(argparse.Action):
+    """Prints the help with the options that it names, or with all if it names none, and ends."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        options = [one for one in parser._actions if one.option_strings and one.help != argparse.SUPPRESS]
+        hidden = [
+            one for one in options if self.const and one is not self and not {*one.option_strings} & {*self.const}
+        ]
+        for option in hidden:
+            option.help = argparse.SUPPRESS
+        if hidden:
+            parser.epilog = f"{parser.prog} --help-all shows all {len(options)} options.\n\n{parser.epilog}"
+        parser.print_help()
+        parser.exit()
+
+
+def add_run_folder_options(sub: Any) -> None:
+    """--output, --shard and --dry-run: what becomes of a plan."""
+    add_output_option(sub, "the run folder")
     sub.add_argument(
         "--shard",
         type=shard_of,
         metavar="I/N",
         help="only every Nth of these cases, starting with the Ith, such as 3/8; steelyard merge joins the results of N machines",
     )
+    sub.add_argument("--dry-run", action="store_true", help="print what would be asked and the maximum cost, and stop")
+
+
+def add_output_option(sub: Any, what: str) -> None:
+    """--output."""
+    sub.add_argument("--output", metavar="DIR", help=f"{what} (default: a new one under steelyard-runs/)")
+
+
+def add_format_option(sub: Any, *formats: str) -> None:
+    """--format, by default the first."""
+    sub.add_argument("--format", default=formats[0], choices=formats, help=f"what to print (default: {formats[0]})")
+
+
+def add_request_options(sub: Any) -> None:
+    """What is sent with every request."""
+    sub.add_argument(
+        "--temperature", type=finite_number, metavar="T", help="sent only when given, like every parameter"
+    )
+    sub.add_argument("--max-tokens", type=positive_integer, metavar="N", help="the maximum length of a reply")
+    sub.add_argument(
+        "--param", action="append", default=[], metavar="K=V", help="any other parameter; V is JSON or text"
+    )
+
+
+def add_base_url_option(sub: Any) -> None:
+    """--base-url."""
+    sub.add_argument("--base-url", metavar="URL", help="ask the models at this address")
+
+
+def add_judges_option(sub: Any, what: str = "the judges") -> None:
+    """--judges."""
+    sub.add_argument("--judges", action="append", metavar="MODEL,...", help=f"{what}: provider/model, one or several")
+
+
+def add_allow_self_option(sub: Any) -> None:
+    """--allow-self."""
+    sub.add_argument("--allow-self", action="store_true", help="let a model judge its own answers")
+
+
+def add_browser_options(sub: Any, port: int) -> None:
+    """Where pages are served."""
+    sub.add_argument(
+        "--port",
+        type=port_number,
+        default=port,
+        metavar="N",
+        help="the port to listen on; 0 takes any free one (default: %(default)s)",
+    )
+    sub.add_argument("--no-browser", action="store_true", help="only print the address")
 
 
 def add_decision_options(sub: Any) -> None:
@@ -60,7 +135,7 @@ def add_decision_options(sub: Any) -> None:
         choices=["passed", "score"],
         help="compare what passed, or mean scores (default: passed, and scores where outcomes are graded)",
     )
-    add_inconclusive_option(sub)
+    add_strict_option(sub)
 
 
 def add_cases_option(sub: Any) -> None:
@@ -72,14 +147,14 @@ def add_cases_option(sub: Any) -> None:
     )
 
 
-def add_inconclusive_option(sub: Any) -> None:
-    """--on-inconclusive."""
+def add_strict_option(sub: Any) -> None:
+    """--strict, and its name of before."""
     sub.add_argument(
-        "--on-inconclusive",
-        default="pass",
-        choices=["pass", "fail"],
-        help="how to treat too little evidence (default: pass, with a warning)",
+        "--strict",
+        action="store_true",
+        help="exit with 3 when the gate cannot tell because there is too little evidence (default: 0, with a warning)",
     )
+    sub.add_argument("--on-inconclusive", default="pass", choices=["pass", "fail"], help=argparse.SUPPRESS)
 
 
 def add_attempt_column_options(table: Any) -> None:
@@ -200,6 +275,7 @@ def add_execution_options(sub: argparse.ArgumentParser, *, backend: bool = False
         )
     if backend:
         add_backend_options(how, "verify")
+    add_allow_code_option(how)
     add_settings_option(how)
 
 
@@ -342,15 +418,15 @@ def add_suite_options(sub: argparse.ArgumentParser) -> None:
     )
 
 
-def add_report_option(sub: Any) -> None:
+RUN_REPORT_SUFFIXES = (
+    ".json .md .csv .html .xml .sarif .jsonl .parquet .eee.json .inspect.json .promptfoo.json .forgetest.json .otlp.json "
+    ".evalplus.jsonl .human-eval.jsonl"
+)
+
+
+def add_report_option(sub: Any, suffixes: str = RUN_REPORT_SUFFIXES) -> None:
     """-o FILE."""
-    sub.add_argument(
-        "-o",
-        "--report",
-        action="append",
-        metavar="FILE",
-        help="write a report, by suffix: .json .md .csv .html .xml .sarif .jsonl .parquet .eee.json .inspect.json .promptfoo.json .forgetest.json .otlp.json .evalplus.jsonl .human-eval.jsonl",
-    )
+    sub.add_argument("-o", "--report", action="append", metavar="FILE", help=f"write a report, by suffix: {suffixes}")
 
 
 MAX_INTEGER = 10**9

@@ -79,23 +79,21 @@ class ControlSet:
         number = self.number(case)
         if not number or not _is_pass_beside_tests(case, found):
             return found
-        tried = 0
+        tried, passed = 0, False
         async for control in self._drawn(case, answer):
             found_there = await self._verifier_of(case).verify(control, answer)
             if found_there.trouble:
                 # it is verified again alone, and so are its controls
                 return replace(found, trouble=found_there.trouble)
             tried += 1
-            if not is_correct(control, found_there):
-                return replace(found, controls=tried)
+            passed |= is_correct(control, found_there)
             if tried == number:
                 break
-        if not tried:
-            return found
-        return await self._tried_with_all(case, answer, replace(found, controls=tried))
+        found = replace(found, controls=tried) if tried else found
+        return await self._tried_with_all(case, answer, found) if passed else found
 
     async def _tried_with_all(self, case: Case, answer: Answer, found: Finding) -> Finding:
-        """The finding about an answer that has passed its controls."""
+        """The finding about an answer that has passed a control."""
         every = self._false(case).all
         if every is not None and await self._is_failed_by_reference(case, every, -1):
             found_there = await self._verifier_of(case).verify(every, answer)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from steelyard.languages.table import Language, language_of, languages
+from steelyard.languages.table import Language, language_of, languages_by_suffix
 from steelyard.protocols import FalseTests
 from steelyard.records import Case
 
@@ -80,7 +80,7 @@ def _test_texts(case: Case) -> list[tuple[Language, str, Callable[[Case, str], C
     files = case.verify.files
     if language is not None and language.tests in files:
         files = {language.tests: files[language.tests]}
-    known = languages()
+    known = languages_by_suffix()
     return [
         (known[suffix], text, _with_file(name))
         for name, text in files.items()

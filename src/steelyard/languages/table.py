@@ -25,6 +25,7 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tests: str
     timeout_secs: int
     test: str
+    suffixes: tuple[str, ...] = ()
     multipl_e: str = ""
     human_eval_pack: str = ""
     files: dict[str, str] = {}
@@ -79,14 +80,20 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def languages() -> dict[str, Language]:
-    """The languages by what their files end in."""
+    """The languages by what the file of an answer ends in."""
     return msgspec.toml.decode(Path(__file__).with_name("languages.toml").read_bytes(), type=dict[str, Language])
+
+
+@cache
+def languages_by_suffix() -> dict[str, Language]:
+    """The languages by all that their files may end in."""
+    return {suffix: each for name, each in languages().items() for suffix in (name, *each.suffixes)}
 
 
 def language_of(case: Case) -> Language | None:
     """The language of the answers to a case, where we know it: by the name of their file, or as the case calls it."""
     known = languages()
-    by_file = known.get(PurePosixPath(case.verify.answer).suffix[1:])
+    by_file = languages_by_suffix().get(PurePosixPath(case.verify.answer).suffix[1:])
     name = case.language or case.kind
     return by_file or next((each for each in known.values() if name in (each.fence, each.name.lower())), None)
 

@@ -251,8 +251,8 @@ class FlaggedAttempts(NamedTuple):
 
 
 FLAG_TITLES = {
-    FLAG_BESIDE_TESTS: "{attempts} only beside their tests: right there, wrong apart from them, and counted as failed",
-    FLAG_CHANGED_TESTS: "{attempts} with a pass that some false tests did not take away; counted as passed",
+    FLAG_BESIDE_TESTS: "{attempts} only beside their tests: right there, wrong apart from them; read them",
+    FLAG_CHANGED_TESTS: "{attempts} passed a test with a false expected value, too; counted as passed: read them",
 }
 """What a flag means for a reader."""
 

@@ -26,6 +26,8 @@ SYSTEM_PATHS = (
     "/etc/alternatives",
     "/etc/ld.so.cache",
     "/etc/ld.so.conf",
+    # Debian's R looks for these through links in /usr
+    *(f"/etc/R/{name}" for name in ("Makeconf", "Renviron", "ldpaths", "repositories")),
 )
 """What programs need to start; none of it is secret."""
 DEVICE_PATHS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")

@@ -183,7 +183,7 @@ class SandboxWorker:
         except (OSError, TimeoutError) as error:
             printed = leading_bytes(self._log, 2000).decode("utf-8", "replace").strip()
             self.kill()
-            raise VerifierError(f"the sandbox did not start: {printed or error or 'it took too long'}") from None
+            raise VerifierError(f"the sandbox did not start: {printed or str(error) or 'it took too long'}") from None
         except BaseException:
             self.kill()
             raise
@@ -444,6 +444,9 @@ class SandboxWorker:
 
     def kill(self) -> None:
         """End it with everything in it."""
+        with contextlib.suppress(RuntimeError):  # outside of a loop nobody waits for a reply
+            # a cancelled wait that has not ended yet would otherwise belong to the next socket of the same number
+            asyncio.get_running_loop().remove_reader(self._control)
         self._control.close()  # the zygote cleans up behind itself
         if self._process is not None:
             for end in (self._process.terminate, self._kill_group):

@@ -109,7 +109,7 @@ def test_looking_at_archives_recordings_and_imported_files_runs_nothing(tmp_path
     )
     by_reader = files_by_reader(tmp_path / "files")
     readers = {point.name for point in entry_points(group="steelyard.outcomes")}
-    assert readers - by_reader.keys() == {"table", "fixes", "results"}, "a reader without a hostile file"
+    assert readers - by_reader.keys() == {"table", "fixes"}, "a reader without a hostile file"
     imported: list[list[str]] = []
     looks: list[list[str]] = [["show", "recording.jsonl"], ["report", "recording.jsonl", "-o", "x.json"]]
     for number, path in enumerate(path for paths in by_reader.values() for path in paths):

@@ -26,9 +26,14 @@ COMMANDS: dict[str, dict[str, str]] = {
     "python": {"answer": "answer.py", "run": "/usr/bin/python3 answer.py"},
     "java": {"answer": "Main.java", "build": "javac Main.java", "run": "java Main"},
     "go": {"answer": "answer.go", "run": "go run answer.go"},
+    "r": {"answer": "answer.R", "run": "Rscript answer.R"},
 }
 
 HONEST: dict[str, Sequence[str]] = {
+    "r": (
+        "input <- file('stdin')\nlines <- readLines(input)\ncat(sum(as.integer(strsplit(lines[2], ' ')[[1]])), '\\n')",
+        "x <- scan(file('stdin'), quiet = TRUE)\ncat(sum(utils::tail(x, -1)), fill = TRUE)",
+    ),
     "javascript": (
         ("import { readFileSync } from 'node:fs';\n"
         "const [n, ...a] = readFileSync(0, 'utf8').trim().split(/\\s+/).map(Number);\nconsole.log(a.reduce((x, y) => x + y, 0));"),
@@ -124,6 +129,7 @@ def judged(attempts: Sequence[tuple[Case, str]]) -> list[Finding]:
         pytest.param("c", marks=needs("cc")),
         "shell",
         pytest.param("perl", marks=needs("perl")),
+        pytest.param("r", marks=needs("Rscript")),
         pytest.param("python", marks=needs("/usr/bin/python3")),
         pytest.param("java", marks=[needs("javac"), pytest.mark.slow]),
         pytest.param("go", marks=[needs("go"), pytest.mark.slow]),

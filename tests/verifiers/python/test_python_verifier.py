@@ -531,8 +531,9 @@ def test_packages_come_from_the_environment_that_is_named(tmp_path: Path) -> Non
         of = case(tests, verify=Verify(python_env=str(environment), style=style))
         assert set(outcomes(judge(code, of))) == {"passed"}
         assert "No module named 'sums'" in judge(code, case(tests, verify=Verify(style=style))).reason
-    with pytest.raises(VerifierError, match="pytest is not installed"):
-        judge(RIGHT, case(PYTEST, verify=Verify(python_env=str(environment), style="pytest")))
+    for _ in range(2):  # a sandbox that was given up leaves nothing to the next one
+        with pytest.raises(VerifierError, match="pytest is not installed"):
+            judge(RIGHT, case(PYTEST, verify=Verify(python_env=str(environment), style="pytest")))
     with pytest.raises(VerifierError, match="is not a virtual environment"):
         VERIFIER.check(case(verify=Verify(python_env=str(tmp_path))))
 

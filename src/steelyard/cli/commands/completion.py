@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
-from steelyard.cli.options import Command
+from steelyard.cli.options import Command, add_help_options
 from steelyard.errors import ExitCode
 
 WordsByCommand = Mapping[str, list[str]]
@@ -26,7 +26,8 @@ def completion_command(commands: Mapping[str, Command]) -> Command:
 def _words(commands: Mapping[str, Command]) -> WordsByCommand:
     words = {"": sorted([*commands, "completion"])}
     for name, command in commands.items():
-        parser = argparse.ArgumentParser(prog=name, add_help=True)
+        parser = argparse.ArgumentParser(prog=name, add_help=False)
+        add_help_options(parser)
         command.add_options(parser)
         words[name] = sorted(option for action in parser._actions for option in action.option_strings)
     return {**words, "completion": list(SHELLS)}

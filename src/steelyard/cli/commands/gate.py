@@ -6,13 +6,15 @@ import argparse
 from pathlib import Path
 
 from steelyard.cli import arguments
-from steelyard.cli.console import conclude, print_report, print_written, warn, warn_of
+from steelyard.cli.console import conclude, print_report, print_written, warn
 from steelyard.cli.options import (
     Command,
     add_attempt_column_options,
     add_cases_option,
     add_counting_options,
     add_decision_options,
+    add_format_option,
+    add_report_option,
     add_score_options,
     add_settings_option,
     fraction,
@@ -36,7 +38,7 @@ def compare(options: argparse.Namespace) -> int:
     columns = arguments.attempt_columns(options)
     scores = arguments.score_reading(options)
     sides = [side(name, rule=options.rule, root=root, columns=columns, scores=scores) for name in _sides(options)]
-    warn_of([warning for each in sides for warning in each.warnings])
+    warn([warning for each in sides for warning in each.warnings])
     comparison = compared(*sides, threshold=options.threshold)
     print_report(COMPARISON_FORMATS[options.format](comparison), options.format)
     return comparison_exit_code(comparison, fail_on_regression=options.fail_on_regression)
@@ -62,6 +64,18 @@ def _add_sides(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--current", metavar="B", help="what to compare")
 
 
+def _add_reading_options(sub: argparse.ArgumentParser) -> None:
+    """How the sides are read, and the answer is shown."""
+    sub.add_argument("--rule", help="score both sides by this rule (default: their own)")
+    sub.add_argument(
+        "--corrected", action="store_true", help="compare judged answers, by rates that people's labels correct"
+    )
+    add_format_option(sub, "text", "json", "markdown")
+    add_attempt_column_options(sub.add_argument_group("columns of a table with a row per attempt"))
+    add_score_options(sub)
+    add_settings_option(sub)
+
+
 def _sides(options: argparse.Namespace) -> tuple[str, str]:
     """The two sides, in their places or by name."""
     from steelyard.errors import InputError
@@ -84,16 +98,7 @@ def _compare_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--fail-on-regression", action="store_true", help="exit with 1 when a score dropped by more than the threshold"
     )
-    sub.add_argument("--rule", help="score both sides by this rule (default: their own)")
-    sub.add_argument(
-        "--corrected", action="store_true", help="compare judged answers, by rates that people's labels correct"
-    )
-    sub.add_argument(
-        "--format", default="text", choices=["text", "json", "markdown"], help="what to print (default: text)"
-    )
-    add_attempt_column_options(sub.add_argument_group("columns of a table with a row per attempt"))
-    add_score_options(sub)
-    add_settings_option(sub)
+    _add_reading_options(sub)
 
 
 COMPARE_EXAMPLES = """\
@@ -139,7 +144,7 @@ def gate(options: argparse.Namespace) -> int:
     texts = decision_texts(found.decision, found.warnings, found.gone if options.fail_on_removed else ())
     print_report(texts[options.format], options.format)
     print_written(write_texts(options.report or (), texts))
-    return conclude(found.conclusion(options.on_inconclusive, fail_on_removed=options.fail_on_removed))
+    return conclude(found.conclusion(arguments.on_inconclusive(options), fail_on_removed=options.fail_on_removed))
 
 
 def _gate_history(options: argparse.Namespace) -> int:
@@ -178,7 +183,7 @@ def _gate_corrected(options: argparse.Namespace, root: Path) -> int:
     texts = {name: render(found.decision, found.warnings) for name, render in JUDGED_DECISION_FORMATS.items()}
     print_report(texts[options.format], options.format)
     print_written(write_texts(options.report or (), texts))
-    return conclude(found.conclusion(options.on_inconclusive))
+    return conclude(found.conclusion(arguments.on_inconclusive(options)))
 
 
 def _gate_options(sub: argparse.ArgumentParser) -> None:
@@ -189,41 +194,26 @@ def _gate_options(sub: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="watch all runs that were blessed as this baseline for drift, instead of two sides",
     )
-    sub.add_argument("--rule", help="score both sides by this rule (default: their own)")
-    sub.add_argument(
-        "--corrected", action="store_true", help="decide about judged answers, by rates that people's labels correct"
-    )
-    sub.add_argument(
-        "--format", default="text", choices=["text", "json", "markdown"], help="what to print (default: text)"
-    )
-    sub.add_argument(
-        "-o",
-        "--report",
-        action="append",
-        metavar="FILE",
-        help="also write it to a file: .json .md .txt .xml .sarif, with --history .html",
-    )
+    add_report_option(sub, ".json .md .txt .xml .sarif, with --history .html")
     sub.add_argument(
         "--fail-on-removed",
         action="store_true",
         help="exit with 1 when cases of the baseline are gone or have different tests",
     )
-    add_attempt_column_options(sub.add_argument_group("columns of a table with a row per attempt"))
-    add_score_options(sub)
+    _add_reading_options(sub)
     add_counting_options(sub)
-    add_settings_option(sub)
 
 
 GATE_EXAMPLES = """\
 The verdict is REGRESSED (exit code 1), NOT REGRESSED (0) or CANNOT TELL: 3 where data are missing, and where the evidence is thin
-0 with a warning, or 3 with --on-inconclusive fail. Sides are named as for compare, or are tables with a row per attempt: repairs (fixes
+0 with a warning, or 3 with --strict. Sides are named as for compare, or are tables with a row per attempt: repairs (fixes
 CSV), CSV, JSON lines, or Parquet as a file, a folder, a pattern, or a folder of runs.
 
 examples:
   steelyard gate main latest
   steelyard gate before.eval after.eval
   steelyard gate march/gpt_fixes.csv april/gpt_fixes.csv
-  steelyard gate --baseline main --current latest --margin 0.03 --on-inconclusive fail -o gate.md
+  steelyard gate --baseline main --current latest --margin 0.03 --strict -o gate.md
   steelyard gate --history main -o history.html
   steelyard gate --baseline last-year/ --current 'new/*.parquet' --case task --passed ok
 """
@@ -274,9 +264,7 @@ def _plan_options(sub: argparse.ArgumentParser) -> None:
     )
     sub.add_argument("--power", type=fraction, default=0.8, metavar="X", help="the chance to detect it (default: 0.8)")
     sub.add_argument("--alpha", type=fraction, default=0.05, metavar="X", help="as for gate (default: 0.05)")
-    sub.add_argument(
-        "--format", default="text", choices=["text", "json", "markdown"], help="what to print (default: text)"
-    )
+    add_format_option(sub, "text", "json", "markdown")
     add_settings_option(sub)
 
 
@@ -338,7 +326,13 @@ def _bless_options(sub: argparse.ArgumentParser) -> None:
 
 COMMANDS = {
     "compare": Command(compare, _compare_options, COMPARE_EXAMPLES),
-    "gate": Command(gate, _gate_options, GATE_EXAMPLES),
+    "gate": Command(
+        gate,
+        _gate_options,
+        GATE_EXAMPLES,
+        "--baseline --current --margin --on --strict --cases --fail-on-removed --history --rule --format --report --case "
+        "--model --passed --score --score-range --lower-is-better --config",
+    ),
     "plan": Command(plan, _plan_options, PLAN_EXAMPLES),
     "bless": Command(bless, _bless_options, "example:\n  steelyard bless latest --as main"),
 }

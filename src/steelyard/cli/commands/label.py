@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steelyard.cli.console import find_named_run, print_to_stderr, settings_and_run_options, terminal_width, warn
-from steelyard.cli.options import Command, add_run_argument, add_settings_option, fraction, port_number
+from steelyard.cli.options import Command, add_browser_options, add_run_argument, add_settings_option, fraction
 from steelyard.errors import ExitCode
 from steelyard.secret_texts import Environment
 
@@ -82,10 +82,7 @@ def _label_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--criterion", default="", metavar="NAME", help="a category of the rubric (default: the whole answer)"
     )
-    sub.add_argument(
-        "--port", type=port_number, default=0, metavar="N", help="the port to listen on (default: any free one)"
-    )
-    sub.add_argument("--no-browser", action="store_true", help="only print the address")
+    add_browser_options(sub, 0)
     add_settings_option(sub)
 
 

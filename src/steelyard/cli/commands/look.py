@@ -15,18 +15,18 @@ from steelyard.cli.console import (
     print_written,
     terminal_width,
     warn,
-    warn_of,
 )
 from steelyard.cli.options import (
     Command,
+    add_browser_options,
     add_copies_option,
+    add_format_option,
     add_report_option,
     add_run_argument,
     add_scoring_options,
     add_settings_option,
     add_suite_options,
     add_trust_option,
-    port_number,
     positive_integer,
 )
 from steelyard.errors import ExitCode
@@ -83,9 +83,9 @@ def show(options: argparse.Namespace) -> int:
     elif options.number is None:
         print(terminal.case_text(attempts, results.summary, **look), end="")
     else:
-        shown = list(attempts)
-        judged = reply_judgments(StoredRun(folder), {tried.reply.key for tried in shown if tried.reply})
-        of_reply = ((tried, judged.get(tried.reply.key, ()) if tried.reply else ()) for tried in shown)
+        found = list(attempts)
+        judged = reply_judgments(StoredRun(folder), {tried.reply.key for tried in found if tried.reply})
+        of_reply = ((tried, judged.get(tried.reply.key, ()) if tried.reply else ()) for tried in found)
         print("\n".join(attempt_text(tried, said, **look) for tried, said in of_reply), end="")
     return ExitCode.OK
 
@@ -113,7 +113,7 @@ def report(options: argparse.Namespace) -> int:
     root = Path(settings.output_dir)
     check_report_request(options.report or (), baseline=options.baseline)
     with named_run(options.run, root=root) as source:
-        warn_of(source.notes)
+        warn(source.notes)
         scoring = ScoringOverrides(
             options.pass_k, options.rule, arguments.suite_rule_of(source.folder, options, settings)
         )
@@ -155,8 +155,7 @@ def query(options: argparse.Namespace) -> int:
             sys.stdout.flush()
             stream = sys.stdout.buffer
             warnings = stream_query_result(options.sql, options.format, stream, root, copies=options.copies)
-    for warning in warnings:
-        print_to_stderr(f"warning: {warning}")
+    warn(warnings)
     return ExitCode.OK
 
 
@@ -175,12 +174,7 @@ def _print_answer(sql: str, root: Path, copies: Path | None) -> Sequence[str]:
 
 def _query_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("sql", metavar="SQL", help="a query over the tables runs, cases, attempts, verdicts, failures")
-    sub.add_argument(
-        "--format",
-        default="table",
-        choices=["table", "csv", "json", "parquet"],
-        help="what to print (default: table)",
-    )
+    add_format_option(sub, "table", "csv", "json", "parquet")
     sub.add_argument("-o", "--report", metavar="FILE", help="write the answer instead: .csv .json .parquet")
     add_copies_option(sub)
     add_settings_option(sub)
@@ -206,7 +200,7 @@ def view(options: argparse.Namespace) -> int:
     from steelyard.engine.results.import_run import viewed_folder
 
     with viewed_folder(options.path, root) as source:
-        warn_of(source.notes)
+        warn(source.notes)
         return _show_pages(source.folder, source.shown, options)
 
 
@@ -230,7 +224,7 @@ def _export(root: Path, target: Path) -> int:
     from steelyard.viewer.export import export
 
     written = export(root, target)
-    warn_of([f"{problem}; its page says so" for problem in written.problems])
+    warn([f"{problem}; its page says so" for problem in written.problems])
     print(target / "index.html")
     print_to_stderr(
         f"{counted(written.pages, 'page')}, {written.bytes / 10**6:.1f} MB; open it as a file, or serve the folder"
@@ -245,14 +239,7 @@ def _view_options(sub: argparse.ArgumentParser) -> None:
         metavar="DIR|FILE",
         help="a folder of runs, one run, or files of other tools (default: steelyard-runs)",
     )
-    sub.add_argument(
-        "--port",
-        type=port_number,
-        default=DEFAULT_VIEWER_PORT,
-        metavar="N",
-        help=f"the port to listen on; 0 takes any free one (default: {DEFAULT_VIEWER_PORT})",
-    )
-    sub.add_argument("--no-browser", action="store_true", help="only print the address")
+    add_browser_options(sub, DEFAULT_VIEWER_PORT)
     sub.add_argument(
         "--export", metavar="DIR", help="write the pages to a new folder instead, for any web server or browser"
     )

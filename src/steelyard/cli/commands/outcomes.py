@@ -21,7 +21,9 @@ from steelyard.cli.options import (
     add_attempt_column_options,
     add_backend_options,
     add_counting_options,
+    add_format_option,
     add_isolation_options,
+    add_output_option,
     add_score_options,
     add_settings_option,
     attempt_count,
@@ -92,12 +94,7 @@ def _passk_options(sub: argparse.ArgumentParser) -> None:
         choices=["skip", "zero", "error"],
         help="problems without an outcome: leave out, count as failed, or refuse (default: skip)",
     )
-    sub.add_argument(
-        "--format",
-        default="table",
-        choices=["table", "json", "csv", "markdown"],
-        help="what to print (default: table)",
-    )
+    add_format_option(sub, "table", "json", "csv", "markdown")
     table = sub.add_argument_group("columns of a table of outcomes")
     add_attempt_column_options(table)
     table.add_argument("--cost", metavar="COLUMN", help="what the attempt cost in US dollars, for the cost of a pass")
@@ -122,21 +119,12 @@ examples:
 
 def repairs(options: argparse.Namespace) -> int:
     """Compute pass@k of every model's recorded repairs, as evaluation_config.json says; Terraform validates those without an outcome."""
-    from steelyard.engine.options import RunOptions
     from steelyard.engine.progress import ProgressDisplay
     from steelyard.engine.repairs.evaluate import evaluate
     from steelyard.reports import lists
 
-    means = RunOptions(
-        parallelism=options.parallelism,
-        require_isolation=options.require_isolation or "",
-        allow_weak_sandbox=options.allow_weak_sandbox,
-        backend=options.backend or "local",
-        ray_address=options.ray_address,
-        watch=ProgressDisplay(),
-    )
     try:
-        evaluation = evaluate(Path(options.evaluation), means)
+        evaluation = evaluate(Path(options.evaluation), arguments.run_options(options, ProgressDisplay()))
     except KeyboardInterrupt:
         print_to_stderr("\ninterrupted; what was judged is kept, and the same command continues")
         return ExitCode.INTERRUPTED
@@ -183,7 +171,11 @@ def synth(options: argparse.Namespace) -> int:
     from steelyard.engine.results.synthetic import synthesize
 
     made = synthesize(
-        Path(options.out), problems=options.problems, samples=options.samples, models=options.rates, seed=options.seed
+        Path(options.output),
+        problems=options.problems,
+        samples=options.samples,
+        models=options.rates,
+        seed=options.seed,
     )
     for path in made.written:
         print(f"wrote {path}")
@@ -193,7 +185,10 @@ def synth(options: argparse.Namespace) -> int:
 
 
 def _synth_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--out", required=True, metavar="DIR", help="where to write problems.csv and the files of fixes")
+    # argparse takes the beginning of an option for it, so --out is understood as before
+    sub.add_argument(
+        "--output", required=True, metavar="DIR", help="where to write problems.csv and the files of fixes"
+    )
     sub.add_argument(
         "--problems", type=positive_integer, default=100, metavar="N", help="how many problems (default: 100)"
     )
@@ -213,7 +208,7 @@ def _synth_options(sub: argparse.ArgumentParser) -> None:
 
 
 SYNTH_EXAMPLE = (
-    "example:\n  steelyard synth --out data --problems 200 --samples 20 --models strong=0.8,weak=0.3 --seed 7"
+    "example:\n  steelyard synth --output data --problems 200 --samples 20 --models strong=0.8,weak=0.3 --seed 7"
 )
 
 
@@ -281,9 +276,8 @@ def import_(options: argparse.Namespace) -> int:
 
 def _import_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("file", nargs="+", metavar="FILE", help="files or folders of other tools")
-    sub.add_argument(
-        "-o", "--output", metavar="DIR", help="the folder of the run (default: a new one under steelyard-runs/)"
-    )
+    add_output_option(sub, "the run folder")
+    sub.add_argument("-o", dest="output", help=argparse.SUPPRESS)
     sub.add_argument(
         "--from", dest="reader", metavar="NAME", help="the format, if it cannot be recognised from the file"
     )
@@ -297,7 +291,7 @@ takes the run like any other. steelyard verify RUN --eval-set FILE judges the re
 
 examples:
   steelyard import logs/2026-01-05_gsm8k.eval
-  steelyard import run1.eval run2.eval -o runs/gsm8k"""
+  steelyard import run1.eval run2.eval --output runs/gsm8k"""
 
 
 COMMANDS = {

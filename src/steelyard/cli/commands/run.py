@@ -20,19 +20,22 @@ from steelyard.cli.console import (
 )
 from steelyard.cli.options import (
     Command,
-    add_allow_code_option,
+    add_allow_self_option,
+    add_base_url_option,
     add_decision_options,
     add_default_check_option,
     add_execution_options,
-    add_inconclusive_option,
+    add_judges_option,
+    add_output_option,
+    add_request_options,
     add_result_options,
     add_run_argument,
+    add_run_folder_options,
     add_settings_option,
-    add_shard_option,
+    add_strict_option,
     add_trust_option,
     add_verbosity_options,
     attempt_count,
-    finite_number,
     positive_integer,
 )
 from steelyard.cli.streams import user_output_on_stderr
@@ -50,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     """Ask models for attempts at each case, verify every one, and print the results."""
     from steelyard.engine.gate.rounds import run_until_decided
     from steelyard.engine.plan import plan_notes, select_cases, shard_cases
-    from steelyard.engine.preflight.connect import split_model_names
+    from steelyard.engine.preflight.connect import models_to_ask
     from steelyard.engine.preflight.forecast import forecast, forecast_text
     from steelyard.engine.results.report_files import check_report_paths
     from steelyard.engine.run import run as run_cases
@@ -75,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         failed_in=earlier,
         limit=options.limit,
     )
-    models = split_model_names(options.models or ()) or split_model_names([settings.default_model])
+    models = models_to_ask(options.models or [settings.default_model], settings)
     parameters = arguments.parameters(options, settings.default_temperature)
     suite_rule = arguments.suite_rule(options, settings, SuiteRule(), loaded.cases)
     k = options.pass_k or (1,)
@@ -152,28 +155,6 @@ def _announcement(cases: Sequence[Case], asked: Mapping[str, Any], until: Stoppi
 FORECAST_ARGUMENTS = ("models", "k", "parameters", "system", "base_url", "means")
 
 
-def _add_answer_options(ask: Any) -> None:
-    """How models think, and what form their replies have."""
-    ask.add_argument(
-        "--reasoning-effort",
-        choices=("none", "minimal", "low", "medium", "high", "xhigh", "max"),
-        help="how much a model thinks before it answers; refused if its provider has no such setting",
-    )
-    ask.add_argument(
-        "--response-format",
-        metavar="json|SCHEMA",
-        help="require replies in JSON, or by the JSON Schema in a file; refused if the provider does not support it",
-    )
-
-
-def _add_judge_options(ask: Any) -> None:
-    """Who judges checks that are rubrics."""
-    ask.add_argument(
-        "--judges", action="append", metavar="MODEL,...", help="who judges checks that are rubrics: provider/model"
-    )
-    ask.add_argument("--allow-self", action="store_true", help="let a model judge its own answers")
-
-
 def _run_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("evalset", nargs="*", metavar="EVALSET", help="a .toml or .jsonl file, or a folder of them")
     sub.add_argument("--eval-set", action="append", metavar="PATH", help="the same, as an option")
@@ -194,23 +175,27 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
         metavar="N",
         help="attempts per case and model (default: the largest k; all recorded replies)",
     )
+    add_request_options(ask)
     ask.add_argument(
-        "--temperature", type=finite_number, metavar="T", help="sent only when given, like every parameter"
+        "--reasoning-effort",
+        choices=("none", "minimal", "low", "medium", "high", "xhigh", "max"),
+        help="how much a model thinks before it answers; refused if its provider has no such setting",
     )
-    ask.add_argument("--max-tokens", type=positive_integer, metavar="N", help="the maximum length of a reply")
-    _add_answer_options(ask)
+    ask.add_argument(
+        "--response-format",
+        metavar="json|SCHEMA",
+        help="require replies in JSON, or by the JSON Schema in a file; refused if the provider does not support it",
+    )
     ask.add_argument("--system", metavar="FILE|TEXT", help="a system prompt")
-    ask.add_argument(
-        "--param", action="append", default=[], metavar="K=V", help="any other parameter; V is JSON or text"
-    )
     ask.add_argument(
         "--seed",
         type=int,
         metavar="N",
         help="sent with the requests: N for first attempts, N+1 for second ones, and so on",
     )
-    ask.add_argument("--base-url", metavar="URL", help="ask the models at this address")
-    _add_judge_options(ask)
+    add_base_url_option(ask)
+    add_judges_option(ask, "who judges checks that are rubrics")
+    add_allow_self_option(ask)
     which = sub.add_argument_group("which cases")
     which.add_argument("--filter", metavar="TAGS", help="only cases with one of these tags, such as easy,strings")
     which.add_argument("--case", metavar="GLOB", help="only cases whose id matches, such as 'merge-*'")
@@ -228,7 +213,6 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
         action="store_true",
         help="leave out and list cases whose toolchain, package or crate is missing on this machine, instead of stopping",
     )
-    add_shard_option(which)
     add_default_check_option(which)
     decide = sub.add_argument_group("stopping as soon as a gate can decide")
     decide.add_argument(
@@ -248,8 +232,7 @@ def _run_options(sub: argparse.ArgumentParser) -> None:
     add_decision_options(decide)
     add_execution_options(sub, backend=True)
     add_trust_option(sub)
-    sub.add_argument("--dry-run", action="store_true", help="print what would be asked and the maximum cost, and stop")
-    sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
+    add_run_folder_options(sub)
     add_result_options(sub)
     add_verbosity_options(sub)
 
@@ -288,9 +271,8 @@ def resume(options: argparse.Namespace) -> int:
 def _resume_options(sub: argparse.ArgumentParser) -> None:
     add_run_argument(sub)
     sub.add_argument("-n", "--samples", type=attempt_count, metavar="N", help="attempts per case and model from now on")
-    sub.add_argument("--base-url", metavar="URL", help="ask the models at this address from now on")
-    add_inconclusive_option(sub)
-    add_allow_code_option(sub)
+    add_base_url_option(sub)
+    add_strict_option(sub)
     add_execution_options(sub, backend=True)
     add_result_options(sub)
     add_verbosity_options(sub)
@@ -313,7 +295,6 @@ def verify(options: argparse.Namespace) -> int:
 def _verify_options(sub: argparse.ArgumentParser) -> None:
     add_run_argument(sub)
     sub.add_argument("--eval-set", action="append", metavar="PATH", help="use the tests of this eval set")
-    add_allow_code_option(sub)
     add_execution_options(sub, backend=True, asks=False)
     add_result_options(sub)
     add_verbosity_options(sub)
@@ -333,9 +314,7 @@ def merge(options: argparse.Namespace) -> int:
 
 def _merge_options(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("run", nargs="+", metavar="RUN", help="the run folders of all shards, in any order")
-    sub.add_argument(
-        "--output", metavar="DIR", help="the folder of the merged run (default: a new one under steelyard-runs/)"
-    )
+    add_output_option(sub, "the folder of the merged run")
     sub.add_argument("--partial", action="store_true", help="merge even though shards are missing")
     add_result_options(sub)
     add_settings_option(sub)
@@ -345,7 +324,7 @@ MERGE_EXAMPLES = """\
 Every machine runs the same command with its own --shard: 1/3 on one, 2/3 on another, 3/3 on the third. Each gets every
 third case. Their run folders, copied to one place, are merged into one run, as if one machine had done all of it: resume,
 show, report, gate and view take it like any other. No model is asked and nothing is verified; the shards stay as they are. What
-an interrupted shard still owes is owed by the merged run.
+an interrupted shard did not get done is done by: steelyard resume RUN, with the merged run.
 
 Shards of different plans (other cases, tests, models, parameters, samples...) are refused with what differs, and so is a duplicate
 shard. When shards are missing, they are named and nothing is written, unless --partial is given; the partial
@@ -375,7 +354,9 @@ def _conclude_sequential_run(
         print(f"\n{decided.text}" if decided.text else "", end="")
     elif decided.text:
         print_to_stderr(decided.text)
-    return conclude(decided.conclusion(fail_under=options.fail_under, on_inconclusive=options.on_inconclusive))
+    return conclude(
+        decided.conclusion(fail_under=options.fail_under, on_inconclusive=arguments.on_inconclusive(options))
+    )
 
 
 def _shown(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | None) -> Run:
@@ -413,8 +394,26 @@ def _shown(done: Run, options: argparse.Namespace, suite_rule: SuiteRule | None)
 
 
 COMMANDS = {
-    "run": Command(run, _run_options, RUN_EXAMPLES),
-    "resume": Command(resume, _resume_options, "example:\n  steelyard resume latest --samples 20"),
-    "verify": Command(verify, _verify_options, "example:\n  steelyard verify latest --eval-set evals/fixed.toml"),
+    "run": Command(
+        run,
+        _run_options,
+        RUN_EXAMPLES,
+        "--models --samples --pass-k --temperature --max-tokens --system --base-url --filter --case --failed-in --limit "
+        "--baseline --strict --parallelism --max-cost --dry-run --output --config --fail-under --format --report",
+    ),
+    "resume": Command(
+        resume,
+        _resume_options,
+        "example:\n  steelyard resume latest --samples 20",
+        "--samples --base-url --strict --parallelism --max-cost --allow-code --config --fail-under --format --pass-k "
+        "--report --quiet --verbose",
+    ),
+    "verify": Command(
+        verify,
+        _verify_options,
+        "example:\n  steelyard verify latest --eval-set evals/fixed.toml",
+        "--eval-set --parallelism --python-env --allow-code --config --fail-under --format --rule --pass-k --report "
+        "--quiet --verbose",
+    ),
     "merge": Command(merge, _merge_options, MERGE_EXAMPLES),
 }

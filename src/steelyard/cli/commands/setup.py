@@ -12,11 +12,14 @@ from steelyard.cli.console import (
     print_to_stderr,
     settings_and_run_options,
     terminal_width,
+    warn,
 )
 from steelyard.cli.options import (
     Command,
     add_allow_code_option,
+    add_base_url_option,
     add_default_check_option,
+    add_format_option,
     add_sandbox_options,
     add_settings_option,
 )
@@ -72,8 +75,7 @@ def suites(options: argparse.Namespace) -> int:
     if options.results or options.cases:
         return _recorded_suites(options)
     loaded = arguments.load_eval_sets(options.evalset or ["suite:all"], options)
-    for problem in loaded.problems:
-        print_to_stderr(f"warning: {problem}")
+    warn(loaded.problems)
     if options.report:
         write_cases(options.report, loaded.cases)
         print(f"wrote {options.report}: {counted(len(loaded.cases), 'case')}")
@@ -94,8 +96,7 @@ def _recorded_suites(options: argparse.Namespace) -> int:
     if not options.results or options.evalset or options.report:
         raise InputError("--cases needs --results FILE..., and cannot be combined with an eval set or -o")
     loaded = arguments.load_eval_sets(options.cases, options) if options.cases else None
-    for problem in loaded.problems if loaded else ():
-        print_to_stderr(f"warning: {problem}")
+    warn(loaded.problems if loaded else ())
     found = score_recorded_suites(options.results, loaded.cases if loaded else None)
     if options.format == "json":
         print(json_report({"runs": found}), end="")
@@ -116,7 +117,7 @@ def _suites_options(sub: argparse.ArgumentParser) -> None:
     recorded.add_argument(
         "--cases", nargs="+", metavar="EVALSET", help="judge the responses again by these cases, and list what differs"
     )
-    recorded.add_argument("--format", default="text", choices=["text", "json"], help="what to print (default: text)")
+    add_format_option(recorded, "text", "json")
     add_default_check_option(sub)
 
 
@@ -147,7 +148,7 @@ def models(options: argparse.Namespace) -> int:
 def _models_options(sub: argparse.ArgumentParser) -> None:
     add_settings_option(sub)
     add_allow_code_option(sub)
-    sub.add_argument("--base-url", metavar="URL", help="ask this OpenAI-compatible server")
+    add_base_url_option(sub)
 
 
 def init(options: argparse.Namespace) -> int:
@@ -219,7 +220,7 @@ def doctor(options: argparse.Namespace) -> int:
 
 
 def _doctor_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--format", default="text", choices=["text", "json"], help="what to print (default: text)")
+    add_format_option(sub, "text", "json")
 
 
 DOCTOR_EXAMPLE = """\

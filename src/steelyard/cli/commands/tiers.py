@@ -21,14 +21,17 @@ from steelyard.cli.console import (
 )
 from steelyard.cli.options import (
     Command,
-    add_allow_code_option,
+    add_allow_self_option,
     add_execution_options,
+    add_format_option,
+    add_judges_option,
+    add_output_option,
+    add_report_option,
+    add_request_options,
     add_run_argument,
-    add_shard_option,
+    add_run_folder_options,
     attempt_count,
-    finite_number,
     fraction,
-    positive_integer,
 )
 from steelyard.cli.streams import user_output_on_stderr
 from steelyard.errors import ExitCode
@@ -134,9 +137,7 @@ def _tiers_options(sub: argparse.ArgumentParser) -> None:
         help="whether intervals are about exactly these tasks, with other variants and runs, or about tasks like these "
         "(default: depends on their number)",
     )
-    sub.add_argument("--output", metavar="DIR", help="the run folder (default: a new one under steelyard-runs/)")
-    add_shard_option(sub)
-    sub.add_argument("--dry-run", action="store_true", help="print what would be asked and the maximum cost, and stop")
+    add_run_folder_options(sub)
     _tier_report_options(sub)
     add_execution_options(sub)
 
@@ -155,7 +156,6 @@ def judge(options: argparse.Namespace) -> int:
 
     from steelyard.engine import resume
     from steelyard.engine.plan import plan_warnings
-    from steelyard.engine.preflight.connect import split_model_names
     from steelyard.engine.tiers import tier_runs
     from steelyard.errors import InputError
     from steelyard.evalsets import rubrics
@@ -166,26 +166,24 @@ def judge(options: argparse.Namespace) -> int:
 
     settings, means = settings_and_run_options(options)
     _check_files(options)
-    judges = split_model_names(options.judges or ())
-    if not judges:
+    if not means.judges:
         raise InputError("no judges; name one or several with --judges, such as --judges openai/gpt-5-mini")
     parameters = arguments.parameters(options)
-    for warning in plan_warnings(parameters, None, (1,)):
-        print_to_stderr(f"warning: {warning}")
+    warn(plan_warnings(parameters, None, (1,)))
     rubric = default_rubric()
     if options.rubric:
         read = rubrics.load(options.rubric)
         warn(read.problems)
         rubric = read.rubric
     panel = Panel(
-        judges=tuple(judges),
+        judges=means.judges,
         rubric=msgspec.to_builtins(rubric),
         digest=rubric.digest,
         repeats=options.repeats,
         parameters=parameters,
         allow_self=options.allow_self,
         escalation=panel_escalation(
-            len(judges), options.ask_first, options.unsure_within, options.check_share, prefix="--"
+            len(means.judges), options.ask_first, options.unsure_within, options.check_share, prefix="--"
         ),
     )
     with user_output_on_stderr():
@@ -200,9 +198,7 @@ def judge(options: argparse.Namespace) -> int:
 
 def _judge_options(sub: argparse.ArgumentParser) -> None:
     add_run_argument(sub)
-    sub.add_argument(
-        "--judges", action="append", metavar="MODEL,...", help="the judges: provider/model, one or several"
-    )
+    add_judges_option(sub)
     sub.add_argument("--rubric", metavar="FILE", help="the rubric: .yaml .toml .json (default: ten categories)")
     sub.add_argument(
         "--repeats", type=attempt_count, default=1, metavar="N", help="how often to ask each judge (default: 1)"
@@ -225,14 +221,9 @@ def _judge_options(sub: argparse.ArgumentParser) -> None:
         metavar="X",
         help="with --ask-first: the share of the other answers that all judge, to measure the error (default: 0.1)",
     )
-    sub.add_argument("--allow-self", action="store_true", help="let a model judge its own answers")
-    sub.add_argument("--temperature", type=finite_number, metavar="T", help="sent to the judges only when given")
-    sub.add_argument(
-        "--max-tokens", type=positive_integer, metavar="N", help="the maximum length of a judge's reply, in tokens"
-    )
-    sub.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="another parameter to send")
+    add_allow_self_option(sub)
+    add_request_options(sub)
     _tier_report_options(sub)
-    add_allow_code_option(sub)
     add_execution_options(sub)
 
 
@@ -250,16 +241,15 @@ def pairs(options: argparse.Namespace) -> int:
     settings, means = settings_and_run_options(options)
     # without judges, the figures of comparisons are shown again
     stored = StoredRun(find_named_run(options.run, settings, with_comparisons=not options.judges))
-    judges = split_model_names(options.judges or ())
     stopped: tuple[str, ...] = ()
     if not is_pairs_run(stored):
-        if not judges:
+        if not means.judges:
             raise InputError("no judges; name one or several with --judges, such as --judges openai/gpt-5-mini")
         rubric = rubrics.load(options.rubric).rubric if options.rubric else None
         between = split_model_names([options.between] if options.between else ())
         asked: dict[str, Any] = {"output": options.output, "parameters": arguments.parameters(options), "means": means}
         with user_output_on_stderr():
-            done = judge_pairs(stored, judges, between=between, rubric=rubric, **asked)
+            done = judge_pairs(stored, means.judges, between=between, rubric=rubric, **asked)
         print_to_stderr(str(done.folder))
         stored, stopped = StoredRun(done.folder), done.stopped
     found = pair_preferences(stored)
@@ -270,21 +260,12 @@ def pairs(options: argparse.Namespace) -> int:
 
 def _pairs_options(sub: argparse.ArgumentParser) -> None:
     add_run_argument(sub)
-    sub.add_argument(
-        "--judges", action="append", metavar="MODEL,...", help="the judges: provider/model, one or several"
-    )
+    add_judges_option(sub)
     sub.add_argument("--between", metavar="A,B", help="the two models (default: those of the run, if it has two)")
     sub.add_argument("--rubric", metavar="FILE", help="what counts: .yaml .toml .json (default: what the judge thinks)")
-    sub.add_argument(
-        "--output", metavar="DIR", help="the folder of the judgments (default: a new one under steelyard-runs/)"
-    )
-    sub.add_argument("--format", default="text", choices=["text", "json"], help="what to print (default: text)")
-    sub.add_argument("--temperature", type=finite_number, metavar="T", help="sent to the judges only when given")
-    sub.add_argument(
-        "--max-tokens", type=positive_integer, metavar="N", help="the maximum length of a judge's reply, in tokens"
-    )
-    sub.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="another parameter to send")
-    add_allow_code_option(sub)
+    add_output_option(sub, "the folder of the judgments")
+    add_format_option(sub, "text", "json")
+    add_request_options(sub)
     add_execution_options(sub)
 
 
@@ -322,26 +303,31 @@ def _print_tiers(analysis: ExperimentAnalysis, options: argparse.Namespace) -> N
 
 
 def _tier_report_options(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument(
-        "--format",
-        default="text",
-        choices=["text", "json", "markdown", "csv", "html", "latex"],
-        help="what to print (default: text)",
-    )
-    sub.add_argument(
-        "-o", "--report", action="append", metavar="FILE", help="also write it to a file: .json .md .csv .html .tex"
-    )
+    add_format_option(sub, "text", "json", "markdown", "csv", "html", "latex")
+    add_report_option(sub, ".json .md .csv .html .tex")
     sub.add_argument("--charts", metavar="DIR", help="write charts into this folder, each as SVG")
 
 
 COMMANDS = {
-    "tiers": Command(tiers, _tiers_options, TIERS_EXAMPLES),
+    "tiers": Command(
+        tiers,
+        _tiers_options,
+        TIERS_EXAMPLES,
+        "--runs-csv --judges-csv --criteria-csv --pair-by --baseline --impl-rate --tasks --output --shard --dry-run "
+        "--format --report --charts --parallelism --max-cost --env-file --config",
+    ),
     "pairs": Command(
-        pairs, _pairs_options, "example:\n  steelyard pairs latest --judges openai/gpt-5 --between model-a,model-b"
+        pairs,
+        _pairs_options,
+        "example:\n  steelyard pairs latest --judges openai/gpt-5 --between model-a,model-b",
+        "--judges --between --rubric --temperature --max-tokens --output --format --parallelism --max-cost --env-file "
+        "--allow-code --config",
     ),
     "judge": Command(
         judge,
         _judge_options,
         "example:\n  steelyard judge latest --rubric rubric.yaml --judges openai/gpt-5,anthropic/claude-sonnet-4-5",
+        "--judges --rubric --repeats --allow-self --temperature --max-tokens --format --report --charts --parallelism "
+        "--max-cost --env-file --allow-code --config",
     ),
 }

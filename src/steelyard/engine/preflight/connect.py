@@ -86,6 +86,24 @@ def split_model_names(given: Iterable[str]) -> list[str]:
     return [model.strip() for text in given for model in re.split(r",(?=\s*[\w.-]+[:/])", text) if model.strip()]
 
 
+def models_to_ask(given: Iterable[str], settings: settings_module.Settings) -> list[str]:
+    """The models that somebody typed, split as above; raises an InputError where blanks stand for commas."""
+    models = split_model_names(given)
+    for model in models:
+        if len(words := model.split()) > 1 and not _may_have_blanks(model, settings):
+            raise InputError(f'model "{model}": models are separated by commas; did you mean {",".join(words)}?')
+    return models
+
+
+def _may_have_blanks(model: str, settings: settings_module.Settings) -> bool:
+    """Whether a model is a command, a path or what a plug-in understands, as opposed to the name that a server knows."""
+    if not settings.default_provider and not re.search("[:/]", model.split(maxsplit=1)[0]):
+        return False
+    kind = resolve_provider(model, settings, {}, asks=False)[2].type
+    named = {built_in.type for built_in in BUILT_IN_PROVIDERS.values()} - {"agent", "command", "python", "replay"}
+    return kind not in named
+
+
 def started_in(models: Iterable[str]) -> str:
     """The folder to keep with a run: this one, where its models are named by paths that depend on it; otherwise empty."""
     return str(Path.cwd()) if any(map(_relative_path, models)) else ""

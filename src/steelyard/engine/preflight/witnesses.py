@@ -30,8 +30,8 @@ def could_come_from_machine(case: Case, finding: Finding) -> bool:
     """Whether a broken machine could cause this finding for any answer.
 
     What was compared outside the sandbox was computed by the answer, and so was an index that is not there; where no
-    code ran, no machine is at fault. What failed beside its tests may have failed by what the sandbox lacks: a
-    reference tells. Without one, a test that passed tells that the code ran.
+    code ran, no machine is at fault. What failed beside its tests, or printed something else by a toolchain that is not ours, may
+    have failed by what the sandbox lacks: a reference tells. Without one, a test that passed tells that the code ran.
     """
     if not finding.isolation or finding.label == FailureLabel.NOT_ALLOWED:
         return False
@@ -40,12 +40,14 @@ def could_come_from_machine(case: Case, finding: Finding) -> bool:
         return False
     if finding.compiled is False:
         return True
-    if is_correct(case, finding) or (finding.label == FailureLabel.WRONG_ANSWER and finding.trust == "isolated"):
+    if is_correct(case, finding):
+        return False
+    if case.reference and (finding.trust != "isolated" or case.kind == "command"):
+        return True
+    if finding.label == FailureLabel.WRONG_ANSWER and finding.trust == "isolated":
         return False
     if finding.label == FailureLabel.EXCEPTION and finding.trust == "isolated" and is_own_exception(finding.tests):
         return False
-    if case.reference and finding.trust != "isolated":
-        return True
     has_passed = any(test.outcome == "passed" for test in finding.tests)
     return not (has_passed and finding.label in LABELS_OF_RAN_CODE)
 

@@ -73,7 +73,7 @@ def verdict_conclusion(verdict: GateVerdict, on_inconclusive: OnInconclusive, *,
         return Conclusion(ExitCode.OK)
     if on_inconclusive == "fail" or is_data_missing:
         return Conclusion(ExitCode.CANNOT_TELL)
-    return Conclusion(ExitCode.OK, ("warning: too little evidence to tell; passed, because --on-inconclusive is pass",))
+    return Conclusion(ExitCode.OK, ("warning: too little evidence to tell; passed, because --strict is not given",))
 
 
 def comparison_exit_code(comparison: ThresholdComparison, *, fail_on_regression: bool) -> ExitCode:

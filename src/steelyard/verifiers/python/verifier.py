@@ -36,7 +36,7 @@ from steelyard.verifiers.python.guests import (
     venv_base_folders,
 )
 from steelyard.verifiers.python.impossible_tests import asked_builtin, check_defined, check_tests, told_names
-from steelyard.verifiers.python.plain import PlainRuns
+from steelyard.verifiers.python.plain import PlainRuns, reference_code
 from steelyard.verifiers.python.plan import PythonTestPlan, python_test_plan
 from steelyard.verifiers.python.settings import PythonSettings
 from steelyard.verifiers.trouble import trouble_sign
@@ -72,6 +72,8 @@ class PythonVerifier:
         self._sandbox = sandbox
         self._watch = watch
         self._plain = PlainRuns(sandbox)
+        self._references_apart: dict[str, asyncio.Task[bool]] = {}
+        """Whether the reference of a case passes apart from its tests, by a key of the case, where an answer does not."""
 
     def check(self, case: Case) -> None:
         tests = self._plan(case)
@@ -192,10 +194,28 @@ class PythonVerifier:
             apart = await report_apart(self._sandbox, case, plan, code)
             if apart.passes:
                 return msgspec.structs.replace(plain, trust="isolated", note="")
-            if apart.is_complete and not apart.odd:
+            is_applicable = apart.is_complete and not apart.odd
+            if is_applicable and await self._reference_passes_apart(case, plan):
                 return msgspec.structs.replace(plain, flag=FLAG_BESIDE_TESTS)
-            why = apart.odd or "apart from it they did not come to an end"
+            why = apart.odd or "apart from it they " + (
+                "fail its reference" if is_applicable else "did not come to an end"
+            )
         return msgspec.structs.replace(plain, note=plain.note or f"judged beside its tests: {why}")
+
+    async def _reference_passes_apart(self, case: Case, plan: PythonTestPlan) -> bool:
+        """Whether tests apart from the answer pass the case's reference, found once for all answers; so they do where there is none."""
+        code = reference_code(case)
+        if code is None:
+            return True
+        key = f"{case.tests_digest} {hash(code)}"
+        if key not in self._references_apart:
+            if len(self._references_apart) >= MAX_CACHED_TEST_PLANS:
+                self._references_apart.pop(next(iter(self._references_apart)))
+            self._references_apart[key] = asyncio.ensure_future(self._passes_apart(case, plan, code))
+        return await asyncio.shield(self._references_apart[key])
+
+    async def _passes_apart(self, case: Case, plan: PythonTestPlan, code: str) -> bool:
+        return (await report_apart(self._sandbox, case, plan, code)).passes
 
     async def _compiled(self, case: Case, plan: PythonTestPlan, code: str) -> Finding:
         """Whether an answer compiles that no test looks at, and loads."""
