@@ -7,6 +7,7 @@ import fcntl
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,6 +52,16 @@ def pytest_configure(config: pytest.Config) -> None:
         compile_all(config)
     else:
         gc.disable()
+        _hear_ignored_signals()
+
+
+def _hear_ignored_signals() -> None:
+    """Handle what nohup, or a script that starts us in the background, has us ignore: what tests start would ignore it, too."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        # a closed terminal still does not end the tests
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

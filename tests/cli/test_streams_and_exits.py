@@ -204,8 +204,6 @@ def test_a_limit_that_libraries_do_not_survive_is_refused_before_they_are_loaded
 
 def test_the_signal_of_a_closed_terminal_ends_a_run_as_ctrl_c_does(place: Path) -> None:
     command = [sys.executable, "-m", "steelyard.cli", "run", "evals.toml", "-m", "python:models.py:slow", "-j", "1"]
-    # whoever runs this test may ignore the signal, as nohup does, and we would with it
-    command = ["env", "--default-signal=HUP", *command]
     process = subprocess.Popen(
         [*command, "-n", "40", "--output", "hung-up"], cwd=place, stderr=subprocess.PIPE, text=True
     )

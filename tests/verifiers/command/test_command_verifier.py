@@ -540,7 +540,10 @@ def test_lines_of_a_linter_are_warnings_about_the_answer(said: str, warnings: in
 
 @pytest.mark.parametrize("lint", ["exit 1", "kill -KILL $$", "while :; do :; done"])
 def test_a_linter_that_breaks_on_an_answer_has_not_found_it_clean(lint: str) -> None:
-    assert judge("true", case(lint=lint, timeout_secs=1)).warnings == 1
+    hasty = Watched(cpu_seconds=1)
+    finding = judge("true", case(lint=lint), hasty)
+    RUNNER.run(hasty.close())
+    assert finding.warnings == 1
 
 
 # ---- names
