@@ -68,7 +68,9 @@ def run(model: str, folder: Path, shard: tuple[int, int] | None = None, **other:
     """The run of these cases, or of one shard of them."""
     cases = other.pop("cases", CASES)
     asked: dict[str, Any] = {"samples": SAMPLES, "k": (1, 2, 4), "means": MEANS, **other}
-    return steelyard.run(cases, models=model, output=folder, shard=shard, **asked)
+    if shard is not None:
+        asked["shard"] = shard
+    return steelyard.run(cases, models=model, output=folder, **asked)
 
 
 def sharded(model: str, folder: Path, of: int, **other: Any) -> list[Path]:
