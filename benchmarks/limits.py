@@ -45,12 +45,14 @@ Answers = list[tuple[Case, str]]
 
 
 def recorded(data: Path, most: int) -> Answers:
-    """Answers that models wrote to HumanEval, evenly drawn from all sources, each text once."""
-    sources = ("codet", "code-quality", "humaneval-results")
-    samples = [sample for name in sources for sample in distinct(SOURCES[name](Data(data)))]
+    """Answers that models wrote to HumanEval: as many of each source, evenly drawn, each text once."""
     by_id = {case.id: case for case in cases()}
-    step = max(1, len(samples) // most)
-    return [(by_id[sample.case.id], sample.code) for sample in samples[::step][:most] if sample.case.id in by_id]
+    answers: Answers = []
+    for name in (sources := ("codet", "code-quality", "humaneval-results")):
+        samples = [sample for sample in distinct(SOURCES[name](Data(data))) if sample.case.id in by_id]
+        step = max(1, len(samples) * len(sources) // most)
+        answers += [(by_id[sample.case.id], sample.code) for sample in samples[::step][: most // len(sources)]]
+    return answers
 
 
 def mutants(most: int) -> Answers:
