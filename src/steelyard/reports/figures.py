@@ -295,11 +295,15 @@ STRONG_LEVELS = ("full", "bubblewrap", "")
 
 def verified_text(models: Sequence[ModelSummary]) -> str:
     """How many attempts have a verdict, such as `397 of 400 verified`, and which of them a reader should look at; empty if none was run."""
-    verified = sum(way.attempts for model in models for way in model.verified)
-    if not verified:
+    ways = [way for model in models for way in model.verified]
+    recorded = sum(way.attempts for way in ways if way.trust == "recorded")
+    verified = sum(way.attempts for way in ways) - recorded
+    if not ways:
         return ""
     missing = sum(model.missing for model in models)
-    texts = [f"{verified:,} of {verified + missing:,} verified" if missing else f"{verified:,} verified"]
+    of = f" of {verified + recorded + missing:,}" if missing else ""
+    texts = [f"{verified:,}{of} verified"] if verified else []
+    texts += [f"{recorded:,}{of} judged by another tool"] if recorded else []
     weak = sorted({way.isolation for model in models for way in model.verified} - {*STRONG_LEVELS})
     texts += [f"in a weaker sandbox ({', '.join(map(line, weak))})"] if weak else []
     if cheats := _cheats(models):
