@@ -12,19 +12,19 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack, get_args
 
-import msgspec
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from steelyard import evalsets
 from steelyard import settings as settings_module
 from steelyard.analysis.attempt_texts import StoredAttempts
 from steelyard.analysis.counts import Standing, Standings, standings
 from steelyard.analysis.scoring import find_rule
-from steelyard.analysis.suites import check_suite_rule
+from steelyard.analysis.suites import settled_suite_rule, suite_settings
 from steelyard.analysis.summary import Summary
 from steelyard.comparison.power import ComparisonPlan
 from steelyard.comparison.threshold import ThresholdComparison
 from steelyard.comparison.threshold import compare as compare_sides
+from steelyard.engine.asking.request_texts import response_format, text_or_file
 from steelyard.engine.gate.gate import GateResult
 from steelyard.engine.gate.gate import gate as gate_runs
 from steelyard.engine.gate.panels import refuse_changed_judges
@@ -33,7 +33,7 @@ from steelyard.engine.gate.rounds import continue_until_decided, run_until_decid
 from steelyard.engine.gate.sides import side
 from steelyard.engine.options import AgentSandboxMode, RunOptions
 from steelyard.engine.plan import select_cases
-from steelyard.engine.preflight.connect import split_model_names
+from steelyard.engine.preflight.connect import models_to_ask, split_model_names
 from steelyard.engine.preflight.forecast import forecast, forecast_text
 from steelyard.engine.results.conclusion import (
     Conclusion,
@@ -242,10 +242,10 @@ def run(
     cases = _selected(sets.cases, asked, root)
     baseline = _name(asked["baseline"]) if "baseline" in asked else None
     plan: dict[str, Any] = {
-        "models": _models(asked.get("models") or options.settings.default_model),
+        "models": _models(asked.get("models") or options.settings.default_model, options.settings),
         "k": _k_values(asked) or (1,),
         "parameters": _parameters(asked, options.settings),
-        "system": _text(asked.get("system", "")),
+        "system": text_or_file(asked.get("system")),
         "base_url": asked.get("base_url", ""),
         "means": options,
         "eval_sets": asked.get("eval_sets", sets.files),
@@ -454,7 +454,7 @@ def plan(
         sides.cases,
         sides.baseline,
         Prices(options.settings.prices),
-        models=_models(asked.get("models", ())),
+        models=split_model_names(_texts(asked.get("models", ()))),
         **_only(asked, "detect", "power", "alpha"),
     )
     return PlanResult(found, tuple(map(str, sides.problems)))
@@ -657,7 +657,7 @@ def _asked(
     if "cache_for" in given:
         changed["cache_days"] = given.pop("cache_for")
     if "judges" in changed:
-        changed["judges"] = tuple(_models(changed["judges"]))
+        changed["judges"] = tuple(_models(changed["judges"], options.settings))
     if "python_env" in changed:
         changed["python_env"] = str(changed["python_env"])
     return given, options._replace(**changed)
@@ -708,8 +708,8 @@ def _folder(given: RunName, options: RunOptions, *, with_comparisons: bool = Fal
     return given.folder if isinstance(given, Run) else given
 
 
-def _models(given: str | Sequence[str]) -> list[str]:
-    return split_model_names([given] if isinstance(given, str) else given)
+def _models(given: str | Sequence[str], settings: Settings) -> list[str]:
+    return models_to_ask([given] if isinstance(given, str) else given, settings)
 
 
 def _eval_sets(given: EvalSetSource, asked: Mapping[str, Any], options: RunOptions) -> evalsets.EvalSets:
@@ -750,32 +750,8 @@ def _parameters(asked: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     default = {} if settings.default_temperature is None else {"temperature": settings.default_temperature}
     named = _only(asked, "temperature", "max_tokens", "reasoning_effort")
     if "response_format" in asked:
-        named["response_format"] = _response_format(asked["response_format"])
+        named["response_format"] = response_format(asked["response_format"], "response_format")
     return {**default, **asked.get("parameters", {}), **named}
-
-
-def _response_format(given: str | Path | Mapping[str, Any]) -> Mapping[str, Any]:
-    """What replies are held to: `json`, a JSON Schema or its file, in the words of OpenAI's format."""
-    if given == "json":
-        return {"type": "json_object"}
-    schema = given
-    if isinstance(given, str | Path):
-        try:
-            schema = msgspec.json.decode(Path(given).read_bytes(), type=dict)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or f"not a JSON Schema: {error}"
-            raise InputError(
-                f"response_format {given}: {reason}; write json, or the name of a file with a JSON Schema"
-            ) from None
-    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": True}}
-
-
-def _text(given: str | Path) -> str:
-    """The text itself, or that of the file it names."""
-    try:
-        return Path(given).read_text("utf-8") if given and Path(given).is_file() else str(given)
-    except (OSError, ValueError):
-        return str(given)
 
 
 def _k_values(asked: Mapping[str, Any]) -> tuple[int, ...] | None:
@@ -793,17 +769,12 @@ def _suite_rule(
     asked: Mapping[str, Any], settings: Settings, own: SuiteRule, cases: Iterable[Case]
 ) -> SuiteRule | None:
     """How suites are scored: by the keywords or settings, otherwise by the run's own rule; None if there is neither."""
-    suites = {case.suite for case in cases if case.suite}
-    in_file = {name: value for name, value in asdict(settings.suites).items() if value is not None} if suites else {}
+    in_file, suites = suite_settings(settings.suites, cases)
     given = _only(asked, "latency_target", "latency_limit")
     for word, field in (("penalty", "penalties"), ("suite_weight", "weights")):
         if word in asked:
             given[field] = dict(asked[word])
-    if not in_file and not given:
-        return None
-    rule = replace(own, **{**in_file, **given})
-    check_suite_rule(rule, suites=suites if "weights" in given else None)
-    return rule
+    return settled_suite_rule(own, in_file, given, suites, "the settings file")
 
 
 def _scoring(stored: StoredRun, asked: Mapping[str, Any], settings: Settings) -> ScoringOverrides:

@@ -12,12 +12,15 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from msgspec.structs import asdict, replace
 
 from steelyard.analysis.estimates import Estimate, mean
 from steelyard.errors import InputError, did_you_mean
-from steelyard.records import Answer, Record, SuiteRule
+from steelyard.records import Answer, Case, Record, SuiteRule
 from steelyard.records.cases import ExpectedClassification
+from steelyard.settings import SuiteSettings
 from steelyard.stats.descriptive import percentile
 from steelyard.stats.intervals import Interval, mean_interval
 from steelyard.stats.stratified import Stratum, stratified_interval
@@ -83,6 +86,29 @@ def check_suite_rule(rule: SuiteRule, *, suites: Collection[str] | None = None) 
     target, limit = rule.latency_target, rule.latency_limit
     if not 0 <= target < limit < math.inf:
         raise InputError(f"the latency target must be below the limit, not {target:g} s with a limit of {limit:g} s")
+
+
+def settled_suite_rule(
+    own: SuiteRule, in_file: Mapping[str, Any], given: Mapping[str, Any], suites: Collection[str], where: str
+) -> SuiteRule | None:
+    """The run's own rule with what a settings file says of it and what was given by hand; None where neither says anything.
+
+    `where` names the settings file in an error; a weight by hand must be for one of these suites.
+    """
+    if not in_file and not given:
+        return None
+    rule = replace(own, **{**in_file, **given})
+    try:
+        check_suite_rule(rule, suites=suites if "weights" in given else None)
+    except InputError as error:
+        raise (error if given else InputError(f"{where}: [suites]: {error}")) from None
+    return rule
+
+
+def suite_settings(settings: SuiteSettings, cases: Iterable[Case]) -> tuple[dict[str, Any], set[str]]:
+    """What a settings file says of suites, and the suites there are; nothing where there are none."""
+    suites = {case.suite for case in cases if case.suite}
+    return {name: value for name, value in asdict(settings).items() if value is not None} if suites else {}, suites
 
 
 def accuracy(primary: str) -> int:

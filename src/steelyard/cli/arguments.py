@@ -118,6 +118,7 @@ def parameters(options: argparse.Namespace, default_temperature: float | None = 
     """What is sent with each request."""
     import msgspec
 
+    from steelyard.engine.asking.request_texts import response_format
     from steelyard.errors import InputError
 
     given: dict[str, Any] = {}
@@ -130,33 +131,14 @@ def parameters(options: argparse.Namespace, default_temperature: float | None = 
         except msgspec.MsgspecError:
             given[name] = value
     temperature = default_temperature if options.temperature is None else options.temperature
+    form = getattr(options, "response_format", None)
     named = {
         "temperature": temperature,
         "max_tokens": options.max_tokens,
         "reasoning_effort": getattr(options, "reasoning_effort", None),
-        "response_format": _response_format(getattr(options, "response_format", None)),
+        "response_format": response_format(form, "--response-format") if form else None,
     }
     return given | {name: value for name, value in named.items() if value is not None}
-
-
-def _response_format(given: str | None) -> dict[str, Any] | None:
-    """What replies are held to: `json`, or the JSON Schema in a file, in the words of OpenAI's format."""
-    import msgspec
-
-    from steelyard.errors import InputError
-
-    if not given:
-        return None
-    if given == "json":
-        return {"type": "json_object"}
-    try:
-        schema = msgspec.json.decode(Path(given).read_bytes(), type=dict)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or f"not a JSON Schema: {error}"
-        raise InputError(
-            f"--response-format {given}: {reason}; write json, or the name of a file with a JSON Schema"
-        ) from None
-    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": True}}
 
 
 def load_eval_sets(paths: Sequence[str | Path], options: argparse.Namespace) -> EvalSets:
@@ -195,14 +177,11 @@ def suite_rule(
     options: argparse.Namespace, settings: Settings, own: SuiteRule, cases: Sequence[Case]
 ) -> SuiteRule | None:
     """How suites are scored: by the options or settings, otherwise by the run's own rule; None if there is neither."""
-    from msgspec.structs import asdict, replace
-
-    from steelyard.analysis.suites import check_suite_rule
-    from steelyard.errors import InputError, did_you_mean
+    from steelyard.analysis.suites import settled_suite_rule, suite_settings
+    from steelyard.errors import did_you_mean
 
     where = options.config or "steelyard.toml"
-    suites = {case.suite for case in cases if case.suite}
-    in_file = {name: value for name, value in asdict(settings.suites).items() if value is not None} if suites else {}
+    in_file, suites = suite_settings(settings.suites, cases)
     given = {
         "penalties": _numbers_by_name("--penalty", options.penalty, "refusal=0.25"),
         "weights": _numbers_by_name("--suite-weight", options.suite_weight, "injection=2"),
@@ -210,13 +189,7 @@ def suite_rule(
         "latency_limit": options.latency_limit,
     }
     given = {name: value for name, value in given.items() if value is not None}
-    if not in_file and not given:
-        return None
-    rule = replace(own, **{**in_file, **given})
-    try:
-        check_suite_rule(rule, suites=suites if "weights" in given else None)
-    except InputError as error:
-        raise (error if given else InputError(f"{where}: [suites]: {error}")) from None
+    rule = settled_suite_rule(own, in_file, given, suites, where)
     # one settings file serves many runs, and not all of them have every suite
     for suite in sorted(in_file.get("weights", {}).keys() - suites):
         _print_to_stderr(
@@ -253,16 +226,6 @@ def _numbers_by_name(option: str, given: Sequence[str] | None, example: str) -> 
             raise InputError(f'{option}: "{name}" is named twice')
         numbers[name] = value
     return numbers or None
-
-
-def text_or_file(given: str | None) -> str:
-    """The text itself, or that of the file it names."""
-    if not given:
-        return ""
-    try:
-        return Path(given).read_text("utf-8") if Path(given).is_file() else given
-    except (OSError, ValueError):
-        return given
 
 
 def _print_to_stderr(what: str) -> None:

@@ -198,6 +198,7 @@ def _run_arguments(models: Sequence[str] | str, samples: int | None, given: dict
     from steelyard.cli import arguments
     from steelyard.cli.main import COMMANDS, apply_configured_defaults, command_parser, parse_options
     from steelyard.engine import run as engine
+    from steelyard.engine.asking.request_texts import text_or_file
     from steelyard.engine.preflight.connect import split_model_names
     from steelyard.errors import InputError, did_you_mean
 
@@ -220,7 +221,7 @@ def _run_arguments(models: Sequence[str] | str, samples: int | None, given: dict
         "models": asking,
         "samples": options.samples if samples is None else samples,
         "k": options.pass_k or (1,),
-        "system": arguments.text_or_file(options.system),
+        "system": text_or_file(options.system),
         "seed": options.seed,
         "rule": options.rule or "",
         "base_url": options.base_url or "",

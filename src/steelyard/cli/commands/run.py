@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Ask models for attempts at each case, verify every one, and print the results."""
+    from steelyard.engine.asking.request_texts import text_or_file
     from steelyard.engine.gate.rounds import run_until_decided
     from steelyard.engine.plan import plan_notes, select_cases, shard_cases
     from steelyard.engine.preflight.connect import models_to_ask
@@ -89,7 +90,7 @@ def run(options: argparse.Namespace) -> int:
         "samples": options.samples,
         "k": k,
         "parameters": parameters,
-        "system": arguments.text_or_file(options.system),
+        "system": text_or_file(options.system),
         "base_url": options.base_url or "",
         "means": means,
     }

@@ -169,7 +169,11 @@ class PlainRuns:
             if len(self._skips) >= MAX_CACHED_SKIPS:
                 self._skips.pop(next(iter(self._skips)))
             self._skips[key] = asyncio.ensure_future(self._find_skips(case, plan))
-        return await asyncio.shield(self._skips[key])
+        try:
+            return await asyncio.shield(self._skips[key])
+        except VerifierError:
+            self._skips.pop(key, None)  # a sandbox that did not start says nothing about the next one
+            raise
 
     async def _find_skips(self, case: Case, plan: PythonTestPlan) -> frozenset[str]:
         code = reference_code(case)

@@ -72,8 +72,6 @@ class PythonVerifier:
         self._sandbox = sandbox
         self._watch = watch
         self._plain = PlainRuns(sandbox)
-        self._references_apart: dict[str, asyncio.Task[bool]] = {}
-        """Whether the reference of a case passes apart from its tests, by a key of the case, where an answer does not."""
 
     def check(self, case: Case) -> None:
         tests = self._plan(case)
@@ -194,28 +192,16 @@ class PythonVerifier:
             apart = await report_apart(self._sandbox, case, plan, code)
             if apart.passes:
                 return msgspec.structs.replace(plain, trust="isolated", note="")
-            is_applicable = apart.is_complete and not apart.odd
-            if is_applicable and await self._reference_passes_apart(case, plan):
+            why = apart.odd or ("" if apart.is_complete else "apart from it they did not come to an end")
+            if not why and await self._reference_passes_apart(case, plan):
                 return msgspec.structs.replace(plain, flag=FLAG_BESIDE_TESTS)
-            why = apart.odd or "apart from it they " + (
-                "fail its reference" if is_applicable else "did not come to an end"
-            )
+            why = why or "apart from it they fail its reference"
         return msgspec.structs.replace(plain, note=plain.note or f"judged beside its tests: {why}")
 
     async def _reference_passes_apart(self, case: Case, plan: PythonTestPlan) -> bool:
-        """Whether tests apart from the answer pass the case's reference, found once for all answers; so they do where there is none."""
+        """Whether tests apart from the answer pass the case's reference, as they do where it has none; such answers are rare."""
         code = reference_code(case)
-        if code is None:
-            return True
-        key = f"{case.tests_digest} {hash(code)}"
-        if key not in self._references_apart:
-            if len(self._references_apart) >= MAX_CACHED_TEST_PLANS:
-                self._references_apart.pop(next(iter(self._references_apart)))
-            self._references_apart[key] = asyncio.ensure_future(self._passes_apart(case, plan, code))
-        return await asyncio.shield(self._references_apart[key])
-
-    async def _passes_apart(self, case: Case, plan: PythonTestPlan, code: str) -> bool:
-        return (await report_apart(self._sandbox, case, plan, code)).passes
+        return code is None or (await report_apart(self._sandbox, case, plan, code)).passes
 
     async def _compiled(self, case: Case, plan: PythonTestPlan, code: str) -> Finding:
         """Whether an answer compiles that no test looks at, and loads."""
