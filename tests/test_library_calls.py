@@ -226,6 +226,13 @@ def test_options_of_ones_own_come_with_their_settings(tmp_path: Path) -> None:
     assert done.folder.parent == tmp_path
 
 
+@pytest.mark.parametrize("word", ["models", "judges"])
+def test_blanks_in_a_list_of_models_are_refused_with_what_was_meant(word: str) -> None:
+    asked: dict[str, Any] = {"models": "replay:x", word: "openai/a openai/b"}
+    with pytest.raises(InputError, match="did you mean openai/a,openai/b"):
+        steelyard.run("examples/python-basics.toml", **asked)
+
+
 def test_values_take_the_place_of_texts(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("id,question,answer\nfr,Capital of France?,Paris\n")
     (tmp_path / "replies.jsonl").write_text('{"id": "fr", "response": "Paris"}\n')

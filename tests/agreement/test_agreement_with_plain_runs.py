@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,20 @@ import msgspec
 import pytest
 from benchmarks.agreement import plain
 from benchmarks.agreement.samples import plain_order
-from benchmarks.agreement.study import Found, Row, disagreements, read_rows, study, table, unexplained
+from benchmarks.agreement.study import (
+    BUBBLEWRAP,
+    NAMESPACES,
+    Found,
+    Row,
+    disagreements,
+    read_rows,
+    study,
+    table,
+    unexplained,
+)
 
 from steelyard.records import Case, Pair, Verify
+from support.toolchains import needs
 
 PROBLEMS = Path(__file__).parents[2] / "examples" / "human-eval" / "problems.jsonl"
 ANSWER = "def double(x):\n    return 2 * x\n"
@@ -95,6 +108,22 @@ def test_the_study_judges_a_benchmark_by_both_sides_and_keeps_what_it_found(tmp_
         == {row.key: row for row in read_rows([kept]).values()}
         == {row.key: row for row in rows}
     )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may read what its owner has closed")
+@pytest.mark.parametrize(
+    "box", [pytest.param(BUBBLEWRAP, id="bubblewrap", marks=needs("bwrap")), pytest.param(NAMESPACES, id="namespaces")]
+)
+def test_a_plain_run_has_no_more_rights_than_a_user(box: tuple[str, ...], tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.write_text("x")
+    closed.chmod(0)
+    command = [*box, sys.executable, "-c", "import sys; open(sys.argv[1])"]
+    # below /tmp each has files of its own
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        moved = closed.rename(Path(folder, "closed"))
+        ran = subprocess.run([*command, str(moved)], capture_output=True, text=True, check=False)
+    assert "PermissionError" in ran.stderr
 
 
 @pytest.mark.parametrize(

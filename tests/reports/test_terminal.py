@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
+from steelyard.analysis.model_summary import VerificationCount
 from steelyard.analysis.summary import RunResults, Summary
 from steelyard.records import ToolCall, ToolResult, Turn
 from steelyard.reports.figures import money
@@ -102,6 +103,15 @@ def test_forgeries_and_disagreements_are_named(results: RunResults) -> None:
     assert "1 of 4 attempts did not come out the same when verified again" in text
     assert "\n6 of 9 verified; 3 tampered\n" in text
     assert "isolated" not in text
+
+
+def test_of_imported_attempts_it_says_who_judged_them(results: RunResults) -> None:
+    (model, *_) = results.summary.models
+    recorded = replace(
+        model, verified=(VerificationCount(trust="recorded", isolation="", attempts=5),), tampered=0, flagged={}
+    )
+    text = shown(replace(results.summary, models=(recorded,)))
+    assert f"\n5 of {5 + recorded.missing} judged by another tool\n" in text
 
 
 def test_how_attempts_were_verified_is_a_detail(results: RunResults) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from steelyard.analysis.scoring import is_correct
-from steelyard.records import Finding
+from steelyard.records import FLAG_BESIDE_TESTS, Finding
 from support.python_answers import judged, outcomes, python_case
 
 UNITTEST = "import unittest\nfrom answer import {names}\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        {body}\n"
@@ -170,3 +170,14 @@ def test_a_set_is_read_in_the_order_of_a_plain_run(code: str, claim: str) -> Non
     assert (
         outcomes(found("asserts", claim, code)[1]) == outcomes(found("pytest", in_pytest(claim), code)[1]) == expected
     )
+
+
+CHANGES_JSON = "import json\njson.dumps = lambda value: 'none'\ndef f(n): return n\n"
+ASKS_FOR_CHANGED_JSON = "import json\ndef test_it():\n    assert json.dumps(f(1)) == 'none'\n"
+
+
+@pytest.mark.parametrize(("reference", "flag"), [(CHANGES_JSON, ""), ("", FLAG_BESIDE_TESTS)])
+def test_what_the_reference_passes_only_beside_its_tests_flags_nobody(reference: str, flag: str) -> None:
+    case = python_case(ASKS_FOR_CHANGED_JSON, reference=reference)
+    finding = judged(CHANGES_JSON, case)
+    assert (is_correct(case, finding), finding.trust, finding.flag) == (True, "in-process", flag)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 from steelyard.analysis.scoring import is_correct
 from steelyard.errors import VerifierError
-from support.python_answers import judged, outcomes, python_case, run_plainly
+from steelyard.protocols import GuestModules
+from steelyard.verifiers.python.plain import PlainRuns
+from steelyard.verifiers.python.plan import python_test_plan
+from support.python_answers import LOOP, SANDBOX, judged, outcomes, python_case, run_plainly
 
 UNITTEST = "import unittest\nimport answer\nfrom answer import f\nclass T(unittest.TestCase):\n    def test_it(self):\n        {}\n"
 PYTEST = "import pytest, answer\nfrom answer import f\ndef test_it():\n    {}\n"
@@ -30,6 +35,27 @@ def test_an_answer_may_skip_a_test_that_the_reference_skips() -> None:
         case = python_case(SKIPPING, style="unittest", reference=reference)
         finding = run_plainly(DOUBLE, case)
         assert (outcomes(finding), is_correct(case, finding)) == (["ignored", "passed"], True)
+
+
+class BrokenSecondTime:
+    """A sandbox whose second start breaks down."""
+
+    def __init__(self) -> None:
+        self.starts = 0
+
+    def host(self, guest: GuestModules) -> Any:
+        self.starts += 1
+        if self.starts == 2:
+            raise VerifierError("the sandbox did not start")
+        return SANDBOX.host(guest)
+
+
+def test_a_reference_that_could_not_be_run_is_run_for_the_next_answer() -> None:
+    case = python_case(SKIPPING, style="unittest", reference=DOUBLE)
+    runs = PlainRuns(cast("Any", BrokenSecondTime()))
+    with pytest.raises(VerifierError, match="did not start"):
+        LOOP.run(runs.judge(case, python_test_plan(case), DOUBLE))
+    assert is_correct(case, LOOP.run(runs.judge(case, python_test_plan(case), DOUBLE)))
 
 
 def test_an_answer_may_not_skip_a_test_that_the_reference_passes() -> None:

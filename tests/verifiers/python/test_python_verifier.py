@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import shutil
 import venv
@@ -16,6 +17,9 @@ from steelyard.analysis.scoring import SCORING_RULES, is_correct, score
 from steelyard.engine.preflight.references import check_references
 from steelyard.errors import VerifierError
 from steelyard.records import Answer, Case, Expectations, Finding, Pair, Verify
+from steelyard.sandbox.sandbox import ZygoteSandbox
+from steelyard.text import verbatim_reply
+from steelyard.verifiers.python.verifier import PythonVerifier
 from support.python_answers import LEVEL, LOOP, VERIFIER, judged, outcomes
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -531,11 +535,30 @@ def test_packages_come_from_the_environment_that_is_named(tmp_path: Path) -> Non
         of = case(tests, verify=Verify(python_env=str(environment), style=style))
         assert set(outcomes(judge(code, of))) == {"passed"}
         assert "No module named 'sums'" in judge(code, case(tests, verify=Verify(style=style))).reason
-    for _ in range(2):  # a sandbox that was given up leaves nothing to the next one
-        with pytest.raises(VerifierError, match="pytest is not installed"):
-            judge(RIGHT, case(PYTEST, verify=Verify(python_env=str(environment), style="pytest")))
+    with pytest.raises(VerifierError, match="pytest is not installed"):
+        judge(RIGHT, case(PYTEST, verify=Verify(python_env=str(environment), style="pytest")))
     with pytest.raises(VerifierError, match="is not a virtual environment"):
         VERIFIER.check(case(verify=Verify(python_env=str(tmp_path))))
+
+
+def test_a_sandbox_that_is_given_up_keeps_no_other_from_starting(tmp_path: Path) -> None:
+    environment = tmp_path / "env"
+    venv.create(environment, symlinks=True)
+    of = case(PYTEST, verify=Verify(python_env=str(environment), style="pytest"))
+
+    async def judged_again() -> None:
+        # the sockets of the second sandbox get the numbers of the first one's
+        sandbox = ZygoteSandbox(LEVEL)
+        verifier = PythonVerifier(sandbox)
+        try:
+            for _ in range(2):
+                with pytest.raises(VerifierError, match="pytest is not installed"):
+                    await verifier.verify(of, Answer(text=verbatim_reply(RIGHT, "python")))
+        finally:
+            await verifier.close()
+            await sandbox.close()
+
+    asyncio.run(judged_again())
 
 
 def test_an_environment_with_an_older_python_is_refused_before_anything_runs(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ async def report_apart(sandbox: Sandbox, case: Case, plan: PythonTestPlan, code:
     ours, theirs = socket.socketpair()
     calling, answering = socket.socketpair()
     environment = PythonSettings.of(case).python_env
-    with ours:
+    with ours, theirs, calling, answering:
         async with (
             sandbox.host(python_guest("tests", environment, plan.style)) as tests,
             sandbox.host(answer_guest("answer", case, plan.style, code)) as answer,

@@ -142,7 +142,7 @@ class PlainRuns:
     async def report(self, case: Case, plan: PythonTestPlan, code: str) -> RunReport:
         """What a plain run reports."""
         ours, theirs = socket.socketpair()
-        with ours:
+        with ours, theirs:
             async with self._sandbox.host(answer_guest("tests", case, plan.style, f"{code}\n{case.tests}")) as host:
                 running = asyncio.ensure_future(host.call([theirs], python_limits(case)))
                 try:
